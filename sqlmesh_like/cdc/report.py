@@ -1,4 +1,4 @@
-"""What an ingestion did, as frozen values. Owns the counts; the command prints them."""
+"""Results of an ingestion as frozen values. Owns the counts; the command prints them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from sqlmesh_like.names import TableName
 
 @dataclass(frozen=True)
 class TableReport:
-    """What one table ingested over all batches of a run. `late` events were older than what the table has.
+    """What one table ingested over all batches of a run.
 
-    `changes` are those of its columns, in words. `events` are lines for it; `lag` is how long after the log had the
-    newest of them the table had it, in seconds. `error`: why it is behind; it catches up by itself.
+    `late`: keys whose events were older than the table's version. `changes`: of its columns, in words. `events`: lines
+    for this table. `lag`: seconds between logging and ingesting the newest of them. `error`: why it is behind; it
+    catches up by itself.
     """
 
     table: TableName
@@ -28,7 +29,7 @@ class TableReport:
     lag: float | None = None
 
     def plus(self, other: TableReport) -> TableReport:
-        """Both together; the last error stands."""
+        """Add a later report of the same table; `error` is that of the later one."""
         return TableReport(
             self.table,
             self.upserts + other.upserts,
@@ -45,11 +46,11 @@ class TableReport:
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What one source brought, or one batch of it.
+    """What was ingested from one source, in one batch or a whole run.
 
-    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: tables ingested undeclared
-    for the first time. `resolved`: dead letters that are none any
-    more; `dead_letters` are then those that are left. `first_dead_letter`: why and where the first of them is one.
+    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: undeclared tables ingested
+    for the first time. `resolved`: dead letters that a replay ingested; `dead_letters` is then how many are left.
+    `first_dead_letter`: location and reason of the first of them.
     """
 
     source: str
@@ -66,7 +67,7 @@ class IngestReport:
 
     @property
     def failed(self) -> bool:
-        """Whether a table could not be written; its events are ingested again by the next run."""
+        """Whether any table could not be written; the next run ingests its events again."""
         return any(table.error for table in self.tables)
 
 

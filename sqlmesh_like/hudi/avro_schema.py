@@ -28,7 +28,7 @@ def schema_of(text: str) -> Schema:
 
 
 def spark_type(avro: object) -> str:
-    """Spark's short spelling of an Avro type; a nullable union counts as its other branch."""
+    """Spark's short name of an Avro type; a nullable union has the type of its other branch."""
     if isinstance(avro, list):
         branches = [branch for branch in avro if branch != "null"]
         return spark_type(branches[0]) if len(branches) == 1 else "string"

@@ -1,4 +1,4 @@
-"""How many buckets a table has, and how many it should have. Owns where the number is stored; needs no JVM."""
+"""The number of buckets that a table has, and that it should have. Owns where it is stored; needs no JVM."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, Volume
 
 BUCKETS_KEY = "buckets"
-"""Metadata of ingested tables: their number of buckets. Derived tables have it in their record."""
+"""Key in commit metadata of ingested tables: their number of buckets. Derived tables have it in their record."""
 CARRIED = ("ingest", "made", "spellings")
-"""Metadata of ingested tables that outlives its commit: the last batch, how keys are made, how columns are spelt."""
+"""Keys in commit metadata of ingested tables that a rewrite must copy: last batch, creation contract, spellings."""
 
 
 def known_buckets(timeline: Timeline) -> int | None:
-    """In how many buckets a table of ours puts the rows of a partition; None for others."""
+    """The number of buckets per partition of a table that this project writes; None for other tables."""
     if (text := timeline.extra(STATE_PREFIX + BUCKETS_KEY)) is not None:
         return int(text)
     record = timeline.extra(STATE_PREFIX + RECORD_KEY)
@@ -24,7 +24,7 @@ def known_buckets(timeline: Timeline) -> int | None:
 
 
 def best_buckets(volume: Volume, known: int, options: Mapping[str, str]) -> int:
-    """In how many a table of this size should put them; `known` are near enough where files become half or double.
+    """The number of buckets for a table of this size; it stays `known` unless it would at least double or halve.
 
     >>> best_buckets(Volume(bytes=10**9, partitions=2), 3, {}), best_buckets(Volume(bytes=10**9, partitions=2), 13, {})
     (3, 4)

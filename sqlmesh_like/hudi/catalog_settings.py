@@ -16,7 +16,7 @@ _DEFAULT_PORT = 9083
 
 
 def sync_options(target: Target, table: TableName, uri: str, partition_field: str | None) -> dict[str, str]:
-    """The tool's options; what the profile has below the catalog and starts with `hoodie.` comes over them."""
+    """The tool's options; those in the profile below the catalog that start with `hoodie.` override them."""
     extractor = "MultiPartKeysValueExtractor" if partition_field else "NonPartitionedExtractor"
     options = {
         "hoodie.datasource.meta.sync.base.path": uri,
@@ -25,7 +25,7 @@ def sync_options(target: Target, table: TableName, uri: str, partition_field: st
         "hoodie.datasource.hive_sync.table": table.identifier,
         "hoodie.datasource.hive_sync.partition_fields": partition_field or "",
         "hoodie.datasource.hive_sync.partition_extractor_class": _EXTRACTORS + extractor,
-        # Else a moment is shown as a number.
+        # Otherwise timestamps appear as numbers.
         "hoodie.datasource.hive_sync.support_timestamp": "true",
     }
     if target.catalog == "hive":
@@ -35,12 +35,12 @@ def sync_options(target: Target, table: TableName, uri: str, partition_field: st
 
 
 def metastore_uri(target: Target) -> str:
-    """Where the Hive metastore of a target listens: its `uri`, else what Hadoop's own settings of this machine say."""
+    """The `uri` of a target's Hive metastore; empty: Hadoop's own settings on this machine name it."""
     return str(_settings(target).get("uri") or "")
 
 
 def metastore_address(target: Target) -> tuple[str, int]:
-    """Host and port of the first metastore that the profile names."""
+    """Host and port of the first metastore in the profile."""
     first = urlsplit(metastore_uri(target).split(",")[0])
     return first.hostname or "localhost", first.port or _DEFAULT_PORT
 

@@ -1,7 +1,7 @@
 """The change log of a commit: a file of its signed rows. Owns its record, when logs cover a range, and removal.
 
-A commit of ours names the file in its metadata, and the commit that the rows are relative to. The file is written
-before the commit: what a crash leaves between the two is a file that no commit names. Rows are `logged_changes`'s.
+A commit of this project names the file in its metadata, and the commit that the rows are relative to. The file is
+written before the commit: a crash in between leaves a file that no commit names. `logged_changes` reads the rows.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ FOLDER = ".hoodie/.sml_changes"
 """Below `.hoodie`, where neither Hudi's readers nor its cleaner look for data; relative to the table."""
 
 LOGGED_FROM_BYTES = 32_000_000
-"""Bytes of a copy-on-write table from which on its commits have logs: a smaller one is compared with itself in no time.
+"""Size in bytes from which on commits of a copy-on-write table have logs: comparing the files of smaller ones is fast.
 
-A merge-on-read table is read by its logs: it has them always.
+Commits of merge-on-read tables always have logs, because reading these tables uses them.
 """
 
 UNSURE = "_sml_unsure"
-"""Column of a log that has a value where the table may hold another row: a log with one is not used."""
+"""Column of a log, not NULL where the table may hold another row: a log with such a row is not used."""
 
 _KEY = STATE_PREFIX + CHANGE_LOG
 _VERSION = 1
 _COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
 _INSTANT = "%Y%m%d%H%M%S"
 _UNDER_WAY = timedelta(hours=24)
-"""A log that no commit names may be of a commit that is being written, for this long."""
+"""How long a log that no commit names may belong to a commit that is being written."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class LogFile:
 
 @dataclass(frozen=True)
 class ChangeLog:
-    """What a commit changed of the table as it was at the frontier `previous`. Without rows there is no file.
+    """The record of a commit's change log, relative to the frontier `previous`. Without rows there is no file.
 
-    `columns` is the fingerprint of the columns and types of the files.
+    `columns`: fingerprint of the files' columns and types.
     """
 
     previous: str
@@ -67,7 +67,7 @@ class ChangeLog:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the commit says of it."""
+        """The entry for the commit's metadata."""
         return {CHANGE_LOG: self.to_json()}
 
     @property
@@ -76,7 +76,7 @@ class ChangeLog:
 
 
 class NotLoggedError(Exception):
-    """The change of a range is not, or not surely, in logs; the text says why."""
+    """Raised where the change of a range is not, or not certainly, in logs; the text says why."""
 
 
 def log_of(commit: Commit) -> ChangeLog:
@@ -95,10 +95,10 @@ def log_of(commit: Commit) -> ChangeLog:
 
 
 def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
-    """The logs of the data commits that follow a frontier, given in requested order; services change no row.
+    """The logs of the data commits that follow the frontier `start`, in requested order; services are skipped.
 
-    Raises NotLoggedError unless each has one, relative to the data commit right before it: what another writer
-    committed in between, or completed late, is in none of them.
+    Raises NotLoggedError unless each has a log relative to the data commit right before it: changes that another writer
+    committed in between, or completed late, are in none of them.
     """
     entries: list[ChangeLog] = []
     previous = start
@@ -115,16 +115,17 @@ def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
 
 
 def logs_between(timeline: Timeline, start: str, end: str) -> tuple[ChangeLog, ...]:
-    """The logs that have the change between two frontiers. Raises NotLoggedError where they do not have all of it."""
+    """The logs of the change between two frontiers. Raises NotLoggedError where they do not have all of it."""
     if timeline.properties.get("hoodie.table.recordkey.fields") != KEY:
         raise NotLoggedError("its rows have keys of another writer")
     return chained(timeline.between(start, end), start)
 
 
 def logged_columns(timeline: Timeline, log: ChangeLog) -> str:
-    """Columns of a log's files (JSON of Spark), which are there as they were written.
+    """Check a log's files and return their columns (Spark's JSON).
 
-    Raises NotLoggedError where one is gone, has another size, other columns, or other rows than the commit says.
+    Raises NotLoggedError where one is gone or has another size, other columns or another number of rows than the commit
+    says.
     """
     rows, columns = 0, ""
     for file in log.files:
@@ -140,7 +141,7 @@ def logged_columns(timeline: Timeline, log: ChangeLog) -> str:
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file of a log says of itself. `unsure`: rows of which it is not certain that the table has them so."""
+    """The footer of a log's file. `unsure`: number of rows that the table may hold differently."""
 
     rows: int
     columns: str
@@ -148,7 +149,7 @@ class Footer:
 
 
 def read_footer(timeline: Timeline, file: LogFile) -> Footer:
-    """Raises NotLoggedError where the file is gone or is not what was written."""
+    """Read the footer of a log's file. Raises NotLoggedError where the file is gone or is not the one written."""
     import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
     from pyarrow import ArrowInvalid
 
@@ -167,7 +168,7 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
 
 
 def _values_of(metadata: object, column: str) -> int:
-    """Values other than NULL of a column, by its statistics."""
+    """The number of non-NULL values of a column by its statistics; an upper bound where a row group has none."""
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]  # type: ignore[attr-defined]
     chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
     return sum(
@@ -180,7 +181,7 @@ def _values_of(metadata: object, column: str) -> int:
 def new_log(
     timeline: Timeline, previous: str, columns: Schema, write: Callable[[str, Mapping[str, str]], int]
 ) -> ChangeLog:
-    """The log in one file that `write` makes of a path and the file's metadata, giving back the number of rows."""
+    """Create a log of one file. `write` gets its path and footer metadata and returns the number of rows."""
     names = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
     fields: list[Mapping[str, object]] = [
         {"name": c.name, "type": names.get(c.type or "", c.type), "nullable": True, "metadata": {}} for c in columns
@@ -199,7 +200,7 @@ def columns_fingerprint(columns: str) -> str:
 
 
 def log_folder() -> str:
-    """Name of a new log's folder begins with the moment it is begun, spelt as instants are.
+    """A path for a new log's folder, whose name begins with the present time, spelt like an instant.
 
     >>> log_folder().startswith(".hoodie/.sml_changes/20")
     True
@@ -208,15 +209,15 @@ def log_folder() -> str:
 
 
 def remove_logs(timeline: Timeline, now: datetime | None = None) -> int:
-    """Remove the logs that no commit of the active timeline names; how many.
+    """Remove the logs that no commit of the active timeline names. Returns how many.
 
-    Those of archived commits go at once: no change is read from before the timeline. Any other is what a crash left,
-    or of a commit under way, for which it stays a day.
+    Logs of archived commits are removed at once: changes from before the timeline are never read. Any other was left by
+    a crash or belongs to a commit under way, so it is kept for a day.
     """
     logs = folder(f"{timeline.uri}/{FOLDER}")
     if not (names := logs.names()):
         return 0
-    # As texts: what a later version writes may be read otherwise.
+    # Compared as text: records of later versions may have another structure.
     named = "".join(commit.extra.get(_KEY, "") for commit in timeline.commits)
     limit = _limit(timeline, now or datetime.now(UTC))
     gone = [name for name in names if name not in named and name.partition("-")[0] < limit]
@@ -227,7 +228,7 @@ def remove_logs(timeline: Timeline, now: datetime | None = None) -> int:
 
 
 def _limit(timeline: Timeline, now: datetime) -> str:
-    """Instant before which no commit is under way."""
+    """The time before which a log that no commit names cannot belong to a commit under way."""
     under_way = [now.strftime(_INSTANT), *timeline.pending]
     oldest = datetime.strptime(min(under_way)[:14], _INSTANT) - _UNDER_WAY
     first = min((instant.requested for instant in timeline.completed), default="")

@@ -1,4 +1,4 @@
-"""One commit of a Hudi table as a value. Owns what a commit says it did; the timeline decides which commits count."""
+"""One commit of a Hudi table as a value. Owns reading its metadata; the timeline decides which commits count."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ X = TypeVar("X")
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
 REWRITE = "rewrite"
-"""Metadata: that a commit wrote every row anew as it was, and why."""
+"""Metadata: why a commit rewrote every row without a change."""
 COLUMN_CHANGES = "changes"
-"""Metadata: what a commit changed of the table's columns, a list of texts."""
+"""Metadata: a commit's changes of the table's columns, a JSON list of texts."""
 
 _NOT_METADATA = (ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError, struct.error, zlib.error)
 _NOT_SCHEMA = (SchemaParseException, UnknownType)
-"""What reading Avro or JSON raises of bytes that are neither."""
+"""Errors, with those above, of reading bytes as Avro or JSON that are neither."""
 _SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
 
 
@@ -41,7 +41,7 @@ class Instant:
 
     @property
     def frontier(self) -> str:
-        """How a frontier spells this instant: `requested_completed`."""
+        """The instant as a frontier: `requested_completed`."""
         return f"{self.requested}_{self.completed}"
 
 
@@ -72,22 +72,22 @@ class Commit:
 
     @property
     def is_data(self) -> bool:
-        """False for compaction, clustering, our own rewrites and other services, which change no row."""
+        """False for compaction, clustering, this project's rewrites and other services, which change no row."""
         return self.operation not in _SERVICE_OPERATIONS and not self.is_rewrite
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether it wrote every row anew as it was, and says what the next writer must know."""
+        """Whether it rewrote every row without a change; its metadata still counts for the next writer."""
         return STATE_PREFIX + REWRITE in self.extra
 
     @property
     def is_ours(self) -> bool:
-        """Whether a writer of this project made it."""
+        """Whether a writer of this project committed it."""
         return any(key.startswith(STATE_PREFIX) for key in self.extra)
 
     @property
     def column_changes(self) -> tuple[str, ...]:
-        """What it changed of the table's columns, in words."""
+        """Its changes of the table's columns, in words."""
         return tuple(map(str, json.loads(self.extra.get(STATE_PREFIX + COLUMN_CHANGES, "[]"))))
 
     @property
@@ -113,21 +113,21 @@ class Slice:
 
 @dataclass(frozen=True)
 class Size:
-    """How much a file group holds; `rows` None where no commit tells them any more."""
+    """Size of a file group. `rows`: None where the commits that state them are archived."""
 
     bytes: int
     rows: int | None
 
 
 def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
-    """A commit from its file. Raises UnreadableTableError, which names the path."""
+    """Parse a commit's file. Raises UnreadableTableError, which names the path."""
     return read_metadata(content, path, partial(_to_commit, instant))
 
 
 def read_metadata(content: bytes, path: str, convert: Callable[[object], X]) -> X:
-    """What `convert` makes of the record of an action on the timeline, which is in Avro or JSON.
+    """Parse the Avro or JSON record of an action on the timeline and return what `convert` makes of it.
 
-    Raises UnreadableTableError, which names the path, where there is none, or one that `convert` cannot read.
+    Raises UnreadableTableError, which names the path, where there is no record or `convert` cannot read it.
     """
     try:
         is_json = content[:1] == b"{"
@@ -152,7 +152,7 @@ def _to_commit(instant: Instant, record: object) -> Commit:
 
 
 def mapping_member(value: object) -> Mapping[str, Any]:
-    """A member of a record that is a mapping or not there. Raises TypeError."""
+    """A member of a record as a mapping, empty where it is absent. Raises TypeError for other types."""
     if value is None:
         return {}
     if not isinstance(value, dict):

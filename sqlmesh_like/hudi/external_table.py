@@ -1,4 +1,4 @@
-"""DDL by which Hive and Athena see a Hudi table from outside. Owns the statements; runs none of them."""
+"""DDL that makes a Hudi table visible in Hive and Athena. Owns the statements; runs none of them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _INPUT = {
 
 
 def external_ddl(table: TableName, state: TableState, dialect: DdlDialect) -> list[str]:
-    """Statements that declare a built Hudi table and its partitions as they are now; run them again for newer ones.
+    """Statements that declare a built Hudi table and its present partitions; run them again after new partitions.
 
-    Hudi's five metadata columns come first, then the columns as they are stored, ours included.
+    Hudi's five metadata columns come first, then the stored columns, including hidden ones.
     """
     assert state.frontier is not None and state.stored is not None
     timeline = Timeline(state.uri)
@@ -67,6 +67,6 @@ def _partitions(name: str, fields: Sequence[str], paths: Sequence[str], location
 
 
 def _location(uri: str, dialect: DdlDialect) -> str:
-    """Athena knows no `s3a`."""
+    """The table's URI with its scheme. Athena does not know `s3a`."""
     full = uri if "://" in uri else f"file://{folder(uri).path}"
     return full.replace("s3a://", "s3://", 1) if dialect == "athena" else full

@@ -1,6 +1,6 @@
 """The columns that base files were written with. Owns their source: the commit or, if it is archived, a file.
 
-A file's footer has Avro's schema or Spark's (JSON), which is read here with no Spark.
+A file's footer has Avro's schema or Spark's (JSON), which is read here without Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlmesh_like.names import Column, Schema
 def paths_by_schema(timeline: Timeline, slices: Iterable[Slice]) -> Mapping[Schema, list[str]]:
     """Paths of base files, relative to the table, by the columns that they were written with.
 
-    All files of a commit have the same. Raises NodeError where none is told.
+    All files of a commit have the same columns. Raises NodeError where neither commit nor file states them.
     """
     by_instant: dict[str, list[str]] = defaultdict(list)
     for file_slice in slices:
@@ -55,7 +55,7 @@ def spark_schema_of(text: str) -> Schema:
 
 
 def _type(type_: str | Mapping[str, Any]) -> str:
-    """Spark's short spelling of a type."""
+    """Spark's short name of a type in its JSON."""
     if isinstance(type_, str):
         return _SHORT.get(type_, type_)
     if type_["type"] == "struct":

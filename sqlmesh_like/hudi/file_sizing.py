@@ -1,4 +1,4 @@
-"""The size of files. Owns the number of a table's buckets, which are its files, and of tasks that write them."""
+"""The size of files. Owns the number of a table's buckets, each one file, and of the tasks that write them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _MOST_BUCKETS, _FEWEST_TASKS = 256, 2
 
 
 def buckets_for(input_bytes: int, partitions: int, options: Mapping[str, object]) -> int:
-    """Number of buckets a table of so many bytes gets in each partition; only a rewrite of the table changes it.
+    """Number of buckets per partition for a table of this size; only a rewrite of the table changes it.
 
-    `options` are the Hudi options of the user: a number of buckets, or a largest file size to share the volume by.
+    `options`: the user's Hudi options, which may set the number of buckets or the largest file size.
 
     >>> buckets_for(0, 0, {}), buckets_for(10**9, 2, {}), buckets_for(10**9, 2, {"hoodie.parquet.max.file.size": 10**8})
     (1, 4, 6)
@@ -21,17 +21,17 @@ def buckets_for(input_bytes: int, partitions: int, options: Mapping[str, object]
     if BUCKETS in options:
         return int(str(options[BUCKETS]))
     result = min(_MOST_BUCKETS, max(1, input_bytes // max(1, partitions) // _file_bytes(options) + 1))
-    # Java's hash of a text, modulo 31, is that of its last character: keys that end in digits would fill ten buckets.
+    # Modulo 31, Java's hash of a text is that of its last character: keys that end in digits would fill ten buckets.
     return result + 1 if result % 31 == 0 else result
 
 
 def fits_in_a_file(size: int, options: Mapping[str, object]) -> bool:
-    """Whether so many bytes are one file wherever they stand."""
+    """Whether this many bytes fit in one file."""
     return size < _file_bytes(options)
 
 
 def tasks_for(input_bytes: int, options: Mapping[str, object]) -> int:
-    """Number of tasks that write a volume, each about one file: Hudi's shuffle parallelism.
+    """Number of tasks that write this many bytes, each about one file: Hudi's shuffle parallelism.
 
     >>> tasks_for(200 * 1024**3, {"hoodie.parquet.max.file.size": 256 * 1024**2})
     800

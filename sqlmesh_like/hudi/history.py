@@ -31,7 +31,7 @@ _PLAIN_PATHS = (
     ("hoodie.datasource.write.partitionpath.urlencode", ("false", "")),
     ("hoodie.table.keygenerator.type", ("simple", "complex")),
 )
-"""Table properties (and their values) with which a path is `column=value`, with the value's own text."""
+"""Table properties, and their values, with which paths are `column=value` with the value's plain text."""
 _TYPES_IN_PATHS = ("string", "int", "bigint", "date")
 _UNREADABLE = (
     ("hoodie.populate.meta.fields", "false", "which rows a commit changed is unknown"),
@@ -40,7 +40,7 @@ _UNREADABLE = (
 
 
 class LakeHistory:
-    """Lists each table's timeline anew on every call: a plan pins what it read. What has not changed is read once."""
+    """Lists each table's timeline on every call: a plan pins what it read. Unchanged states are read once."""
 
     def __init__(self) -> None:
         self._states: dict[str, tuple[frozenset[str], TableState]] = {}
@@ -70,7 +70,7 @@ class LakeHistory:
         timeline = Timeline(uri)
         if not timeline.commit_instants:
             return None
-        # As of the newest commit, services included: what was clustered or compacted may have been cleaned.
+        # As of the newest commit, including services: files that were clustered or compacted may have been cleaned.
         newest = timeline.commit_instants[-1].frontier
         entries = timeline.missing(newest) if timeline.is_cow else missing_files(timeline, newest)
         return f"{len(entries)} of its data files are missing, e.g. {entries[0]}" if entries else None
@@ -122,7 +122,7 @@ class LakeHistory:
 
 
 def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
-    """Bytes of the logs that have the change of a range, or why it has none. No file is looked at."""
+    """Bytes of the logs that cover a range, or why none do. Opens no log."""
     try:
         return sum(log.bytes for log in logs_between(timeline, start, end)), None
     except NotLoggedError as error:
@@ -130,7 +130,7 @@ def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str |
 
 
 def _replaced_rows(timeline: Timeline, commit: Commit) -> int:
-    """Rows of the file groups that a commit ended, as they were right before it."""
+    """Number of rows, right before a commit, in the file groups that it replaced."""
     if not commit.replaced_groups:
         return 0
     earlier = (instant.requested for instant in timeline.commit_instants if instant < commit.instant)
@@ -143,7 +143,7 @@ def _replaced_rows(timeline: Timeline, commit: Commit) -> int:
 
 
 def table_state(timeline: Timeline) -> TableState:
-    """State of one table from its timeline. Raises NodeError for a table that cannot be read rightly."""
+    """State of one table from its timeline. Raises NodeError for a table that cannot be read correctly."""
     _require_readable(timeline)
     frontier = timeline.frontier if timeline.exists else None
     if frontier is None:
@@ -166,7 +166,7 @@ def table_state(timeline: Timeline) -> TableState:
 
 
 def commit_summary(commit: Commit) -> CommitSummary:
-    """What a commit wrote, summed over its files."""
+    """The numbers of a commit, summed over its files."""
     writes = commit.writes
     changed = sum(w.inserts + w.updates + w.deletes for w in writes)
     rows, size = sum(w.rows for w in writes), sum(w.bytes for w in writes)
@@ -174,7 +174,7 @@ def commit_summary(commit: Commit) -> CommitSummary:
 
 
 def record_of(commit: Commit) -> TableRecord | None:
-    """What a commit says of itself; None for one that is not of a run."""
+    """The record of a run in a commit's metadata; None for other commits. Raises UnreadableTableError."""
     text = commit.extra.get(_RECORD)
     try:
         return TableRecord.from_json(text) if text else None
@@ -183,7 +183,7 @@ def record_of(commit: Commit) -> TableRecord | None:
 
 
 def _has_foreign(timeline: Timeline) -> bool:
-    """Whether rows were written by something else since the last full refresh, which would have replaced them."""
+    """Whether a commit since the last full refresh, which replaces all rows, was not of a run."""
     for commit in timeline.newest_first():
         if not commit.is_data:
             continue
@@ -194,7 +194,7 @@ def _has_foreign(timeline: Timeline) -> bool:
 
 
 def _record(timeline: Timeline) -> TableRecord | None:
-    """The newest record. Tables that no run wrote, which ingestion fills, are told at their top."""
+    """The record in the newest commit of this project. Ingested tables have none there, so one commit is read."""
     if timeline.properties.get("hoodie.table.recordkey.fields", KEY) != KEY:
         return None
     for commit in timeline.newest_first():
@@ -214,7 +214,7 @@ def _require_readable(timeline: Timeline) -> None:
 
 
 def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> StoredLayout:
-    """How paths follow from columns; no columns where that is not certain: nothing is pruned then."""
+    """How partition paths follow from columns; without columns where that is uncertain, so that nothing is pruned."""
     if timeline.partition_fields == (PARTITION,) and record is not None:
         return StoredLayout(record.partition_by, encoded=True)
     fields = path_columns(timeline, columns)
@@ -222,7 +222,7 @@ def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> 
 
 
 def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
-    """Partition columns whose values stand in paths as their own text, `name=value`; none where that is not sure."""
+    """Partition columns whose values are plain text in paths, `name=value`; empty where that is uncertain."""
     types = {column.name: column.type for column in columns}
     is_plain = all(timeline.properties.get(name, "").lower() in wanted for name, wanted in _PLAIN_PATHS)
     is_text = all(types.get(field) in _TYPES_IN_PATHS for field in timeline.partition_fields)
@@ -230,7 +230,7 @@ def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
 
 
 def listing_hash(uri: str) -> str | None:
-    """Frontier of a folder that is not a Hudi table: a hash of names, sizes and times; None where there is nothing."""
+    """Frontier of a folder that is not a Hudi table: a hash of names, sizes and times; None where it has no files."""
     place = folder(uri)
     if not place.exists():
         return None

@@ -1,8 +1,8 @@
-"""A merge-on-read table as its base files and the change logs since. Owns when these say what its log files say.
+"""A merge-on-read table as its base files and the change logs since. Owns when these are equivalent to its log files.
 
-Hudi merges log files record by record. A commit's own log (`change_log`) has the rows that it left, so the newest row
-of each key that the logs name, beside the rows of the base files with other keys, is the table. A log of a commit
-that a base file has already says of it what the file says, whichever of a file group's files is the newest.
+Hudi merges log files record by record. A commit's own log (`change_log`) has the rows as the commit left them, so the
+table consists of the newest row of each key in the logs and of the base files' rows with other keys. The log of a
+commit that a base file already includes agrees with that file, whichever of a file group's files is the newest.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from sqlmesh_like.names import KEY
 
 @dataclass(frozen=True)
 class LoggedSlices:
-    """Base files, and the change logs of the commits since, oldest first. Rows have the identity `KEY` and `at`.
+    """Base files, and the change logs of the commits since, oldest first.
 
-    `whole`: base files of file groups that none of these commits wrote to; `changed`: the others.
+    `whole`: base files of file groups that none of these commits wrote to. `changed`: the others. `at`: partition
+    columns, which identify a row together with `KEY`.
     """
 
     whole: tuple[Slice, ...]
@@ -50,7 +51,7 @@ def logged_slices(timeline: Timeline, frontier: str) -> LoggedSlices:
     if timeline.is_archived and any(_is_unmerged(file, slices) for file in archived_logs(timeline, limit)):
         raise NotLoggedError("it has log files of archived commits")
     instants = {instant for files in slice_files(timeline, limit).values() for instant in files.log_instants()}
-    # From the oldest on whose log files count. One that a base file has already says no more of it than the file does.
+    # From the oldest commit on whose log files count. Commits that a base file already includes do no harm.
     commits = [
         commit
         for commit in (timeline.until(limit) if instants else ())

@@ -1,7 +1,7 @@
-"""Which part of a merge-on-read table's history is missing. Owns checking its files; the reader would not.
+"""Which part of a merge-on-read table's history is missing. Owns checking its files, which Hudi's reader does not.
 
-Hudi's reader lists a table's files and merges what it finds: where a cleaner took a slice it shows fewer rows,
-without an error (unless the cleaner kept a number of commits and says so).
+Hudi's reader lists a table's files and merges those that exist: where a cleaner removed a slice it returns fewer rows,
+without an error (unless the cleaner is configured by a number of commits and records the earliest one kept).
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class SliceFiles:
     logs: list[tuple[str, str, str]] = field(default_factory=list)  # completion time, path, requested time
 
     def files(self) -> Iterator[str]:
-        """Paths of what is read."""
+        """Paths of the files that a reader merges."""
         if self.base:
             yield self.base
         yield from self.own_logs()
 
     def own_logs(self) -> Iterator[str]:
-        """Its log files, oldest first; those of commits that completed earlier belong to older slices."""
+        """The slice's log files, oldest first, without those of commits that completed before its base file."""
         yield from (path for completed, path, _ in sorted(self.logs) if completed > self.since)
 
     def log_instants(self) -> Iterator[str]:
-        """Requested times of the commits that wrote these."""
+        """Requested times of the commits that wrote `own_logs`."""
         yield from (requested for completed, _, requested in sorted(self.logs) if completed > self.since)
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file by its name: the group it is of and the instant that wrote it."""
+    """A data file and what its name states: its file group and the instant that wrote it."""
 
     group: FileGroup
     instant: str
@@ -55,7 +55,7 @@ class DataFile:
 
 
 def missing_files(timeline: Timeline, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
-    """Files that a read of these file groups (default: of all) as of a frontier would lack, or why it is refused."""
+    """Files that a read of these file groups (default: all) as of a frontier would lack, or why Hudi refuses it."""
     at = timeline.as_of(frontier)
     cleans = _cleans(timeline)
     kept = next((text for text in map(_earliest_kept, reversed(cleans.values())) if text is not None), "")
@@ -72,7 +72,7 @@ def _in(groups: Collection[FileGroup] | None, group: FileGroup) -> bool:
 
 
 def slice_files(timeline: Timeline, at: str) -> Mapping[FileGroup, SliceFiles]:
-    """Slices of live file groups, as far as commits of the active timeline wrote them."""
+    """Newest slices of live file groups at an instant, as far as commits of the active timeline wrote them."""
     entries: dict[FileGroup, SliceFiles] = defaultdict(SliceFiles)
     for commit in timeline.until(at):
         for group in commit.replaced_groups:
@@ -93,9 +93,9 @@ def _deleted(
     cleans: Mapping[str, Mapping[str, object]],
     listed: Collection[str],
 ) -> list[str]:
-    """Files of slices that were the newest then and were cleaned since, whichever commits wrote them.
+    """Files of slices that were the newest at `at` and were cleaned since, including those of archived commits.
 
-    No cleaner takes the newest slice of a living file group: only what was written or replaced since can lack one.
+    A cleaner never removes the newest slice of a live file group, so only groups written or replaced since are checked.
     """
     later = {key for commit in timeline.commits if commit.instant.requested > at for key in commit.touched}
     bases = [file for file in map(_file, listed) if file and file.is_base and file.instant <= at]
@@ -126,7 +126,7 @@ def _file(path: str) -> DataFile | None:
 
 
 def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
-    """Metadata of cleans by requested time, ascending; a plan stands for one that is under way or was cut short."""
+    """Metadata of cleans by requested time, ascending; of unfinished ones, the plan."""
     names = {match["requested"]: name for name in sorted(timeline.names) if (match := _CLEAN.fullmatch(name))}
     entries: dict[str, Mapping[str, object]] = {}
     for requested, name in sorted(names.items()):
@@ -137,7 +137,7 @@ def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
 
 
 def _earliest_kept(clean: Mapping[str, object]) -> str | None:
-    """The commit before which Hudi refuses to read after this clean; None for a plan, which is not looked at."""
+    """The commit before which Hudi refuses to read after this clean; None for a plan, which Hudi does not check."""
     text = clean.get("earliestCommitToRetain")
     return text if isinstance(text, str) else None
 

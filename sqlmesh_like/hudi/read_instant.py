@@ -1,8 +1,8 @@
-"""At which instant Hudi's reader shows a frontier of a merge-on-read table. Pure; the timeline has the instants.
+"""The instant at which Hudi's reader returns a frontier of a merge-on-read table. Pure; `timeline` has the instants.
 
-Hudi gives a log file to the newest slice of its file group that was requested before the log file's commit *completed*
-(technical specification, "File layout"), and an as-of read picks slices by *requested* time. A commit that a
-compaction overtook while it was written is therefore seen only as of that compaction or later.
+Hudi assigns a log file to the newest slice of its file group that was requested before the log file's commit
+*completed* (technical specification, "File layout"), and an as-of read picks slices by *requested* time. A commit that
+a compaction overtook while it was written is therefore visible only as of that compaction or later.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sqlmesh_like.hudi.commits import Instant
 def read_instant(
     frontier: str, commits: Iterable[Instant], compactions: Collection[str], pending: Iterable[str]
 ) -> str:
-    """The instant to read a frontier at: that of the last compaction before the next commit, which changes no row.
+    """The instant for reading a frontier: the last compaction before the next commit, since it changes no row.
 
-    `compactions` are requested times, completed or not; `pending` those of incomplete data commits. What is requested
-    later than this call is later than all of them, so the answer shows the same rows for as long as files are kept.
+    `compactions`: requested times, completed or not; `pending`: those of incomplete data commits. Later requests are
+    later than all of these, so reads at the result return the same rows for as long as files are kept.
 
     >>> read_instant("10_11", [Instant("10", "11", "deltacommit")], ["05", "20"], [])
     '20'
@@ -34,7 +34,7 @@ def read_instant(
 def is_settled(
     frontier: str, commits: Collection[Instant], compactions: Collection[str], pending: Iterable[str]
 ) -> bool:
-    """Whether an as-of read shows a frontier at all: no compaction after that read overtook a commit up to it.
+    """Whether an as-of read can return a frontier: no compaction after the read instant overtook a commit up to it.
 
     >>> overtaken = [Instant("10", "30", "deltacommit"), Instant("15", "16", "deltacommit")]
     >>> is_settled("10_30", overtaken, ["20"], []), is_settled("15_16", overtaken, ["20"], [])

@@ -1,4 +1,4 @@
-"""File access without a JVM. Owns the mapping of Hadoop paths to fsspec; leaves meaning of the files to others."""
+"""File access without a JVM. Owns the mapping of Hadoop paths to fsspec; leaves the meaning of files to others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FileSystem(Protocol):
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder on any file system; `uri` is its spelling for Spark, `path` for `fs`."""
+    """A folder on any file system: `uri` for Spark, `path` for `fs`."""
 
     uri: str
     fs: FileSystem
@@ -45,7 +45,7 @@ class Folder:
 
     def names(self) -> list[str]:
         """Names of the direct children; empty where the folder does not exist."""
-        if self.is_local:  # fsspec takes every name apart: a hundred timelines would take a second
+        if self.is_local:  # fsspec parses every name: a hundred timelines would take a second
             return [entry.name for entry in os.scandir(self.path)] if Path(self.path).is_dir() else []
         if not self.fs.exists(self.path):
             return []

@@ -1,4 +1,4 @@
-"""A table described from its timeline, without a JVM. Owns what its commits show to users."""
+"""A table described from its timeline, without a JVM. Owns what users see of its commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlmesh_like.plan.table_facts import CommitFacts, TableFacts
 
 
 def table_facts(catalog: Catalog, unique_id: str, commits: int = 20) -> TableFacts:
-    """One table of the catalog with its newest commits. A table that cannot be read says why in `problem`."""
+    """One table of the catalog with its newest commits, oldest first. `problem` says why a table cannot be read."""
     place = catalog.places[unique_id]
     try:
         state = catalog.state(unique_id)
@@ -30,7 +30,7 @@ def table_facts(catalog: Catalog, unique_id: str, commits: int = 20) -> TableFac
 
 
 def commit_facts(commit: Commit) -> CommitFacts:
-    """One commit in the words of `sml history`."""
+    """One commit as `sml history` shows it."""
     record, work = record_of(commit), commit_summary(commit)
     requested, completed = commit.instant.requested, commit.instant.completed or commit.instant.requested
     return CommitFacts(
@@ -51,7 +51,7 @@ def commit_facts(commit: Commit) -> CommitFacts:
 
 
 def _shown(instant: str) -> str:
-    """ISO 8601 in UTC, as exact as the instant is: cut off to the second it would be a moment before the commit.
+    """ISO 8601 in UTC with the precision of the instant: a time cut to the second would be before the commit.
 
     >>> _shown("20240501103000123"), _shown("20240501103000")
     ('2024-05-01T10:30:00.123Z', '2024-05-01T10:30:00Z')

@@ -14,7 +14,7 @@ from sqlmesh_like.run.ports import Rows
 
 
 def read_table_rows(state: TableState, limit: int) -> Rows | None:
-    """Visible rows of a table at its frontier (`limit` -1: all); None where only Spark reads it rightly.
+    """Visible rows of a table at its frontier (`limit` -1: all); None where only Spark can read it.
 
     Files of different writer schemas and other table types are left to Spark.
     """
@@ -28,7 +28,7 @@ def read_table_rows(state: TableState, limit: int) -> Rows | None:
 
 
 def read_arrow_table(state: TableState, limit: int) -> Any | None:
-    """The same as a `pyarrow.Table`, in the types of the files; None also where the table has no file."""
+    """The same rows as a `pyarrow.Table` in the types of the files; None also where the table has no file."""
     paths = whole_files(state)
     return _scanned(state, paths, limit) if paths else None
 
@@ -40,7 +40,7 @@ def _scanned(state: TableState, paths: list[str], limit: int) -> Any:
 
 
 def whole_files(state: TableState) -> list[str] | None:
-    """Files that hold a table's rows at its frontier, each with all visible columns in one type; None: there are none.
+    """Files with exactly a table's rows at its frontier and the same visible columns and types; None: not possible.
 
     Paths are those of the file system, not URIs.
     """
@@ -59,7 +59,7 @@ def whole_files(state: TableState) -> list[str] | None:
 
 
 def largest(state: TableState, column: str) -> tuple[object] | None:
-    """The largest value of a column at a table's frontier (NULL: there is none); None where only Spark can tell."""
+    """The largest value of a column at a table's frontier (NULL without values); None where only Spark can read it."""
     stored = next((each for each in visible(state.schema or ()) if each.name.lower() == column.lower()), None)
     if state.kind != "cow" or state.frontier is None or stored is None:
         return None

@@ -1,4 +1,4 @@
-"""A table at an earlier time. Owns which frontier it had then and whether it can still be read; needs no JVM."""
+"""A table at an earlier time. Owns finding its frontier then, and whether it can still be read; needs no JVM."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _INSTANT = re.compile(r"(\d{14}|\d{17})(_(\d{14}|\d{17}))?")
 
 
 def state_at(state: TableState, when: str) -> TableState:
-    """The state of a Hudi table at a moment.
+    """The state of a Hudi table at an earlier time.
 
-    `when` is a commit as `sml history` prints it (or its first part), or an ISO 8601 time, UTC where it names no zone.
-    Raises UsageError for another text, NodeError where nothing was committed yet or files of then are missing_files.
+    `when`: a commit as `sml history` prints it (or its first part), or an ISO 8601 time, UTC where it names no zone.
+    Raises UsageError for other texts, NodeError where nothing was committed yet or files of that time are gone.
     """
     if state.kind not in ("cow", "mor"):
         raise NodeError(f"the table {state.uri} has no past", hint="only Hudi tables keep one")
@@ -36,7 +36,7 @@ def state_at(state: TableState, when: str) -> TableState:
 
 
 def frontier_at(timeline: Timeline, when: str) -> str:
-    """The frontier that stood at a moment: see `state_at`."""
+    """The frontier at an earlier time; `when` and errors as in `state_at`."""
     commits = [commit.instant for commit in timeline.data_commits if timeline.is_settled(commit.instant.frontier)]
     if _INSTANT.fullmatch(when):
         for result in commits:
@@ -47,7 +47,7 @@ def frontier_at(timeline: Timeline, when: str) -> str:
     moment = _moment(timeline, when)
     stood = None
     for result in commits:
-        # What was requested after a commit still under way was not to be seen yet.
+        # Commits requested after one that was still under way were not visible yet.
         if (result.completed or "") > moment:
             break
         stood = result.frontier

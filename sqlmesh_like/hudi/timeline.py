@@ -26,9 +26,9 @@ _KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DE
 
 
 class Timeline:
-    """The timeline of one table as it was when first read; make a new one to see later commits.
+    """The timeline of one table as it was when this object was created; create a new one to see later commits.
 
-    `until`: as if nothing had been requested after this instant, whose metadata is not looked at.
+    `until`: ignore everything requested after this instant, without reading its metadata.
     """
 
     def __init__(self, uri: str, until: str | None = None) -> None:
@@ -40,7 +40,7 @@ class Timeline:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Names of the timeline's files: where they are the same, the table is."""
+        """Names of the timeline's files: as long as they are the same, the table is."""
         return frozenset(self._names)
 
     def folder_names(self) -> list[str]:
@@ -97,12 +97,12 @@ class Timeline:
         return tuple(reversed(tuple(self.newest_first())))
 
     def newest_first(self) -> Iterator[Commit]:
-        """All completed commits from the newest on, each read when it is asked for: what matters is mostly on top."""
+        """All completed commits from the newest on, each read on demand: the newest ones are mostly sufficient."""
         return (self._commit(instant) for instant in reversed(self.commit_instants))
 
     @cached_property
     def commit_instants(self) -> tuple[Instant, ...]:
-        """Instants of `commits`, of which no file is read."""
+        """Instants of `commits`, without reading any of them."""
         return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
 
     @property
@@ -113,7 +113,7 @@ class Timeline:
     def frontier(self) -> str | None:
         """The last completed data instant before the first incomplete one; None where nothing was committed.
 
-        Of a merge-on-read table it is the last one that can be read at all (`as_of.is_settled`).
+        For a merge-on-read table, the last such instant that can be read (`read_instant.is_settled`).
         """
         limit = self.pending[0] if self.pending else None
         for commit in self.newest_first():
@@ -129,22 +129,22 @@ class Timeline:
         return frozenset(name.split(".")[0] for name in names)
 
     def as_of(self, frontier: str) -> str:
-        """The instant at which Hudi's reader shows a frontier."""
+        """The instant at which Hudi's reader returns a frontier."""
         return read_instant(frontier, self.commit_instants, self.compactions, self.pending)
 
     def is_settled(self, frontier: str) -> bool:
-        """Whether Hudi's reader can show a frontier."""
+        """Whether Hudi's reader can return a frontier."""
         return is_settled(frontier, self.commit_instants, self.compactions, self.pending)
 
     def holds(self, frontier: str) -> bool:
         """Whether this frontier is still on the active timeline.
 
-        A restore takes the commits that it undoes off the timeline, and leaves the files of all others as they were.
+        A restore removes the commits that it undoes from the timeline, and leaves the files of all others as they were.
         """
         return any(instant.frontier == frontier for instant in self.completed)
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
-        """Commits (services too) after `start` up to and including `end`, both frontiers, with a rewrite of `end`."""
+        """Commits (services too) after the frontier `start` up to and including `end` and rewrites of its rows."""
         low, high = self.standing(start), self.standing(end)
         return tuple(
             self._commit(commit_instant)
@@ -153,7 +153,7 @@ class Timeline:
         )
 
     def standing(self, frontier: str) -> str:
-        """Requested time of the last rewrite of a frontier's rows, or of the frontier: since when they stand so."""
+        """Requested time of the last rewrite of a frontier's rows, otherwise of the frontier itself."""
         parts = frontier.split("_")[0]
         for commit in (self._commit(later) for later in self.commit_instants if later.requested > parts):
             if commit.is_data:
@@ -171,7 +171,7 @@ class Timeline:
         )
 
     def extra(self, key: str) -> str | None:
-        """Our value under a key in the newest data commit that has one; services are walked over."""
+        """The value of a metadata key in the newest data commit or rewrite that has it; services are skipped."""
         for commit in self.newest_first():
             if (commit.is_data or commit.is_rewrite) and key in commit.extra:
                 return commit.extra[key]
@@ -188,18 +188,18 @@ class Timeline:
     def repeats_keys(self, frontier: str) -> bool:
         """Whether rows may share a partition and a record key as of a frontier.
 
-        Writers of this project always upsert, which keeps keys apart; others may insert without looking, also in
+        Writers of this project always upsert, which keeps keys unique; others may insert without a lookup, also in
         commits that are archived.
         """
         if not self.properties.get("hoodie.table.recordkey.fields"):
-            return False  # Hudi makes the keys
+            return False  # Hudi generates the keys
         limit = frontier.split("_")[0]
         foreign = [c.operation for c in self.data_commits if c.instant.requested <= limit and not c.is_ours]
         return bool(foreign) and (self.is_archived or any(name not in _KEYED_OPERATIONS for name in foreign))
 
     @cached_property
     def is_archived(self) -> bool:
-        """Whether older commits than those here were moved to the table's history."""
+        """Whether older commits were moved from the active timeline to the table's history."""
         return any(name.endswith(".parquet") for name in folder(f"{self.uri}/.hoodie/timeline/history").names())
 
     def footer(self, path: str) -> Mapping[str, str]:
@@ -211,7 +211,7 @@ class Timeline:
         return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
 
     def count(self, path: str) -> int:
-        """Rows of one data file, told by its footer."""
+        """Number of rows of one data file, by its footer."""
         import pyarrow.parquet as pq
 
         with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
@@ -220,8 +220,8 @@ class Timeline:
     def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
         """Newest base file of each live file group as of a frontier (key: partition, file id).
 
-        Files of commits on the active timeline are taken from their metadata; older ones from the listing, where
-        everything left below the first active instant is committed.
+        Files of commits on the active timeline come from their metadata; older ones from the listing, where all files
+        from before the first active instant are committed.
         """
         limit = self.standing(frontier)
         archived_slices = self._archived_slices(limit)
@@ -235,9 +235,9 @@ class Timeline:
         return archived_slices
 
     def sizes(self, frontier: str) -> dict[tuple[str, str], Size]:
-        """Size of each live file group as of a frontier, logs included.
+        """Size of each live file group as of a frontier, including logs.
 
-        From commits alone where all are on the active timeline, else from the listing of what is older.
+        From commits alone where all are on the active timeline, otherwise also from a listing of older files.
         """
         limit = self.standing(frontier)
         archived_sizes = self._archived_sizes(limit) if self.is_archived else {}
@@ -255,9 +255,9 @@ class Timeline:
         return archived_sizes
 
     def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
-        """Slices as of a frontier (of these file groups; default: of all) that are gone.
+        """Slices as of a frontier that are gone, among these file groups (default: all).
 
-        A cleaned slice of an archived commit is on no list at all: only the commit that merged or replaced it tells.
+        A cleaned slice of an archived commit is in no listing: only the commit that merged or replaced it refers to it.
         """
         limit, slices, born = self.standing(frontier), self.slices(frontier), set[tuple[str, str]]()
         gone = {key: file_slice.path for key, file_slice in slices.items() if file_slice.path not in self.data_files}
@@ -275,7 +275,7 @@ class Timeline:
         return [path for key, path in gone.items() if groups is None or key in groups]
 
     def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
-        # What a crashed writer left below the first commit is not a committed file.
+        # Instants under way count: files that a crashed writer left before the first commit are not committed.
         first = min([*(instant.requested for instant in self.completed), *self.pending], default="")
         file_slice: dict[tuple[str, str], Slice] = {}
         for path in self.data_files:
@@ -314,7 +314,7 @@ class Timeline:
 
 @dataclass
 class _TableCommits:
-    """Commits of one table that this process has read."""
+    """Commits of one table that this process has read, by instant."""
 
     uri: str
     known: dict[Instant, Commit] = field(default_factory=dict)
@@ -322,7 +322,7 @@ class _TableCommits:
 
 @cache
 def _table_commits(uri: str) -> _TableCommits:
-    """A completed instant's file never changes, and its name is its own: what was read once holds."""
+    """The cache of a table's commits: the file of a completed instant never changes, and its name is unique."""
     return _TableCommits(uri)
 
 
@@ -335,12 +335,12 @@ def _is_later(name: str, instant: str) -> bool:
 
 
 def forget_commits(uri: str) -> None:
-    """Read a table's commits anew: somebody may have damaged a file that was read before."""
+    """Drop a table's cached commits, so that files damaged since they were read are noticed."""
     _table_commits(uri.rstrip("/")).known.clear()
 
 
 def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
-    """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
+    """The cached commits of a table, after removing those that are no longer listed, to bound memory."""
     commits = _table_commits(uri)
     known = commits.known.copy()  # one step: another thread may add to it
     kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}

@@ -1,7 +1,7 @@
 """A table whose creation was interrupted. Owns recognizing it and removing it for the next writer.
 
-Hudi makes `.hoodie`, then `hoodie.properties`, then the first commit. A process that dies in between leaves a folder
-which Hudi neither finishes nor replaces. Nothing that a commit may name is ever removed.
+Hudi creates `.hoodie`, then `hoodie.properties`, then the first commit. A process that dies in between leaves a folder
+which Hudi neither completes nor replaces. Files that a commit may refer to are never removed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.storage import Folder, folder
 
 _REQUIRED = ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version", "hoodie.table.checksum")
-"""Without these Hudi 1.2.0 opens no table."""
+"""Hudi 1.2.0 does not open tables without these."""
 _COMMITTED = re.compile(r"\d{14,17}(_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint|restore)")
 _WITHOUT_COMMIT = re.compile(r"[^/]+_\d+-\d+-\d+_\d{14,17}\.parquet|\.[^/]+\.log\.\d+_.+|\.hoodie_partition_metadata.*")
-"""Names of the files that Hudi writes for a commit: base files, log files and what marks a partition."""
+"""Names of the files that Hudi writes for a commit: base files, log files and partition metadata."""
 _DATA_FILE = re.compile(r"[^/]+_\d+-\d+-\d+_(\d{14,17})\.parquet|\.[^/]+_(\d{14,17})\.log\.\d+_.+")
 """Base and log files, and the instant that wrote them."""
 
 
 def properties_of(text: str) -> Mapping[str, str]:
-    """`hoodie.properties` as a mapping; a line that is cut short within its key is not in it.
+    """`hoodie.properties` as a mapping, without a line that was cut off within its key.
 
     >>> properties_of("#x\\nhoodie.table.name=a\\nhoodie.timeline.path=a\\\\:b\\nhood")
     {'hoodie.table.name': 'a', 'hoodie.timeline.path': 'a:b'}
@@ -32,10 +32,10 @@ def properties_of(text: str) -> Mapping[str, str]:
 
 
 def clear_unfinished(uri: str) -> bool:
-    """Remove what is left of a table that was never finished: True where there was one.
+    """Remove the remains of a table whose creation was interrupted. Returns whether there was one.
 
-    Raises NodeError where its properties are broken and it has commits, or other files stand in its folder: what is
-    there may be somebody's rows.
+    Raises NodeError where the properties are broken but the table has commits or its folder has other files, which may
+    be somebody's rows.
     """
     place = folder(uri)
     if not place.exists(".hoodie") or _is_whole(place):
@@ -55,9 +55,9 @@ def clear_unfinished(uri: str) -> bool:
 
 
 def rows_without_commit(uri: str) -> str | None:
-    """A data file of a table that has no commit, which none that is under way writes; None where there is no such file.
+    """A data file in a table that has no commit, not written by one under way; None where there is no such file.
 
-    Its timeline was lost. The first commit on top of it would make these rows count again, beside its own.
+    The table's timeline was lost: a first commit would make these rows visible again, beside its own.
     """
     place = folder(uri)
     timeline = folder(f"{uri}/.hoodie/timeline").names()
@@ -72,7 +72,7 @@ def rows_without_commit(uri: str) -> str | None:
 
 
 def clear_without_commit(uri: str) -> None:
-    """Remove a table that has no commit, files included. Raises NodeError where others than Hudi's are there."""
+    """Remove a table that has no commit, with its files. Raises NodeError where it has files that are not Hudi's."""
     place = folder(uri)
     others = [path for path in place.files() if not path.startswith(".hoodie/") and not _is_written_by_hudi(path)]
     if others:
@@ -81,7 +81,7 @@ def clear_without_commit(uri: str) -> None:
 
 
 def _is_whole(place: Folder) -> bool:
-    # Hudi itself takes the backup where the file is broken.
+    # Hudi itself uses the backup where the file is broken.
     return any(_has_all(place, f".hoodie/{name}") for name in ("hoodie.properties", "hoodie.properties.backup"))
 
 
@@ -94,12 +94,12 @@ def _has_all(place: Folder, path: str) -> bool:
 
 def _is_of_commit(path: str) -> bool:
     name = path.rpartition("/")[2]
-    # Whoever archived, or keeps a metadata table, has committed.
+    # A table with archived commits or a metadata table has had commits.
     return bool(_COMMITTED.fullmatch(name)) or "/archived/" in path or "/history/" in path or "/metadata/" in path
 
 
 def _is_written_by_hudi(path: str) -> bool:
     name = path.rpartition("/")[2]
-    if name.startswith(".") and name.endswith(".crc"):  # what Hadoop writes beside a file on a local disk
+    if name.startswith(".") and name.endswith(".crc"):  # the checksum that Hadoop writes beside a file on a local disk
         name = name[1:].removesuffix(".crc")
     return bool(_WITHOUT_COMMIT.fullmatch(name))

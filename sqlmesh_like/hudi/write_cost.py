@@ -15,7 +15,7 @@ _NEWEST = 5
 
 
 def write_cost_of(catalog: Catalog, unique_id: str, options: Mapping[str, str]) -> WriteCost | None:
-    """What the newest upserts of a table of ours cost; None of others, and where nothing was upserted."""
+    """The cost of a table's newest upserts; None for tables of other writers and without upserts."""
     state = catalog.state(unique_id)
     if state.frontier is None or state.kind not in ("cow", "mor"):
         return None

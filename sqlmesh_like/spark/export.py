@@ -1,7 +1,7 @@
-"""Rows of a table for readers outside the lake. Owns the files that they pass through, not what is done with them.
+"""Rows of a table for readers outside the lake. Owns the files that they pass through, not what readers do with them.
 
 Spark's tasks write Parquet files below the warehouse, where every machine of a cluster can write; they are read back in
-batches, with their types. So neither the driver's JVM nor Python ever holds more than some thousand rows.
+batches, with their types. So neither the driver's JVM nor Python ever holds more than a few thousand rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sqlmesh_like.spark.writer.upsert import BEFORE, TableSpec, one_action_a_key
 GONE = "_sml_deleted"
 _BATCH_ROWS = 10_000
 _LEFT_OVER_SECONDS = 24 * 3600
-"""Age at which a folder in the staging place is what a killed process left."""
+"""Age from which a staging folder counts as left over by a killed process."""
 
 
 @contextmanager
@@ -64,13 +64,13 @@ def _rows(session: SparkSession, state: TableState, since: str | None) -> DataFr
 
 
 def _netted(signed: DataFrame) -> DataFrame:
-    """At most one row that leaves and one that enters a key: a row that came and went in between is not a change."""
+    """Sum weights of equal rows and drop zeros: a row that was added and removed in between is not a change."""
     names = [F.col(f"`{name}`") for name in signed.columns if name != WEIGHT]
     return signed.groupBy(*names).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
 
 
 def _keyed(frame: DataFrame, gone: SparkColumn) -> DataFrame:
-    """Columns, a key of one length whatever it is made of (databases index short ones only), and whether it is gone."""
+    """Columns, a key of fixed length (databases only index short ones), and whether the row is gone."""
     names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, IS_DELETED, "_sml_copies", BEFORE)]
     return frame.select(*names, F.sha2(F.col(KEY), 256).substr(1, 32).alias(KEY), gone.alias(GONE))
 

@@ -1,4 +1,4 @@
-"""The `LakeEngine` port on Spark and Hudi. Owns the calls of Spark; `materializer` owns the strategies."""
+"""The `LakeEngine` port on Spark and Hudi. Owns the calls to Spark; `materializer` owns the strategies."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
 
 
 class SparkEngine:
-    """Starts Spark when first used: a run in which nothing changed never does."""
+    """Starts Spark on first use: a run in which nothing changed never does."""
 
     def __init__(
         self, target: Target, history: History, start: Callable[[], SparkSession], *, stops_spark: bool = True
     ) -> None:
         self._target = target
         self._history = history
-        # Where executors are on other machines, so may be the files, and their work is not this machine's.
+        # If executors are on other machines, the files may be there, too, and this machine should not do their work.
         is_here = is_local(target.master) and target.delta_engine == "auto"
         has_catalog = target.catalog != "none"
         self._local = LocalModels(LocalPrograms(), history, target.hudi, commits=not has_catalog) if is_here else None
@@ -95,9 +95,9 @@ class SparkEngine:
         with failing_model(planned):
             local = self._local.write(planned, shared or {}) if self._local is not None else None
         if isinstance(local, WriteResult):
-            return local  # Spark need not be there
+            return local  # without Spark
         spent = datetime.now(UTC) - began
-        session = self.session()  # a JVM that starts for it is none of the model's work
+        session = self.session()  # starting a JVM does not count as the model's work
         bindings = Bindings(session, planned, self._changes, shared or {}, datetime.now(UTC) - spent)
         return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, local))
 
@@ -186,7 +186,7 @@ class SparkEngine:
             register(session, tables)
             result = session.sql(statement)
             if result.columns:
-                # Rows are computed, and go nowhere: a hook's SELECT may yield any number of them.
+                # Rows are computed but not collected: a hook's SELECT may return any number of them.
                 result.toDF(*map(str, range(len(result.columns)))).write.format("noop").mode("overwrite").save()
         except (Py4JJavaError, PySparkException) as error:
             raise NodeError(first_line(error)) from error

@@ -1,6 +1,6 @@
-"""Unit tests on Spark: the rows of a case as frames, and the shipped plan over them. Owns no verdict, writes no table.
+"""Unit tests on Spark: the rows of a case as frames, and the real plan over them. Decides no outcome, writes no table.
 
-What a run does to a Hudi table is done to a frame: rows are keyed, netted and replaced by the same functions.
+A frame takes the place of the Hudi table of a run: rows are keyed, netted and replaced by the same functions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 class SparkUnits:
-    """The port's engine for unit tests; each case has a session of its own on the one Spark of the process."""
+    """The Spark engine for unit tests; each case has its own session on the one Spark of the process."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self._session = session
@@ -51,14 +51,14 @@ class SparkUnits:
             return _rows(self._session().sql(sql))
 
     def run(self, case: UnitCase) -> Outcome:
-        """Build the table from the rows given and bring it through the changes by the shipped program."""
+        """Build the table from the given rows and apply the changes with the model's real program."""
         with failing("Spark"):
             return _Table(case, self._session()).outcome()
 
 
 @dataclass
 class _UnitBindings(Bindings):
-    """Relations of a program that are frames at hand."""
+    """Bindings whose relations are the given frames, by role and name."""
 
     frames: Mapping[tuple[str, str], DataFrame] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class _UnitBindings(Bindings):
         return self.frames[role, name]
 
     def as_written(self) -> DataFrame:
-        """The model's own query over the inputs as they are now."""
+        """The model's own query over the present inputs."""
         facts, now = self.planned.compiled.facts, self.planned.now
         ids = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref.unique_id for ref in facts.inputs}
 
@@ -176,7 +176,7 @@ class _Table:
         return _UnitBindings(self._session, planned, frames=frames)
 
     def _frame(self, schema: Schema, rows: list[tuple[object, ...]]) -> DataFrame:
-        """Rows by their texts, which Spark reads as their types: so nothing depends on this process's time zone."""
+        """A frame of rows, passed as texts and cast by Spark, so that this process's time zone has no influence."""
         nested = [(column.type or "string").startswith(_NESTED) for column in schema]
         given = ", ".join(
             f"`{c.name}` {c.type if is_nested else 'string'}" for c, is_nested in zip(schema, nested, strict=True)

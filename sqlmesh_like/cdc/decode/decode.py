@@ -54,7 +54,7 @@ from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
 
 @dataclass(frozen=True)
 class Truncate:
-    """That a table of the source was emptied at a place in the log. `origin`: which one, where several are merged."""
+    """A truncate of a source table at a position in the log. `origin`: which table, where several are merged."""
 
     position: str
     origin: str | None
@@ -64,10 +64,10 @@ class Truncate:
 class Decoded:
     """A table's events as typed images, in memory until released.
 
-    Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
-    `lacks_before_position` that it hides where its row stood before. `defaults`: what stored rows get in new columns,
-    as Spark SQL. `bytes`: how much the rows will about be in a table. `is_of_files`: `position` ends with the number
-    of a file's row.
+    Grain: one row of a line. `row` is the before image of a delete, else the after image. `reason`: why the event
+    cannot be ingested, or NULL. `lacks_before_position`: the event does not say in which partition its row was stored.
+    `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated size of the rows in a
+    table. `is_of_files`: `position` ends with the number of a row in its file.
     """
 
     layout: OdsLayout
@@ -89,18 +89,18 @@ class Decoded:
         return self.events.where("reason is null")
 
     def release(self) -> None:
-        """Free the memory that the events take."""
+        """Free the memory that the events use."""
         self.held.release()
 
 
 def decode(
     place: SourcePaths, share: Share, events: DataFrame | None, letter_rows: DataFrame | None = None, *, in_order: bool
 ) -> Decoded:
-    """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so.
+    """Read a table's events as rows of its next layout. Raises IngestError for a change of columns it cannot make.
 
-    `events`: None where the rows stand in files of their own. `letter_rows`: what of the table is in dead letters
-    already, None where nothing is or where these are the events. `in_order`: the whole log has one order; else only
-    what shares a partition of it.
+    `events`: None where the rows are in files with types of their own. `letter_rows`: the table's dead letters; None
+    where it has none, or where they are the events. `in_order`: the whole log has one order; otherwise only events of
+    one partition are ordered.
     """
     assert share.table.ingest is not None and place.source.ingest is not None
     uri = place.table_uri(share.table)
@@ -137,9 +137,9 @@ def decode(
 def _completed(
     decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: DataFrame | None
 ) -> Decoded:
-    """Events that had to be looked at again: what was read in haste, what they leave out, where their rows stand.
+    """Complete the events: read `unsure` ones again, fill values that were left out, find rows of unsure placement.
 
-    `uri`: of the table, None where it is not there yet.
+    `uri`: of the table; None before its first commit.
     """
     layout = decoded.layout
     if decoded.counts.unsure:
@@ -147,7 +147,7 @@ def _completed(
     if decoded.counts.partial:
         table = None if uri is None else decoded.events.sparkSession.read.format("hudi").load(uri)
         decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
-    # Before its first commit a table has no row that could stand elsewhere.
+    # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))
     return decoded
@@ -159,7 +159,7 @@ _WHOSE_TRUNCATE = "a truncate of one of several merged tables: declare `origin`,
 
 @dataclass(frozen=True)
 class _Group:
-    """Events of a table that are laid out alike. `schema`: the columns of the files that their rows stand in."""
+    """Events of a table that have the same layout. `schema`: the columns of their files, None for messages."""
 
     variant: Variant
     frame: DataFrame
@@ -178,17 +178,17 @@ def _groups(share: Share, events: DataFrame | None) -> list[_Group]:
 
 
 def _held(frame: DataFrame, *, is_read_twice: bool) -> CachedFrame:
-    """Files of typed rows that only have to be counted and written are read again faster than they are remembered."""
+    """Cache the frame, except typed files that are only counted and written: reading them twice is faster."""
     return cached(frame) if is_read_twice else CachedFrame(frame, frame)
 
 
 def _own(events: DataFrame, variant: Variant) -> DataFrame:
-    """Events of a variant that carry rows, with nothing but what stays of their line: no name is taken by then."""
+    """Events of a variant that carry rows, reduced to the columns of `LINE` so that later names cannot clash."""
     return events.where(f"{variant.condition} and {_IS_CHANGE}").select(*LINE)
 
 
 def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequence[DataFrame]:
-    """Events that state no schema, by whether they still have the names that columns had before."""
+    """Split events without a schema by whether they still use the former names of renamed columns."""
     if not table.renamed or variant.schema_text:
         return (frame,)
     message = MESSAGE_STYLES[variant.message]
@@ -199,7 +199,7 @@ def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequenc
 
 
 def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
-    """The same with other events of the same columns, which are in memory from now on."""
+    """Replace the events by others with the same columns. Caches and counts them, and releases the former ones."""
     kept = cached(events)
     counts = count_events(kept.frame, decoded.layout)
     decoded.release()
@@ -210,7 +210,7 @@ _IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
 
 
 def _shape(group: _Group, share: Share, stored: Schema) -> EventShape | None:
-    """How the events are laid out; None where the schema that they state makes no sense."""
+    """The layout of the events; None where the schema that they state cannot be read."""
     ingest, variant, frame = share.table.ingest, group.variant, group.frame
     assert ingest is not None
     message = MESSAGE_STYLES[variant.message]
@@ -231,7 +231,7 @@ def _shape(group: _Group, share: Share, stored: Schema) -> EventShape | None:
 
 
 def _declared(share: Share) -> tuple[SourceField, ...]:
-    """The columns of events without a schema, where all of them are declared with their types; else none."""
+    """The columns of events without a schema if all of them are declared with types; otherwise empty."""
     stated = {column.name.lower() for column in share.table.columns if column.type}
     names = share.members or {}
     is_known = not share.table.renamed and all(name.lower() in stated for name in names)
@@ -239,7 +239,7 @@ def _declared(share: Share) -> tuple[SourceField, ...]:
 
 
 def _stored_columns(uri: str) -> Schema:
-    """Columns of the table as it is; none where it is not there. Needs no JVM: Spark would list its files."""
+    """The table's current columns; empty before its first commit. Needs no JVM: Spark would list its files."""
     timeline = Timeline(uri)
     if timeline.frontier is None:
         return ()
@@ -254,21 +254,21 @@ def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) ->
     partial = layout.ingest.updates == "partial"
     images = columnar.images(shape, group.schema, own, partial=partial)
     images |= {name: _with_origin(images[name], layout) for name in IMAGES}
-    # A row cannot say where it stood before, not even when it is deleted.
+    # A row does not say in which partition it was before, not even when it is deleted.
     images |= {"item": "0", "is_told": "false"}
     row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema)))
     line = columnar.line(group.schema, f"{columnar.RAW}.")
-    # Others need no text: nobody will read it. What an update leaves out may be found to be unknown later.
+    # Only dead letters need the text. A partial update may still become one when its missing values are looked up.
     value = line if partial else f"if(reason is null, cast(null as string), {line})"
     return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value)
 
 
 def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
-    """The events of the shape of this number as images; `unsure` has the number where one must be read again."""
+    """The events of a shape as images; `unsure` is the shape's number where an event must be read again, or NULL."""
     if not typed_parse.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
         return _images(frame, shape, layout).selectExpr("*", _SURE)
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
-    # All at once: Spark analyses the whole frame again for every step.
+    # In one step: Spark analyses the whole frame again for every step.
     entries = {
         "item": "0",
         "all_f": typed_parse.read_typed(shape),
@@ -283,7 +283,7 @@ def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -
 
 
 def _reread(judged: DataFrame, shapes: Sequence[EventShape], layout: OdsLayout) -> DataFrame:
-    """The events (grain: event), those that are `unsure` read again value by value."""
+    """The events (grain: event), with the `unsure` ones read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
     again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
@@ -295,7 +295,7 @@ _SURE = "cast(null as int) as unsure"
 
 
 def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
-    """Adds the typed rows before and after, what of them cannot be read and what of them is missing."""
+    """Add the typed before and after images, the values that cannot be read, and the columns that are missing."""
     partial = layout.ingest.updates == "partial"
     read = frame.selectExpr(*LINE, *_named(parsed_images(shape, partial=partial)))
     row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_named(image_rows(shape, partial=partial)))
@@ -308,13 +308,13 @@ def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame
         "*", *(f"{_with_origin(row_image(shape, name, own), layout)} as {name}" for name in IMAGES)
     )
     entries = {"unreadable": unreadable(shape), "missing": missing(shape, own, partial=partial)}
-    # A message of one row cannot say where the row stood before, not even when it is deleted.
+    # A message of one row does not say in which partition the row was before, not even when it is deleted.
     entries["is_told"] = str(shape.message.style != "row").lower()
     return images.selectExpr(*LINE, "item", *IMAGES, *_named(entries))
 
 
 def _with_origin(row: str, layout: OdsLayout) -> str:
-    """The row with its columns in the table's order, the origin among them."""
+    """Spark SQL of the row with its columns in the table's order, including the origin."""
     if layout.ingest.origin is None:
         return row
     values = (
@@ -329,7 +329,7 @@ def _named(expressions: Mapping[str, str]) -> list[str]:
 
 
 def _without_rows(events: DataFrame, layout: OdsLayout, why: str) -> DataFrame:
-    """Events that cannot be read at all, with the reason."""
+    """Events that cannot be read at all: images are NULL, `unreadable` is the reason."""
     fields = ", ".join(f"{quoted_name(column.name)}: {column.type}" for column in layout.columns)
     empty = f"cast(null as struct<{fields}>)"
     columns = [f"{empty} as {name}" for name in IMAGES]
@@ -345,7 +345,7 @@ def _without_rows(events: DataFrame, layout: OdsLayout, why: str) -> DataFrame:
 
 
 def _truncates(events: DataFrame, layout: OdsLayout) -> tuple[tuple[Truncate, ...], DataFrame | None]:
-    """The last truncate of each table of the source; or, where they cannot be told apart, the events as bad ones."""
+    """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
     is_all = f"{sql_literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"

@@ -12,20 +12,20 @@ from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
 
 LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
-"""What an event keeps of its line."""
+"""Columns of a line that its event keeps."""
 _REST_OF_LINE = LINE[1:]
 
 
 def validate_events(frame: DataFrame, layout: OdsLayout, value: str = "value") -> DataFrame:
-    """Adds the row that counts, why an event cannot be ingested, and `lacks_before_position`.
+    """Add `row` (`Decoded`), `reason` (why an event cannot be ingested, or NULL) and `lacks_before_position`.
 
-    `frame` has none of these: what follows from one of them would be read off the old one. `value`: Spark SQL of the
-    event's text, which may depend on its `reason`.
+    `frame` must not have these columns yet: expressions would refer to the old ones. `value`: Spark SQL of the event's
+    text, which may depend on its `reason`.
     """
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
     moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
-    # So may an insert: it can be older than the row that stands, whose partition is another by now.
+    # This holds for inserts too: one can be older than the stored row, which may be in another partition by now.
     is_bare = f"(before is null or {lonely})"
     is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
     blind = (

@@ -1,4 +1,4 @@
-"""Lines of a log as change events: what each is and whose. Owns an event's columns; formats say how to read one."""
+"""Lines of a log as change events: their kind and table. Owns an event's columns; formats say how to read one."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ EVENT_COLUMNS = (
 )
 _EVENTS_PER_TASK = 50_000
 _TEXT_FOR_A_BYTE = 8
-"""How much longer a row is as a message than in a compressed column of a table, about."""
+"""About how many times larger a row is as a message than in a table's compressed columns."""
 _SAID_OF = ("value", *LOG_COLUMNS)
-"""What an envelope is read from."""
+"""Columns that envelopes are read from."""
 _NUMBER = "xxhash64(position)"
-"""Of an event: two may share one, which does no harm to an example."""
+"""Number of an event. Two events may share one; for choosing an example that does no harm."""
 _IS_SHORT = f"{is_short('value')} and {is_short('log_key')}"
 _READ = "if(is_shallow, value, null)"
-# Spark replaces invalid bytes without a word wherever it reads text.
+# Spark silently replaces invalid bytes wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
 
 
 @dataclass(frozen=True, order=True)
 class Variant:
-    """Events of a table that share one layout of messages and one stated schema ('': they have none).
+    """Events of a table that share one message layout and one stated schema (`schema_id` '': they state none).
 
-    `has_unavailable`: some may hold a mark in place of a value that was not logged.
+    `has_unavailable`: some may hold a placeholder for a value that was not logged.
     """
 
     message: str
@@ -59,11 +59,11 @@ class Variant:
 
 @dataclass
 class Share:
-    """What a batch holds for one declared table: from which tables of the source, in which variants.
+    """The part of a batch for one declared table: the source tables and variants of its events.
 
-    `logged_at`: when the log got the newest of its `lines` (ms since 1970). `members`: names in the rows of events that
-    state no schema, None where they are not told. `files`: where its rows have types of their own. `bytes`: how much
-    the rows will about be in a table.
+    `logged_at`: when the newest of its `lines` was logged (ms since 1970). `members`: member names in the rows of
+    events without a schema, None where they are not known. `files`: those whose rows have types of their own. `bytes`:
+    estimated size of the rows in a table.
     """
 
     table: SourceTable
@@ -77,17 +77,17 @@ class Share:
     bytes: int = 0
 
     def name(self, members: str | None) -> None:
-        """Names more, one a line, in their order."""
+        """Add member names, one a line, in their order; None: from now on they are not known."""
         known = self.members is not None and members is not None
         self.members = {**(self.members or {}), **dict.fromkeys((members or "").split("\n"))} if known else None
 
     def count(self, lines: int, logged_at: int | None) -> None:
-        """Lines more; `logged_at` of the newest."""
+        """Add a number of lines; `logged_at` is that of the newest."""
         self.lines += lines
         self.logged_at = max(filter(None, (self.logged_at, logged_at)), default=None)
 
     def add(self, variant: Variant) -> None:
-        """One variant more; of two that differ only in `has_unavailable` one stays."""
+        """Add a variant; two that differ only in `has_unavailable` become one that has it."""
         other = replace(variant, has_unavailable=not variant.has_unavailable)
         if other in self.variants:
             self.variants.discard(other)
@@ -97,7 +97,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Routed:
-    """Where the lines of a batch go. `skipped` counts those that go nowhere, by reason."""
+    """The lines of a batch by the table that ingests them. `skipped` counts lines without a table, by reason."""
 
     shares: Mapping[str, Share]
     skipped: Mapping[str, int]
@@ -106,7 +106,7 @@ class Routed:
 
 
 def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = False) -> DataFrame:
-    """Lines with what their envelope says (`EVENT_COLUMNS`; grain: line). `with_members`: what names rows have, too."""
+    """Read the envelopes of lines (`EVENT_COLUMNS`; grain: line). `with_members`: also the names in their rows."""
     frames = []
     for condition, dialect in FORMATS[ingest.format]:
         said = {
@@ -121,7 +121,7 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
             "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when not is_text then 'invalid UTF-8'"
             f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
         }
-        # All at once: Spark analyses the whole frame again for every column that is added by itself.
+        # In one step: Spark analyses the whole frame again for every column that is added by itself.
         described = _with_depth(lines.where(condition)).selectExpr(
             "*", *(f"{sql} as {name}" for name, sql in said.items())
         )
@@ -130,7 +130,7 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
 
 
 def _with_depth(lines: DataFrame) -> DataFrame:
-    """Lines and whether they can be read without end of Java's stack; NULL stands for the key of one that cannot."""
+    """Add `is_shallow`: whether a line can be parsed without overflowing Java's stack; else its key becomes NULL."""
     depth = f"{_IS_SHORT} and {is_shallow_json('value')} and {is_shallow_json('log_key')} as is_shallow"
     key = "if(is_shallow, log_key, null) as log_key"
     marked = lines.selectExpr("*", depth)
@@ -138,10 +138,10 @@ def _with_depth(lines: DataFrame) -> DataFrame:
 
 
 def routed(place: SourcePaths, events: DataFrame) -> Routed:
-    """Which table takes which events. Raises ProjectError where two declarations claim the same."""
+    """Assign events to tables. Raises ProjectError where two declarations claim the same events."""
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
     marked = " or ".join(f"contains(value, {sql_literal(mark)})" for mark in UNAVAILABLE[:2])
-    # Numbers alone: for a text or a list Spark would sort all events.
+    # Aggregate numbers only: for texts or lists, Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest is not None and place.source.ingest.discover:
@@ -177,7 +177,7 @@ def routed(place: SourcePaths, events: DataFrame) -> Routed:
 
 
 def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
-    """Which table takes the rows of which files. Raises ProjectError where two declarations claim the same."""
+    """Assign files of rows to tables. Raises ProjectError where two declarations claim the same rows."""
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     for files in row_files:
@@ -198,7 +198,7 @@ def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | 
 
 
 def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:
-    """The schemas that events state, by id. They are large and alike, so none is kept in memory with every event."""
+    """The schemas that events state, by id. They are large and few, so they are not kept in memory with each event."""
     examples = {row["schema_id"]: row["example"] for row in groups if row["schema_id"] and row["kind"] in CHANGES}
     if not examples:
         return {}
@@ -223,13 +223,13 @@ def _with_discovered(place: SourcePaths, groups: Iterable[Row]) -> SourcePaths:
 
 def events_for(events: DataFrame, share: Share) -> DataFrame:
     """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
-    # A task costs as much as reading a thousand events.
+    # A task has the overhead of reading a thousand events.
     frame = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
     return frame.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
 
 
 def waiting(events: DataFrame, done: Iterable[Share]) -> DataFrame:
-    """The lines (`file`, `line`) that would change a table which is none of these."""
+    """The lines (`file`, `line`) of events that belong to none of the tables in `done`."""
     is_done = F.lit(False)
     for share in done:
         is_done = is_done | _is_of(share)

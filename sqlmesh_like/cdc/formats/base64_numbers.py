@@ -1,4 +1,4 @@
-"""Numbers that a source writes as bytes in base64. Owns reading them as exact Spark SQL; knows no format.
+"""Spark SQL that reads numbers which a source writes as base64 bytes, without losing digits. Knows no format.
 
 Spark has no function for it: `conv` stops at 64 bits, and its decimals at 38 digits.
 """
@@ -6,14 +6,14 @@ Spark has no function for it: `conv` stops at 64 bits, and its decimals at 38 di
 from __future__ import annotations
 
 MAX_DIGITS = 108
-"""Digits of a decimal that is read as text: more than any database has but PostgreSQL, which has no limit."""
+"""Digits of a decimal that is read as text: enough for all databases but PostgreSQL, which has no limit."""
 _LIMB = 10**9
 _LIMBS = MAX_DIGITS // 9
 _MAX_HEX = 88  # 44 bytes: 2**351 has 106 digits
 
 
 def decimal(text: str, scale: int) -> str:
-    """Spark SQL: decimal(38,scale) of a two's complement, big endian, by 32-bit limbs; NULL beyond 16 bytes."""
+    """Spark SQL of a big-endian two's complement as decimal(38,scale), by 32-bit limbs; NULL beyond 16 bytes."""
     raw = _hex(text)
     padded = f"lpad({raw}, 32, if({raw} >= '8', 'F', '0'))"
     limbs = [f"cast(conv(substr({padded}, {start}, 8), 16, 10) as bigint)" for start in (1, 9, 17, 25)]
@@ -30,12 +30,12 @@ def decimal(text: str, scale: int) -> str:
 
 
 def decimal_text(text: str, scale: int) -> str:
-    """Spark SQL: the same as text with all digits, however many; NULL beyond 44 bytes."""
+    """Spark SQL of the same number as text with all digits; NULL beyond 44 bytes."""
     return _digits(text, str(scale))
 
 
 def own_scale_text(text: str) -> str:
-    """Spark SQL: the same of `{"scale": 3, "value": "MDk="}`, where every value has a scale of its own."""
+    """Spark SQL of the same text from `{"scale": 3, "value": "MDk="}`, where each value has its own scale."""
     return _digits(f"get_json_object({text}, '$.value')", f"cast(get_json_object({text}, '$.scale') as int)")
 
 
@@ -45,7 +45,7 @@ def _digits(text: str, scale: str) -> str:
     is_negative = f"({raw} >= '8')"
     padded = f"lpad({raw}, 4 * cast(ceil(length({raw}) / 4) as int), if({is_negative}, 'F', '0'))"
     chunk = f"cast(conv(substr({padded}, i, 4), 16, 10) as bigint)"
-    # The magnitude of a negative number: all bits turned, plus one.
+    # The magnitude of a negative number: all bits inverted, plus one.
     turned = f"65535 - {chunk} + if(i + 4 > length({padded}), 1, 0)"
     chunks = f"transform(sequence(1, length({padded}), 4), i -> if({is_negative}, {turned}, {chunk}))"
     carried = "(limb * 65536 + s.carry)"
@@ -63,7 +63,7 @@ def _digits(text: str, scale: str) -> str:
 
 
 def unsigned(text: str) -> str:
-    """Spark SQL: decimal(20,0) of up to 8 bytes, little endian; NULL beyond."""
+    """Spark SQL of a little-endian unsigned number as decimal(20,0); NULL beyond 8 bytes."""
     raw = _hex(text)
     padded = f"rpad({raw}, 16, '0')"
     turned = ", ".join(f"substr({padded}, {start}, 2)" for start in range(15, 0, -2))

@@ -52,11 +52,11 @@ _UNTYPED = (
     "array_except(flatten(transform(_message.data, row -> coalesce(json_object_keys(row), array()))), "
     "json_object_keys(_message.mysqlType))"
 )
-"""Columns of rows that a message states no type of: they would be lost without a word. NULL where it states none."""
+"""Columns of the rows that `mysqlType` lacks: they would be lost silently. NULL where there is no `mysqlType`."""
 
 
 def canal_envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
+    """Spark SQL of the members that every message has, in order of evaluation: see `MessageDialect`."""
     return {
         "_message": parsed_message(line, _ENVELOPE),
         "_type": "upper(_message.type)",
@@ -91,7 +91,7 @@ def _reason(line: str) -> str:
 
 
 def mysql_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """Columns as `mysqlType` states them, in its order.
+    """The columns that `mysqlType` states, in its order.
 
     >>> [field.type for field in mysql_fields('{"id": "bigint(20) unsigned", "price": "decimal(10,2)"}')]
     ['decimal(20,0)', 'decimal(10,2)']
@@ -123,7 +123,7 @@ _BINARY = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 
 
 def mysql_field(name: str, declared: str) -> SourceField:
-    """The column of this MySQL type; a type without a Spark one of its own stays text, which loses nothing.
+    """The column of a MySQL type; a type without a Spark equivalent stays text, which loses nothing.
 
     >>> mysql_field("a", "int(10) unsigned").type, mysql_field("a", "bit(1)").type, mysql_field("a", "json").type
     ('bigint', 'bigint', 'string')

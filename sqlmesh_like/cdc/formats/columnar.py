@@ -38,16 +38,16 @@ _YEARS = {
     "date": ("unix_date({0})", MIN_DAYS, MAX_DAYS),
     "timestamp": ("unix_micros({0})", MIN_MILLIS * 1000, MAX_MILLIS * 1000 + 999),
 }
-"""Moments of the years 1 to 9999: how they are counted, the first and the last."""
+"""Dates and timestamps of the years 1 to 9999: Spark SQL of the number, its least and its greatest value."""
 
 
 def stated(schema: FileSchema) -> str:
-    """The columns of a file as their log states them (`log_schema`): JSON of (name, type of an ODS column)."""
+    """The columns of a file as the log states them in `log_schema`: a JSON list of (name, ODS column type)."""
     return json.dumps([[name, column_type(kind)] for name, kind in schema])
 
 
 def column_type(kind: str) -> str:
-    """The type of an ODS column for values of a file's type.
+    """The ODS column type for values of a Spark type.
 
     >>> column_type("smallint"), column_type("timestamp_ntz"), column_type("array<int>")
     ('int', 'timestamp', 'string')
@@ -56,7 +56,7 @@ def column_type(kind: str) -> str:
 
 
 def row_text(column: str, kind: str) -> str:
-    """Spark SQL of a value's text, of which every digit can be read back.
+    """Spark SQL of a value as text from which it can be read back exactly.
 
     >>> row_text("raw.id", "int"), row_text("raw.b", "binary")
     ('cast(raw.id as string)', 'base64(raw.b)')
@@ -69,13 +69,13 @@ def row_text(column: str, kind: str) -> str:
 
 
 def line(schema: FileSchema, row: str = "") -> str:
-    """Spark SQL of a row (`row`: what its columns are found in) as one JSON text, in which every value is a text."""
+    """Spark SQL of a row as one JSON object whose values are all texts. `row`: prefix of its columns, if any."""
     values = ", ".join(f"{sql_literal(name)}, {row_text(row + quoted_name(name), kind)}" for name, kind in schema)
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
 def envelope(schema: FileSchema) -> dict[str, str]:
-    """Spark SQL of what a row is: `kind`, `op`, and `wrong`: why it can be nothing (NULL: it can)."""
+    """Spark SQL of a row's `kind`, its `op`, and `wrong`: why its operation is not valid, or NULL."""
     if all(name != OP for name, _ in schema):
         return {"kind": "'upsert'", "op": "'r'", "wrong": "cast(null as string)"}
     said = f"coalesce(cast({RAW}.{OP} as string), 'load')"
@@ -92,7 +92,7 @@ def _whens(values: Mapping[str, str]) -> str:
 
 
 def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
-    """Spark SQL over `RAW` and `envelope`: rows before and after, what cannot be read, what an update leaves out."""
+    """Spark SQL over `RAW` and `envelope`: before and after image, unreadable values, columns an update leaves out."""
     kinds = dict(schema)
     fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
     values = ((column, fields.get(column.name.lower())) for column in columns)
@@ -127,7 +127,7 @@ def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
 
 
 def _can_be_cast(kind: str, to: str) -> bool:
-    """Whether a cast gives what the value's text would.
+    """Whether a cast gives the same value as decoding the value's text.
 
     >>> _can_be_cast("smallint", "bigint"), _can_be_cast("float", "double")
     (True, False)
@@ -149,7 +149,7 @@ def _is_spellable(value: str, kind: str) -> str:
 
 
 def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:
-    """Spark SQL of what is to be said where the value cannot be the column's; None where every one can."""
+    """Spark SQL of the message for a value that does not fit its column; None where every value fits."""
     value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if field.type == "string" or (_can_be_cast(kind, field.type) and field.type not in _YEARS):
         return None

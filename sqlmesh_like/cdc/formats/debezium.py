@@ -56,7 +56,7 @@ _BITS = "io.debezium.data.Bits"
 
 
 def debezium_envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every event has: see `MessageDialect`."""
+    """Spark SQL of the members that every event has, in order of evaluation: see `MessageDialect`."""
     return {
         "_message": parsed_message(line, _ENVELOPE),
         "is_enveloped": "_message.payload is not null and _message.op is null",
@@ -82,7 +82,7 @@ def _kind_cases() -> str:
 
 
 def debezium_reason(line: str) -> str:
-    """Why a line cannot be ingested, or NULL. Heartbeats, DDL and transaction messages have no `op` and no row."""
+    """Spark SQL: why a line is malformed, or NULL. Heartbeats, DDL and transaction messages lack `op` and rows."""
     no_row = (
         "_body.op is null and _body.before is null and _body.after is null"
         " and coalesce(_body.ddl, _body.status, if(_body.source is null, _body.ts_ms, null)) is not null"
@@ -105,7 +105,7 @@ def debezium_reason(line: str) -> str:
 
 
 def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """Columns that a `schema` block (its `fields`, as JSON) states for the row images; empty where it states none.
+    """The columns that the `fields` of a `schema` block (JSON) state for the row images; empty where none does.
 
     >>> block = '[{"field": "after", "type": "struct", "fields": [{"field": "id", "type": "int32"}]}]'
     >>> schema_fields(block)[0].type
@@ -121,7 +121,7 @@ def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
 
 
 def _default(column: Mapping[str, object]) -> str | None:
-    """The stated default of a column, as a value of it is spelt. Debezium states 1970 for the time of the statement."""
+    """The stated default, spelt like a value. Debezium states 1970 for CURRENT_TIMESTAMP, which is left out."""
     value, logical = column.get("default"), str(column.get("name") or "")
     if value is None or (logical in _MOMENTS and value in (0, "1970-01-01T00:00:00Z")):
         return None
@@ -148,7 +148,7 @@ def _decimal(name: str, parameters: object) -> SourceField:
 
 
 def _bits(name: str, parameters: object) -> SourceField:
-    """A bit string as the number that it is; one that is too long for a number stays bytes."""
+    """A column of bit strings, read as unsigned numbers; strings longer than 64 bits stay bytes."""
     length = int(parameters.get("length") or 0) if isinstance(parameters, dict) else 0
     if not 0 < length <= 64:
         return SourceField(name, "binary", Encoding.BASE64)
@@ -163,6 +163,6 @@ DEBEZIUM_MESSAGES: Mapping[str, Message] = {
 _ROUTERS = "^__dbz__"
 _PAYLOAD = "get_json_object(log_key, '$.payload')"
 DEBEZIUM_KEY = f"coalesce({names_in(_PAYLOAD, _ROUTERS)}, {names_in('log_key', _ROUTERS)})"
-"""The key of a record, with or without a schema; Debezium's router adds a column of its own to it."""
+"""Spark SQL of the key columns, with or without a schema, less the one that Debezium's topic router adds."""
 MEMBERS = "concat_ws('\\n', json_object_keys(_body.before), json_object_keys(_body.after))"
 DEBEZIUM = MessageDialect(debezium_envelope, DEBEZIUM_KEY, MEMBERS)

@@ -1,7 +1,7 @@
 """What AWS Database Migration Service writes. Owns its two layouts; knows no engine.
 
 In files, a line or Parquet row is the row itself; `Op` says I, U or D and is absent in a full load; database and table
-are the two folders that DMS makes. In streams, a message holds `data` and `metadata` (operation load, insert, update,
+are the two folders that DMS creates. In streams, a message holds `data` and `metadata` (operation load, insert, update,
 delete), and `before-image` where that is switched on under this name.
 Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html, and CHAP_Target.Kafka.html
 """
@@ -36,13 +36,13 @@ OPS: Mapping[str, tuple[str, str]] = {
     "delete": ("delete", "d"),
     "truncate-table": ("truncate", "t"),
 }
-"""What a message's operation means: (kind, op)."""
+"""(kind, op) by operation."""
 ROW_OPS: Mapping[str, tuple[str, str]] = {name: OPS[name] for name in ("I", "U", "D", "load")}
-"""Those of rows in files."""
+"""The operations of rows in files."""
 
 
 def dms_envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
+    """Spark SQL of the members that every message has, in order of evaluation: see `MessageDialect`."""
     return {
         "_message": parsed_message(line, _ENVELOPE),
         "_in_stream": "_message.metadata.operation is not null",
@@ -75,7 +75,7 @@ def _reason(line: str) -> str:
 
 
 def row_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """Columns of a Parquet file as `parquet.schema_text` spells them: a list of (name, Spark type).
+    """The columns of a Parquet file as `columnar.stated` writes them, without `Op`.
 
     >>> [field.type for field in row_fields('[["Op", "string"], ["id", "int"]]')]
     ['int']

@@ -13,7 +13,7 @@ from sqlmesh_like.cdc.formats import canal, debezium
 from sqlmesh_like.cdc.formats.message import MessageDialect, names_in
 
 IS_CANAL = "coalesce(get_json_object(value, '$.op') is null and get_json_object(value, '$.type') is not null, false)"
-"""Spark SQL over a message: whether it is of `canal-json`."""
+"""Spark SQL over a line's `value`: whether it is a `canal-json` message."""
 
 
 def _like_debezium(line: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The formats of change events that are ingested. Owns the table of them; each is described in its own file."""
+"""The supported formats of change events, by name. Each is described in its own module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS: Mapping[CdcFormat, tuple[tuple[str, MessageDialect], ...]] = {
     "maxwell": (("true", MAXWELL),),
     "dms": (("true", DMS),),
 }
-"""The dialects of a format, each with the condition (Spark SQL over a line's `value`) of the lines that it reads."""
+"""The dialects of a format, each with the condition (Spark SQL over a line's `value`) for the lines it reads."""
 
 MESSAGE_STYLES: Mapping[str, Message] = {
     **debezium.DEBEZIUM_MESSAGES,
@@ -28,4 +28,4 @@ MESSAGE_STYLES: Mapping[str, Message] = {
     **maxwell.MAXWELL_MESSAGES,
     **dms.DMS_MESSAGES,
 }
-"""How a message is laid out, by the `message` that its envelope names."""
+"""Layouts of messages, by the `message` that the envelope gives."""

@@ -1,7 +1,7 @@
-"""Spark frames from SQL texts: of a few rows that are known here, and of queries over other frames.
+"""Spark frames from SQL texts: a few literal rows, and queries over other frames.
 
-Rows are created within the JVM: `createDataFrame` pickles them and starts processes of Python that read them, which
-takes half a second of each small batch.
+Rows are created within the JVM: `createDataFrame` pickles them and starts Python processes to read them, which takes
+half a second of each small batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlmesh_like.cdc.formats.source_types import sql_literal
 
 
 def literal_frame(spark: SparkSession, rows: Sequence[Sequence[str | int]], schema: str) -> DataFrame:
-    """The rows as a frame; `schema` is Spark's, of texts and whole numbers, e.g. `file STRING, size BIGINT`."""
+    """A frame of these rows. `schema`: Spark DDL of strings and integers, e.g. `file STRING, size BIGINT`."""
     names = [column.split()[0] for column in schema.split(",")]
     text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])
     struct = ", ".join(f"{name}: {kind}" for name, kind in (column.split() for column in schema.split(",")))
@@ -25,9 +25,9 @@ def literal_frame(spark: SparkSession, rows: Sequence[Sequence[str | int]], sche
 
 
 def frame_query(spark: SparkSession, text: str, **frames: DataFrame) -> DataFrame:
-    """The frame of a query in which `{name}` stands for the frame of this name, and no other brace has a meaning.
+    """Run a query in which `{name}` refers to the frame of that name; other braces are left as they are.
 
-    pyspark's own `sql(text, name=frame)` formats the whole text: braces in a value of an event end it by KeyError.
+    pyspark's own `sql(text, name=frame)` formats the whole text: a brace in an event's value raises KeyError.
     """
     views = {name: f"_sml_frame_{uuid4().hex}" for name in frames}
     for name, view in views.items():

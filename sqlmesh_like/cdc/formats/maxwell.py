@@ -36,7 +36,7 @@ _WITHOUT_ROW = (
 
 
 def maxwell_envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
+    """Spark SQL of the members that every message has, in order of evaluation: see `MessageDialect`."""
     return {
         "_message": parsed_message(line, _ENVELOPE),
         "op": op_of("_message.type", _OPS),
@@ -66,7 +66,7 @@ def _reason(line: str) -> str:
 
 
 MAXWELL_MESSAGES: Mapping[str, Message] = {MAXWELL_NAME: Message("overlay", (), "data", "old")}
-# Said where `output_primary_key_columns` is on; in Kafka the record's key names them too, as `pk.<column>`.
+# Present if `output_primary_key_columns` is on; in Kafka, the record's key names them too, as `pk.<column>`.
 _IN_KEY = names_in("log_key", "^(?!pk[.])")
 MAXWELL_KEY = (
     "coalesce(from_json(get_json_object(value, '$.primary_key_columns'), 'array<string>'), "

@@ -16,19 +16,20 @@ NO_KEY = "cast(null as array<string>)"
 NO_MEMBERS = "cast(null as string)"
 Style = Literal["pair", "overlay", "row"]
 EVENT_KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
-"""What an event can be; only the first three change a table."""
+"""Kinds of event; only the first three change a table."""
 CHANGES = ("upsert", "delete")
 """Kinds of event that carry rows."""
 CORRUPT = "_corrupt"
-"""Member of an envelope's schema that is set where the text is not JSON object of it."""
+"""Member of an envelope's schema that is set where the text is not a JSON object of that schema."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One layout of messages. `path` are the objects around the rows; `new` and `old` the members that hold them.
+    """One layout of messages. `path`: the objects around the rows; `new`, `old`: the members that hold the rows.
 
     A *row* message without `new` is the row itself, less the members in `ignored`. `is_list`: both members are lists
-    of rows that belong together one by one. `fields` reads the columns that a message's schema states.
+    of rows, paired by index. `fields` reads the columns from a message's schema. `marks_unavailable`: a placeholder
+    (`row_images.UNAVAILABLE`) may replace a value that was not logged.
     """
 
     style: Style
@@ -51,11 +52,11 @@ class MessageDialect:
     """One way of writing change events.
 
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
-    (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
+    (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. The result must have `kind`
     (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
-    `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`). `key`: Spark SQL of the
-    names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`). `members`:
-    Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: not told).
+    `schema_text` (NULL where nothing is stated) and `message` (a key of `format_registry.MESSAGE_STYLES`). `key`: Spark
+    SQL of the names of the primary key's columns (NULL: unknown) over `value` and the record's own key (`log_key`).
+    `members`: Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: unknown).
     """
 
     envelope: Callable[[str], Mapping[str, str]]
@@ -64,28 +65,28 @@ class MessageDialect:
 
 
 def parsed_message(line: str, schema: str) -> str:
-    """Spark SQL of a message's text as a struct; what is not JSON object of the schema stands in `CORRUPT`."""
+    """Spark SQL of a message's text as a struct; a text that is not a JSON object of the schema is in `CORRUPT`."""
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {sql_literal(CORRUPT)})"
     return f"from_json({line}, {sql_literal(schema)}, {options})"
 
 
 def names_in(text: str, ignored: str) -> str:
-    """Spark SQL: the members of a JSON object (NULL where it is none), but those that match `ignored`."""
+    """Spark SQL of the member names of a JSON object, except those that match `ignored`; NULL for other texts."""
     return f"filter(json_object_keys({text}), name -> not name rlike {sql_literal(ignored)})"
 
 
 def is_tombstone(line: str) -> str:
-    """Debezium follows a delete with a message without value; a console consumer writes it as `null`."""
+    """Spark SQL: whether a line is the message without a value that follows a delete (`null` in consumers' files)."""
     return f"coalesce(trim({line}), '') in ('', 'null')"
 
 
 def op_of(value: str, ops: Mapping[str, tuple[str, str]]) -> str:
-    """Spark SQL of an event's `op`. `ops` has (kind, op) by what the format calls it in `value`."""
+    """Spark SQL of an event's `op`. `ops`: (kind, op) by the operation that the format writes in `value`."""
     return f"case {value} {_whens({name: op for name, (_, op) in ops.items()})} end"
 
 
 def kind_of(line: str, value: str, ops: Mapping[str, tuple[str, str]]) -> str:
-    """Spark SQL of an event's `kind`, for formats that name what happened in `value`; it may use `reason`."""
+    """Spark SQL of an event's `kind`, for formats that name the operation in `value`; uses `reason`."""
     return (
         f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
         f"else case {value} {_whens({name: kind for name, (kind, _) in ops.items()})} else 'skip' end end"

@@ -1,8 +1,8 @@
 """Row images of change events as typed Spark SQL. Owns reading them out of any `Message`; knows no format, no engine.
 
 The steps, each a set of named expressions over the ones before: `parsed_images` reads the message (every value as
-text, and plain decimals with all their digits: Spark copies a JSON number into text by way of a double), `image_rows`
-finds the rows in it, `image_texts` makes the row before and the row after of them, `row_image` types one of these.
+text, and plain decimals with all their digits: Spark converts a JSON number to text through a double), `image_rows`
+finds the rows in it, `image_texts` builds the before and after images from them, `row_image` types one of these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sqlmesh_like.names import Column, Schema
 
 IMAGES = ("before", "after")
 NO_SHAPE = "cast(array() as array<string>)"
-"""Spark SQL of names, of which there are none."""
+"""Spark SQL of an empty list of names."""
 _MARK = "__debezium_unavailable_value"
 UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]')
 """What Debezium writes for a value that the source did not log because it had not changed: text, bytes, list."""
@@ -33,10 +33,10 @@ UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]'
 
 @dataclass(frozen=True)
 class EventShape:
-    """How a group of events of one table is laid out: its message and its columns.
+    """The layout of a group of events of one table: its message and its columns.
 
-    `clashes` are members that would be a column which another member is: no table can hold both. `absent`: Spark SQL of
-    columns that no event of the group has, over an event's columns; others are NULL.
+    `clashes`: members whose column name another member has too, so that no table can hold both. `absent`: Spark SQL,
+    over an event's columns, of values for columns that no event of the group has; other such columns are NULL.
     """
 
     message: Message
@@ -46,7 +46,7 @@ class EventShape:
 
 
 def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> EventShape:
-    """A shape in which no two members are one column; of such, one with a `known` name stays, else the last.
+    """A shape with one member per column; of several, one with a `known` name is kept, else the last by name.
 
     >>> shape = shape_of(Message("row"), [SourceField("ID", "int"), SourceField("id", "int")], ())
     >>> [field.name for field in shape.fields], shape.clashes
@@ -63,7 +63,7 @@ def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[
 
 
 def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of the message's members: `all_t` (as texts), `all_x` (decimals), `all_k` (which values are there)."""
+    """Spark SQL of the message's members: `all_t` (texts), `all_x` (decimals), `all_k` (map of those present)."""
     texts = [(field.member, "STRING") for field in shape.fields]
     parsed = {"all_t": _from_json(shape.message, struct_of(texts))}
     if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
@@ -74,7 +74,7 @@ def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]
 
 
 def struct_of(columns: Sequence[tuple[str, str]]) -> str:
-    """The type of a struct with these members (name, type)."""
+    """Spark's type of a struct with these members (name, type)."""
     return f"STRUCT<{', '.join(f'{quoted_name(name)}: {kind}' for name, kind in columns)}>"
 
 
@@ -85,7 +85,7 @@ def _from_json(message: Message, row: str) -> str:
 
 
 def within_path(message: Message, row: str, beside: str = "") -> str:
-    """The type of a message whose rows are of this type, with members `beside` the outermost."""
+    """Spark's type of a message whose rows have the type `row`. `beside`: further members of the outermost object."""
     one = f"ARRAY<{row}>" if message.is_list else row
     members = ", ".join(f"{quoted_name(name)}: {one}" for name in message.members)
     for name in reversed(message.path):
@@ -94,14 +94,14 @@ def within_path(message: Message, row: str, beside: str = "") -> str:
 
 
 def items(shape: EventShape) -> str:
-    """Spark SQL that makes one line of each row of a message, numbered `item` from 0."""
+    """Spark SQL that makes a line of each row of a message and numbers it in `item`, from 0."""
     if shape.message.is_list:
         return f"posexplode(all_t.{quoted_name(shape.message.new or '')}) as (item, ignored)"
     return "0 as item"
 
 
 def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of one row's members: `new_t`, `old_t`, the same with `_x`; `changed`, `mentioned`: names in each."""
+    """Spark SQL of one row: `new_t`, `old_t`, `new_x`, `old_x`; `changed`, `mentioned`: names in old and new part."""
     message = shape.message
     suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial)]
     at = "[item]" if message.is_list else ""
@@ -117,7 +117,7 @@ def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
 
 
 def image_texts(shape: EventShape) -> dict[str, str]:
-    """Spark SQL of `t` and `x`: the row before and the row after, with every value as text and as exact decimal."""
+    """Spark SQL of `t` and `x`: the before and after image with values as texts and as exact decimals."""
     exact = [field.member for field in shape.fields if exact_type(field)]
     entries = {"t": _pair(shape, "t", [field.member for field in shape.fields])}
     return entries | {"x": _pair(shape, "x", exact)} if exact else entries
@@ -168,7 +168,7 @@ def _is_unavailable(text: str) -> str:
 
 
 def unreadable(shape: EventShape) -> str:
-    """Spark SQL that names the values which could not be read, or NULL; uses `t` and the typed `before` and `after`."""
+    """Spark SQL of a message that names the unreadable values, or NULL; uses `t` and the typed images."""
     checks = [
         f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
         f"concat('column ', {sql_literal(column)}, ': cannot read ', left(t.{name}.{member}, 80), "
@@ -183,7 +183,7 @@ def unreadable(shape: EventShape) -> str:
 
 
 def has_member(message: Message, member: str) -> str:
-    """Spark SQL: whether a row of an event has a value under this name."""
+    """Spark SQL: whether a row of an event has a value under the name `member`."""
     paths = [_path(message, name, member) for name in message.members or ("",)]
     return f"coalesce({', '.join(f'get_json_object(value, {sql_literal(path)})' for path in paths)}) is not null"
 
@@ -194,8 +194,8 @@ def _path(message: Message, name: str, member: str) -> str:
 
 
 def _clash(shape: EventShape, name: str, member: str) -> str:
-    """Spark SQL of why an event with this member cannot be ingested, or NULL where it has none."""
-    # A JSON path cannot name every member.
+    """Spark SQL: why an event with this member cannot be ingested, or NULL where it does not have it."""
+    # Read as a map, because a JSON path cannot name every member.
     rows = _from_json(shape.message, "MAP<STRING, STRING>") + (f".{quoted_name(name)}" if name else "")
     has_it = f"exists(map_entries({{}}), entry -> entry.key = {sql_literal(member)} and entry.value is not null)"
     is_there = f"exists({rows}, row -> {has_it.format('row')})" if shape.message.is_list else has_it.format(rows)
@@ -208,7 +208,7 @@ def _but_available(shape: EventShape, text: str) -> str:
 
 
 def advice(field: SourceField, text: str) -> str:
-    """Spark SQL of what to do about it; a decimal as bytes has no scale without a schema."""
+    """Spark SQL of advice on an unreadable value: without a schema, a decimal in bytes has no scale."""
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
         return "''"
     advice = sql_literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
@@ -216,9 +216,9 @@ def advice(field: SourceField, text: str) -> str:
 
 
 def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
-    """Spark SQL: of which columns the row after brings no value because it had not changed (array; empty: of none).
+    """Spark SQL of the columns (array) whose value the after image leaves out because it had not changed.
 
-    `partial`: an update mentions only what changed; else only a mark of the format says so.
+    `partial`: an update mentions only what changed; otherwise only the format's placeholder shows it.
     """
     members = {field.name.lower(): field.member for field in shape.fields}
     checks = []
@@ -235,5 +235,5 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
 def _is_absent(member: str | None, column: str) -> str:
     if member is not None:
         return f"not array_contains(mentioned, {sql_literal(member)})"
-    # Of a column that is NULL in all events of a batch no field is known.
+    # A column that is NULL in all events of a batch has no field.
     return f"not exists(mentioned, name -> lower(name) = {sql_literal(column.lower())})"

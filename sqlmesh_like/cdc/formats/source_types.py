@@ -1,4 +1,4 @@
-"""Types of ODS columns and how a JSON value becomes one. Owns encodings and widening; knows no CDC format.
+"""Types of ODS columns and how JSON values are converted to them. Owns encodings and widening; knows no CDC format.
 
 A decoder is an expression of Spark SQL over the value's text. It gives NULL for what it cannot read, never a wrong
 value: the caller reports every non-NULL text that became NULL.
@@ -34,12 +34,12 @@ MAX_DAYS, MIN_DAYS = MAX_MILLIS // 86_400_000, MIN_MILLIS // 86_400_000
 
 
 class Encoding(Enum):
-    """How a source spells a value in JSON."""
+    """How a source encodes a value in JSON."""
 
-    PLAIN = "plain"  # as text or number; what the type says
+    PLAIN = "plain"  # text or number, as the type says
     BASE64 = "base64"
     BASE64_DECIMAL = "base64_decimal"  # unscaled two's complement, big endian
-    OWN_SCALE = "own_scale"  # a JSON object of a scale and such a base64
+    OWN_SCALE = "own_scale"  # a JSON object of a scale and a value as in BASE64_DECIMAL
     BITS = "bits"  # base64 of an unsigned number, little endian
     DAYS = "days"
     MILLIS = "millis"
@@ -48,16 +48,16 @@ class Encoding(Enum):
     MILLIS_OF_DAY = "millis_of_day"
     MICROS_OF_DAY = "micros_of_day"
     NANOS_OF_DAY = "nanos_of_day"
-    LATIN1 = "latin1"  # every byte as the character of that number
+    LATIN1 = "latin1"  # each byte as the character with that number
 
 
 @dataclass(frozen=True)
 class SourceField:
-    """One column of an event: its name, how its value is spelt and the Spark type it becomes.
+    """One column of an event: its name, the encoding of its values and the Spark type they get.
 
-    `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it. `source`:
-    its name in the events, where that is another one. `is_unseen`: no event has it, its type means nothing. `default`:
-    the value of rows from before the column was added, as events spell it.
+    `scale` is for BASE64_DECIMAL. `is_inferred`: the type was guessed from values, so a stored type may overrule it.
+    `source`: its name in the events, where it differs. `is_unseen`: no event has the column, so its type means nothing.
+    `default`: the value, spelt as in events, of rows from before the column was added.
     """
 
     name: str
@@ -71,12 +71,12 @@ class SourceField:
 
     @property
     def member(self) -> str:
-        """Its name in the events."""
+        """The field's name in the events."""
         return self.source or self.name
 
 
 def safe_name(name: str) -> str:
-    """The name of a column in a Hudi table, whose names are Avro's: letters, digits and `_`, no digit first.
+    """A column's name in a Hudi table, where Avro's rule holds: letters, digits and `_`, not starting with a digit.
 
     >>> safe_name("a-b"), safe_name("1x"), safe_name("total")
     ('a_b', '_1x', 'total')
@@ -86,7 +86,7 @@ def safe_name(name: str) -> str:
 
 
 def normal_type(declared: str) -> str | None:
-    """Spark's short spelling of a type that an ODS column may have, or None.
+    """Spark's short name of a declared type; None where an ODS column cannot have it.
 
     >>> normal_type("DECIMAL(10, 2)"), normal_type("integer"), normal_type("varchar(5)"), normal_type("map<int,int>")
     ('decimal(10,2)', 'int', 'string', None)
@@ -104,17 +104,17 @@ def normal_type(declared: str) -> str | None:
 
 
 def decimal_parts(spark_type: str) -> tuple[int, int] | None:
-    """(precision, scale) of a decimal type, else None."""
+    """(precision, scale) of a decimal type, None for others."""
     match = _DECIMAL.fullmatch(spark_type)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def widen(column: str, stored: str, field: SourceField) -> str:
-    """The type that holds both the stored rows and what arrives; never narrower than what is stored.
+    """The type of a column for both its stored and its arriving values; never narrower than the stored one.
 
     Hudi 1.2.0 widens int → bigint → string, int and bigint → double, decimals and float → double in place; it cannot
-    turn integers into decimals, so those become strings, which keep every digit. Raises IngestError where none holds
-    both.
+    turn integers into decimals, so those become strings, which keep every digit. Raises IngestError where no type
+    holds both.
 
     >>> widen("a", "int", SourceField("a", "bigint")), widen("a", "bigint", SourceField("a", "int"))
     ('bigint', 'bigint')
@@ -125,7 +125,7 @@ def widen(column: str, stored: str, field: SourceField) -> str:
     arriving = field.type
     both = {stored, arriving}
     if len(both) == 1 or stored == "string" or (field.is_inferred and stored not in _INTEGERS):
-        # A guess never changes a type that somebody stated; only integers have no room for other JSON values.
+        # An inferred type never changes the stored one, except integers, which cannot hold other JSON values.
         return stored
     if both <= _NUMBERS:
         return "bigint" if both == _INTEGERS else "double"
@@ -145,7 +145,7 @@ _NUMBERS = {"int", "bigint", "float", "double"}
 
 
 def _widen_decimal(column: str, stored: str, arriving: str) -> str:
-    """Hudi turns what a decimal column cannot hold into NULL, so nothing but a wider decimal may take its place."""
+    """Hudi turns values that a decimal column cannot hold into NULL, so only a wider decimal may replace its type."""
     old, new = decimal_parts(stored), decimal_parts(arriving)
     if old and new:
         scale = max(old[1], new[1])
@@ -167,14 +167,14 @@ def _changed(column: str, stored: str, arriving: str) -> IngestError:
 quoted_name = spark_identifier
 """A column's name in Spark SQL."""
 sql_literal = spark_literal
-"""A text of an event, or any other, in Spark SQL."""
+"""Any text as a literal of Spark SQL."""
 
 
 def exact_type(field: SourceField) -> str | None:
-    """The type to read a plain decimal from JSON with, all digits kept; None where the text is exact already.
+    """The type with which a plain decimal is read from JSON without loss; None for fields whose text is exact.
 
-    Spark copies a JSON number into text by way of a double, so a decimal must be read as one. The scale is as large as
-    the integer digits allow, so that surplus digits are seen, not rounded away.
+    Spark converts a JSON number to text through a double, so a decimal must be read as a decimal. The scale is as large
+    as the integer digits allow, so that surplus digits are noticed, not rounded away.
 
     >>> exact_type(SourceField("price", "decimal(10,2)")), exact_type(SourceField("id", "int"))
     ('decimal(38,30)', None)
@@ -186,7 +186,7 @@ def exact_type(field: SourceField) -> str | None:
 
 
 def decoder(field: SourceField, text: str, exact: str) -> str:
-    """Spark SQL that gives the value of a field; `text` is its JSON value as string, `exact` as `exact_type`.
+    """Spark SQL of a field's value, NULL where it cannot be read. `text`, `exact`: it as string, as `exact_type`.
 
     >>> decoder(SourceField("id", "int"), "t.id", "x.id")
     'try_cast(t.id as int)'
@@ -227,7 +227,7 @@ COUNTS: Mapping[Encoding, str] = {
     Encoding.MICROS_OF_DAY: "bigint",
     Encoding.NANOS_OF_DAY: "bigint",
 }
-"""Spelt as integers, of this type: a column that is declared as one has the number that the events carry."""
+"""Encodings that count in integers, with their type: a column declared as an integer gets the number itself."""
 _ALSO = {
     "binary": {"string"},
     "date": {"string", "timestamp"},
@@ -235,12 +235,12 @@ _ALSO = {
     "time": {"string"},
     "number": _NUMBERS | {"string", "boolean", "decimal"},
 }
-"""Which other types a value may be declared as. Of the rest, Spark refuses some as it plans (binary as bigint), and
-takes others for what they are not (a number as seconds since 1970)."""
+"""The other types that a value may be declared as. Of the rest, Spark refuses some when it plans (binary as bigint) and
+misreads others (a number as seconds since 1970)."""
 
 
 def _cast(expression: str, kind: str, to_type: str) -> str:
-    """`kind`: a type, or what a text is of: `number`, `time`. NULL where a column of that type has no such value."""
+    """Cast an expression. `kind`: its type, or `number` or `time` for texts of these. NULL where no cast is allowed."""
     if kind == to_type:
         return expression
     of = "number" if decimal_parts(kind) else kind
@@ -268,7 +268,7 @@ def _plain(spark_type: str, text: str, exact: str) -> str:
 
 
 def _starts_as_date(text: str) -> str:
-    """Spark reads `12:30` as a timestamp of today, and years that other readers do not know."""
+    """Guards a cast: Spark reads `12:30` as a time of today, and accepts years that other readers do not."""
     return f"{text} rlike '^ *(?!0000)[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
 
 
@@ -278,7 +278,7 @@ def _from_days(text: str, condition: str = "true") -> str:
 
 
 def _timestamp(number: str, encoding: Encoding | None) -> str:
-    """A moment from a count since 1970; None: milliseconds, or microseconds where they cannot be milliseconds."""
+    """A timestamp from a count since 1970. `encoding` None: milliseconds if in range, otherwise microseconds."""
     from_millis = f"when {number} between {MIN_MILLIS} and {MAX_MILLIS} then timestamp_millis({number})"
     in_micros = f"between {MIN_MILLIS}000 and {MAX_MILLIS}999"
     from_micros = f"when {number} {in_micros} then timestamp_micros({number})"
@@ -301,7 +301,7 @@ _UNITS_PER_SECOND = {
 
 
 def _time_of_day(number: str, encoding: Encoding) -> str:
-    """`[-]HH:mm:ss[.ffffff]`, as MySQL writes a TIME, which may be negative or longer than a day."""
+    """Spark SQL of `[-]HH:mm:ss[.ffffff]`, as MySQL writes a TIME, which may be negative or exceed a day."""
     unit = _UNITS_PER_SECOND[encoding]
     seconds = f"(abs({number}) div {unit})"
     clock = f"format_string('%02d:%02d:%02d', {seconds} div 3600, {seconds} div 60 % 60, {seconds} % 60)"

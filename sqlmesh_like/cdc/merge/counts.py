@@ -1,4 +1,4 @@
-"""The outcome of a table's events of a batch. Owns counting them, and how far in the table their rows can be."""
+"""Counts of a table's events in a batch. Owns counting them, and the key ranges that limit a search for their rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
 
 _RANGED = {"int", "bigint", "string", "date"}
-"""Types of key columns by whose range a table is searched: those of which Parquet's statistics are exact."""
+"""Types of key columns whose range limits a search in the table: those with exact statistics in Parquet."""
 
 
 @dataclass(frozen=True)
 class EventCounts:
-    """Events by what they are (grain: event): ingested or not, of a row that stood nobody knows where, without a value
-    that had not changed, to be read again, deletes, moves to another partition, changes of a key. `of_a_key`: of one
-    key at the most.
+    """Numbers of events; one event may count in several.
+
+    `good`, `bad`: can or cannot be ingested. `blind`: `lacks_before_position`. `partial`: unchanged values are
+    left out. `unsure`: must be read again. `moves`: to another partition. `rekeyed`: the primary key changed.
+    `of_a_key`: the most good events that share a key.
     """
 
     good: int
@@ -49,7 +51,7 @@ def count_events(events: DataFrame, layout: OdsLayout) -> EventCounts:
     }
     counts = [F.expr(f"count_if({condition})").alias(name) for name, condition in conditions.items()]
     if layout.has_key:
-        # Equal keys have equal hashes; that others may have too does no harm. And numbers are grouped fastest.
+        # Numbers are grouped fastest, and a collision of hashes does no harm: `of_a_key` may be too large.
         keys = ", ".join(f"row.{quoted_name(name)}" for name in layout.ingest.primary_key)
         grouped = events.groupBy(F.expr(f"xxhash64({keys})")).agg(*counts)
         frame = grouped.selectExpr(*(f"coalesce(sum({name}), 0)" for name in conditions), "coalesce(max(good), 0)")
@@ -66,9 +68,9 @@ def _moves(layout: OdsLayout) -> str:
 
 
 def within_ranges(stored: DataFrame, events: DataFrame, layout: OdsLayout) -> DataFrame:
-    """Those stored rows whose keys can be among the blind events: of most files Parquet's statistics say that none is.
+    """Limit stored rows to the key ranges of the blind events, so that Parquet's statistics exclude most files.
 
-    A column that is about to change its type has another order until then.
+    A key column whose type is about to change is not used: its stored values are ordered differently.
     """
     columns = _ranged(layout, {name.lower(): kind for name, kind in stored.dtypes})
     if not columns:
@@ -89,6 +91,6 @@ def _ranged(layout: OdsLayout, stored: Mapping[str, str]) -> list[Column]:
 
 
 def _ends(column: Column) -> tuple[str, str]:
-    # Where an update changes the key, the row of the old one is looked for too.
+    # Where an update changes the key, the row with the old key is searched for too.
     both = f"row.{quoted_name(column.name)}, before.{quoted_name(column.name)}"
     return f"min(least({both}))", f"max(greatest({both}))"

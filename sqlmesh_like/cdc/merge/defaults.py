@@ -1,7 +1,7 @@
-"""What rows hold in a column that was added with a default. Owns finding those rows: no event reports them.
+"""Values of rows in a column that was added with a default. Owns finding those rows: no event reports them.
 
 `ALTER TABLE … ADD COLUMN … DEFAULT 5` changes every row of the source's table and logs none of them. The events that
-follow state the default in their schema, so the rows of the table get it, and the events before the first of those.
+follow state the default in their schema; stored rows get it, and so do events before the first of those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def added(layout: OdsLayout, stored: Schema, shapes: Sequence[EventShape]) -> dict[str, str]:
-    """Columns that the table does not have yet, by name, with Spark SQL of the default that events state for them."""
+    """Spark SQL of the default that events state for each column that the table does not have yet, by name."""
     known = {column.name.lower() for column in stored}
     types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
     fields = {field.name: field for shape in shapes for field in shape.fields if field.default is not None}
@@ -35,10 +35,10 @@ def _value(field: SourceField) -> str:
 def given(
     frames: Sequence[tuple[DataFrame, EventShape]], defaults: Mapping[str, str], *, in_order: bool
 ) -> list[EventShape]:
-    """The shapes; those without an added column have its default in the events before the first that has it.
+    """Give shapes without an added column its default, for events before the first event that has the column.
 
-    `in_order`: the whole log has one order; else only what shares a partition of it. After such an event a column that
-    is not there was dropped.
+    In a later event, a column that is absent was dropped. `in_order`: the whole log has one order; otherwise only
+    events of one partition are ordered.
     """
     shapes = [shape for _, shape in frames]
     for name, value in defaults.items():
@@ -55,7 +55,7 @@ def given(
 
 
 def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:
-    """The first position among events, by the part of the log that it orders."""
+    """The first position among the events, by the part of the log within which positions are ordered."""
     part = "''" if in_order else "substring_index(position, '|', 2)"
     entries: dict[str, str] = {}
     for frame in frames:
@@ -66,7 +66,7 @@ def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:
 
 
 def _is_before(firsts: Mapping[str, str]) -> str:
-    """Spark SQL; a part of the log without such an event has not come to it yet."""
+    """Spark SQL: whether an event is before the first position of its part; true in parts that have none yet."""
     whens = (
         f"when {f'startswith(position, {sql_literal(part)})' if part else 'true'} then position < {sql_literal(first)}"
         for part, first in firsts.items()
@@ -75,9 +75,9 @@ def _is_before(firsts: Mapping[str, str]) -> str:
 
 
 def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> DataFrame:
-    """Rows to upsert (grain: key × partition) and, with the defaults, all stored rows that these do not replace.
+    """Rows to upsert (grain: key × partition) plus, with the defaults, all stored rows that they do not replace.
 
-    An older version of a stored row would lose against it, and leave it without its defaults.
+    Rows older than the stored version are dropped: they would lose against it and leave it without defaults.
     """
     at = [KEY, *([layout.partition_field] if layout.partition_field else [])]
     if layout.order_columns:

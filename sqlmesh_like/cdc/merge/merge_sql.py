@@ -2,10 +2,10 @@
 
 Every event is a version of its key, ordered by (order_by, position). The newest version a key ever had decides: its row
 is stored in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such
-version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Taking a batch in
+version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Ingesting a batch
 twice gives the same state: ties go to the batch.
 
-All texts are Spark SQL over named relations in braces, as `frame_query(session, text, name=frame)` takes them.
+All texts are Spark SQL over named relations in braces, as `frame_query(session, text, name=frame)` expects.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS, POSITION, SOFT_DELET
 from sqlmesh_like.names import IS_DELETED, KEY
 
 IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
-"""Of a decision: its key was deleted or moved."""
+"""Spark SQL over a decision: whether its key was deleted or moved."""
 
 
 def is_rekeyed(layout: OdsLayout) -> str:
     """Spark SQL: whether an event changes its row's primary key."""
     if not layout.has_key:
-        # Without a primary key nothing can change one: the position is the key.
+        # Without a primary key, the position is the key and never changes.
         return "false"
     has_old_key = f"before is not null and {layout.missing_key('before')} is null"
     return f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
 
 
 def versions(layout: OdsLayout, *, with_rekeyed: bool = True) -> str:
-    """From `{{events}}` (grain: event): every version (grain: key × position), with all partitions it names.
+    """From `{{events}}` (grain: event): every version (grain: key × position), with all partitions that it names.
 
     An update that changes a primary key is also a delete of the old key.
     """
@@ -38,7 +38,7 @@ def versions(layout: OdsLayout, *, with_rekeyed: bool = True) -> str:
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
     named = zip(layout.orders("ordered"), layout.order_columns, strict=False)
     orders = "".join(f", {order} as {name}" for order, name in named)
-    # A row before that is only the key has no order of its own, and does not say where it stood.
+    # A before image with only the key has no order of its own and names no partition.
     before_or_after = f"if({layout.is_key_only('before')}, after, before)"
     part, left_part = layout.partition("row"), layout.partition("other")
     former = f"""
@@ -60,10 +60,10 @@ from sides"""
 def truncated(
     layout: OdsLayout, position: str, *, origin: str | None, stored: Collection[str] | None, in_order: bool
 ) -> str:
-    """From `{{versions}}` and `{{stored}}`: a delete of every row that stood when the source's table was emptied.
+    """From `{{versions}}` and `{{stored}}`: a delete of every row that existed when the source's table was emptied.
 
-    Each is a version of its own row with the place of the truncate in the log. `stored` are the columns of the table
-    as it is (None: it is not there). `in_order`: the whole log has one order; else only what shares a partition of it.
+    Each is a version of its row at the log position of the truncate. `stored`: the table's current columns, None where
+    there is no table. `in_order`: the whole log has one order; otherwise only events of one partition are ordered.
     """
     at = sql_literal(position)
     of = (
@@ -88,7 +88,7 @@ from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earl
 
 
 def stood(layout: OdsLayout) -> str:
-    """From `{{stored}}` and `{{keys}}`: where rows of these keys stand and how new they are, as floors (grain: row)."""
+    """From `{{stored}}` and `{{keys}}`: partition and version of the rows with these keys, as floors (grain: row)."""
     part = quoted_name(layout.partition_field) if layout.partition_field else "''"
     ranks = ", ".join(layout.rank_columns)
     return (
@@ -97,14 +97,14 @@ def stood(layout: OdsLayout) -> str:
 
 
 def places(layout: OdsLayout) -> str:
-    """From `{{stored}}` and `{{keys}}`: the partitions in which rows of these keys stand (grain: key)."""
+    """From `{{stored}}` and `{{keys}}`: the partitions that hold rows with these keys (grain: key)."""
     part = quoted_name(layout.partition_field) if layout.partition_field else "''"
     rows = f"select {KEY}, {part} as part from {{stored}} left semi join {{keys}} using ({KEY})"
     return f"select {KEY}, collect_set(part) as parts from ({rows}) group by {KEY}"
 
 
 def united_versions(layout: OdsLayout) -> str:
-    """From `{{floors}}` (grain: any): the newest of each key, with all places that any of them names (grain: key)."""
+    """From `{{floors}}` (grain: any): the newest of each key, with the partitions of all of them (grain: key)."""
     ranks = ", ".join(layout.rank_columns)
     parts = "array_join(array_distinct(flatten(collect_list(split(parts, '/')))), '/')"
     newest = f"max_by(struct({ranks}, part), struct({ranks})) as m, {parts} as parts"
@@ -113,9 +113,9 @@ def united_versions(layout: OdsLayout) -> str:
 
 
 def decisions(layout: OdsLayout, *, with_floors: bool, with_places: bool) -> str:
-    """From `{{versions}}`, `{{floors}}` and `{{places}}` (where stored rows stand): one decision (grain: key).
+    """From `{{versions}}`, `{{floors}}` and `{{places}}` (partitions of stored rows): one decision (grain: key).
 
-    `w` is the newest version of the batch, `f` the floor; `is_late` says that the floor is newer.
+    `w` is the newest version in the batch, `f` the floor; `is_late`: whether the floor is newer.
     """
     order = ", ".join(layout.rank_columns)
     rank = f"struct({order})"
@@ -139,7 +139,7 @@ from newest n {joins}"""
 
 
 def decisions_of_one(layout: OdsLayout) -> str:
-    """From `{{events}}`, one of each key, of which nothing is known from before: one decision (grain: key)."""
+    """From `{{events}}`, one per key and none with an earlier version: one decision (grain: key)."""
     rank = ", ".join(layout.rank_columns)
     known = "false as is_late, null as floor_part"
     result = versions(layout, with_rekeyed=False)
@@ -147,10 +147,10 @@ def decisions_of_one(layout: OdsLayout) -> str:
 
 
 def loaded(layout: OdsLayout, *, by_file: bool) -> str:
-    """From `{{events}}`, one of each key: the rows of a table that has none yet (grain: key).
+    """From `{{events}}`, one per key: the rows of a table that is still empty (grain: key).
 
-    `by_file`: they come from files in which nothing else can come to their keys, so the place of the file will do for
-    theirs. A text of its own for each row takes longer to write than the row.
+    `by_file`: no other event of these files has the same key, so rows get the position of their file: writing a
+    distinct text for each row takes longer than writing the row.
     """
     columns = [f"{layout.record_key('row')} as {KEY}"]
     columns += [f"row.{quoted_name(column.name)} as {quoted_name(column.name)}" for column in layout.columns]
@@ -168,20 +168,20 @@ def loaded(layout: OdsLayout, *, by_file: bool) -> str:
 
 
 def net_rows(layout: OdsLayout, *, with_floors: bool) -> str:
-    """From `{{decisions}}`: the rows to upsert (grain: key × partition), deletes marked."""
+    """From `{{decisions}}`: the rows to upsert (grain: key × partition); `IS_DELETED` marks deletes."""
     columns = [KEY, *(f"w.row.{quoted_name(column.name)} as {quoted_name(column.name)}" for column in layout.columns)]
     if layout.partition_field:
         columns.append(f"place as {quoted_name(layout.partition_field)}")
     for name in layout.rank_columns:
         columns.append(f"if(is_late, floor_{name}, w.{name}) as {name}" if with_floors else f"w.{name} as {name}")
     is_own = "not is_late and place = w.part"
-    # By its order the newest row stays whatever is deleted; without one, a late event must touch nothing.
+    # With an order, Hudi keeps the newest row whatever is deleted; without one, a late event must not touch any row.
     late = "is_late and place <=> floor_part" if layout.order_columns else "is_late"
     if layout.ingest.deletes == "soft":
         columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {IS_DELETED}"]
     else:
         columns.append(f"not ({is_own}) or w.removed as {IS_DELETED}")
-    # Without partitions every row stands in the same place.
+    # Without partitions, all rows have the same one.
     place = "explode(parts)" if layout.partition_field else "''"
     return f"""
 select {", ".join(columns)}

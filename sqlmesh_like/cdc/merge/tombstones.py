@@ -1,8 +1,8 @@
 """The side table of an ODS table that remembers deleted and moved keys. Owns its layout and retention.
 
-Without it a late update that is older than a delete would bring the row back; `merge_sql` says how it decides. It is
-written before the main table: a crash between the two leaves a floor that the replayed batch ties with, and a tie
-goes to the batch.
+Without it, a late update that is older than a delete would bring the row back; `merge_sql` has the rule. It is written
+before the main table: a crash between the two leaves a floor that the replayed batch ties with, and ties go to the
+batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 RETENTION_DAYS = 30
-"""An event that arrives this long after a delete or move that it is older than is taken for a new one."""
+"""How long a delete or move is remembered: an older event that arrives later than that counts as a new one."""
 
 # Nothing reads this table's history.
 _HOUSEKEEPING = {
@@ -29,14 +29,14 @@ _HOUSEKEEPING = {
 
 
 def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
-    """The floors (grain: key), or None where nothing was deleted or moved yet."""
+    """The floors (grain: key); None where no key was deleted or moved yet."""
     return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
 
 
 def write_floors(
     spark: SparkSession, uri: str, layout: OdsLayout, decisions: DataFrame, floors: DataFrame | None
 ) -> None:
-    """Remember the deletes and moves among the decisions, and forget what is past its retention."""
+    """Remember the deletes and moves among the decisions, and forget those past the retention."""
     fresh = frame_query(spark, merge_sql.new_floors(layout), decisions=decisions)
     if floors is not None:
         fresh = fresh.unionByName(_expired(floors, fresh))

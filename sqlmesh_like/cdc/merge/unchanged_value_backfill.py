@@ -1,7 +1,7 @@
 """Values that an event does not contain because they had not changed. Owns finding them in earlier versions.
 
-PostgreSQL does not log TOASTed values that an update did not change, some tools send only changed columns. Such a
-value is, in this order: what the row before says, what an earlier event of the batch said, what the table holds.
+PostgreSQL does not log TOASTed values that an update did not change; some tools send only changed columns. Such a
+value comes from, in this order: the before image, an earlier event of the batch, the table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
 from sqlmesh_like.names import KEY
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
-# PostgreSQL logs the delete of the old key first: by the time the new row comes, what it had is gone.
+# PostgreSQL logs the delete of the old key first: when the new row arrives, the old values are gone.
 _GONE += (
     " (its key changed? set REPLICA IDENTITY FULL at the source, update the row there, then replay the dead letters)"
 )
@@ -26,10 +26,10 @@ _LOST = ": the source did not log this value, and an earlier event of the row is
 def with_unchanged_values(
     events: DataFrame, layout: OdsLayout, stored: DataFrame | None, letter_rows: DataFrame | None = None
 ) -> DataFrame:
-    """Events (grain: event) whose `missing` columns hold their values; those that nobody knows become bad, with reason.
+    """Fill the `missing` columns of events (grain: event); an event with a value that is unknown gets a `reason`.
 
-    `stored` is the table as it is, None where it is not there yet. Reads its keys, so only for batches that need it.
-    `letter_rows`: dead letters of the table as they are kept; what such an event would have changed nobody knows.
+    `stored`: the table, None before its first commit; its keys are read, so call this only for batches that need it.
+    `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed.
     """
     columns = [row[0] for row in events.selectExpr("explode(missing)").distinct().collect()]
     spark = events.sparkSession
@@ -53,14 +53,14 @@ def _rank(layout: OdsLayout) -> str:
 
 
 def _known(columns: Sequence[str], layout: OdsLayout) -> str:
-    """Each event of a key with the values that it does bring, wrapped, so that NULL is a value too."""
+    """SQL of each event with the values that it contains, wrapped in structs so that a NULL counts as a value."""
     types = {column.name: column.type or "string" for column in layout.columns}
     values = ", ".join(f"{_value(name, types[name])} as v{index}" for index, name in enumerate(columns))
     return f"select fill_key, position, true as is_event, fill_rank, {values} from {{events}}"
 
 
 def _value(name: str, kind: str) -> str:
-    """`is_lost`: a bad event may have changed the value."""
+    """Spark SQL of an event's value as a struct, NULL where it has none. `is_lost`: a bad event may have changed it."""
     after, before = (f"struct({image}.{quoted_name(name)} as v, false as is_lost)" for image in ("row", "before"))
     lost = f"struct(cast(null as {kind}) as v, true as is_lost)"
     brings = f"kind = 'upsert' and not array_contains(missing, {sql_literal(name)})"
@@ -69,7 +69,7 @@ def _value(name: str, kind: str) -> str:
 
 
 def _with_letters(stored: DataFrame, letter_rows: DataFrame | None) -> DataFrame:
-    """Stored rows and whether a dead letter came to their key since (`is_lost`)."""
+    """Add `is_lost` to stored rows: whether a later event of their key is a dead letter."""
     if letter_rows is None:
         return stored.selectExpr("*", "false as is_lost")
     latest = letter_rows.where("row_key is not null").groupBy("row_key").agg({"place": "max"}).toDF("row_key", "letter")
@@ -81,7 +81,7 @@ def _stored(layout: OdsLayout, columns: Sequence[str], stored: DataFrame) -> Dat
     has = {name.lower() for name in stored.columns}
     types = {column.name: column.type for column in layout.columns}
     orders = ", ".join(quoted_name(name) for name in layout.order_columns[:-1])
-    # Without an order a later run always wins, so what is stored comes before every event.
+    # Without an order the last run always wins, so stored rows come before every event.
     later = 1 if layout.order_columns else 0
     rank = f"struct({later} as known_later, {orders + ', ' if orders else ''}{POSITION} as position)"
     values = (
@@ -125,6 +125,6 @@ def _replaced(events: DataFrame, layout: OdsLayout, columns: Sequence[str]) -> l
 
 
 def _is_unknown(name: str, index: int) -> str:
-    # Where the table knows the row but no value, it holds a later version, to which this event loses anyway.
+    # Where the table has the row but no value was found, its version is later, and this event loses to it anyway.
     is_lost = f"coalesce(v{index}.is_lost, not is_stored)"
     return f"array_contains(missing, {sql_literal(name)}) and {is_lost}"

@@ -1,7 +1,7 @@
-"""Rows that may not be stored where their events say. Owns finding them by the dead letters of their key.
+"""Rows that may not be in the partition that their events name. Owns finding them by the dead letters of their key.
 
-An event that could not be ingested may have moved its row to another partition, or have been its insert: until it comes
-in, what later events of the key say of the row before is not what the table has, so the table is asked.
+An event that could not be ingested may have moved its row to another partition, or have inserted it: until it is
+ingested, the before images of later events of the key may differ from the table, so the table is looked up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 
 
 def unsure_rows(events: DataFrame, layout: OdsLayout, letter_rows: DataFrame | None) -> DataFrame:
-    """Events (grain: event) with `lacks_before_position` where a dead letter has their key."""
+    """Set `lacks_before_position` on events (grain: event) whose key has a dead letter, stored or in this batch."""
     keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))
     known = [keyed.where(f"reason is not null and {layout.missing_key('row')} is null").select("own_key")]
     known += [] if letter_rows is None else [letter_rows.where("row_key is not null").selectExpr("row_key as own_key")]

@@ -1,6 +1,6 @@
-"""What a commit says of its table's columns.
+"""The record of a table's columns in the metadata of its commits.
 
-Owns how that is written and read; `schema_evolution` decides what changes.
+Owns how it is written and read; `schema_evolution` decides what changes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def column_record(settled: EvolvedSchema) -> Mapping[str, str]:
 
 
 def spellings_of(uri: str) -> Mapping[str, str]:
-    """How events spelt columns of a table so far, where not as the table does. Needs no JVM."""
+    """How events have spelt columns so far, by the table's name for them, where the two differ. Needs no JVM."""
     data = json.loads(Timeline(uri).extra(STATE_PREFIX + _SPELLINGS) or "{}")
     return {str(name): str(spelling) for name, spelling in data.items()}

@@ -1,7 +1,7 @@
-"""The permanent parts of a table's declaration. Owns refusing others: the table's rows would no longer be found.
+"""The permanent parts of a table's declaration. Owns refusing changes of them: rows would no longer be found.
 
-Rows are found by record key and partition: a table that is written with another primary key, another way to spell it
-(`Layout.record_key`), or another partition would get a second copy of every row that changes.
+Rows are found by record key and partition: a table that is written with another primary key, another spelling of it
+(`OdsLayout.record_key`) or another partition would get a second copy of every row that changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTRACT_KEY = "made"
 
 
 def creation_contract(layout: OdsLayout) -> str:
-    """The record of it in the metadata of every commit."""
+    """The JSON that records a layout's permanent parts in the metadata of every commit."""
     ingest, by = layout.ingest, layout.ingest.partition_by
     partition = None if by is None else [by.column, by.format, by.field]
     entries = {"primary_key": list(ingest.primary_key), "partition_by": partition, "order_by": list(ingest.order_by)}
@@ -25,14 +25,14 @@ def creation_contract(layout: OdsLayout) -> str:
 
 
 def key_spelling_of(uri: str) -> int:
-    """How the table at `uri` spells record keys; for one that is not there, how it will. Needs no JVM."""
+    """How the table at `uri` spells record keys (`HASHED_KEYS`, `TEXT_KEYS`), or will once created. Needs no JVM."""
     record = Timeline(uri).extra(STATE_PREFIX + CONTRACT_KEY)
     known = json.loads(record).get("spelling") if record else TEXT_KEYS
     return known if known in (HASHED_KEYS, TEXT_KEYS) else TEXT_KEYS
 
 
 def check_creation_contract(layout: OdsLayout, record: str | None) -> None:
-    """Raises IngestError where a table of ours was creation_contract otherwise."""
+    """Raise IngestError where a table was created with other permanent parts. `record`: that of its last commit."""
     before, now = json.loads(record or "{}"), json.loads(creation_contract(layout))
     changed = [name for name in now if before.get(name) != now[name]]
     if not changed:

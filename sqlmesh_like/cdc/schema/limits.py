@@ -1,6 +1,6 @@
-"""How deep and how long values of an event may be. Owns the limits; beyond them is a dead letter, or a shorter name.
+"""Limits of nesting and length. Owns them; events beyond them become dead letters, and names are shortened.
 
-JSON readers recurse for each level: a text with some hundred levels ends Java with a StackOverflowError.
+JSON readers recurse for each level: a few hundred levels cause a StackOverflowError in Java.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ import hashlib
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 
 MAX_JSON_DEPTH = 100
-"""Objects and lists inside each other in a message or its key."""
+"""Levels of objects and lists in a message or its key."""
 MAX_PART = 200
-"""Signs of a partition's folder; file systems take 255 bytes."""
+"""Characters of a partition's folder; file systems allow 255 bytes."""
 MAX_NAME = 100
-"""Signs of a discovered table's name."""
+"""Characters of a discovered table's name."""
 MAX_EVENT = 32_000_000
-"""Bytes of a message, and of its key: what is longer takes the memory that the rest of its batch needs."""
+"""Bytes of a message, and of its key: longer ones would use the memory that the rest of the batch needs."""
 TOO_LONG = f"longer than {MAX_EVENT:,} bytes"
 TOO_DEEP = f"JSON nested more than {MAX_JSON_DEPTH} deep"
 
 _ESCAPE = r"\\[\s\S]"
 _NO_BRACKET = r"[^\[\]{}]+"
 _FEW = 64
-"""So few brackets cannot be too deep, and so many are counted in no time."""
+"""A text with so few opening brackets cannot be too deep; counting them is cheap."""
 _FLAT = 8
-"""Levels that are looked for first: schemas have many brackets and few levels."""
+"""Levels that are tried first, which is cheaper: schemas have many brackets but few levels."""
 
 
 def is_short(text: str) -> str:
-    """Spark SQL: whether a text has at most `MAX_EVENT` bytes; NULL has."""
+    """Spark SQL: whether a text has at most `MAX_EVENT` bytes; true for NULL."""
     return f"coalesce(octet_length({text}) <= {MAX_EVENT}, true)"
 
 
 def is_shallow_json(text: str) -> str:
-    """Spark SQL: whether a text of JSON is nested no deeper than `MAX_JSON_DEPTH`; NULL is."""
+    """Spark SQL: whether a JSON text is nested no deeper than `MAX_JSON_DEPTH`; true for NULL."""
     outside = f"regexp_replace(regexp_replace({text}, {sql_literal(_ESCAPE)}, ''), '\"[^\"]*\"', '')"
     brackets = f"regexp_replace({outside}, {sql_literal(_NO_BRACKET)}, '')"
     few = f"length({text}) - length(translate({text}, {sql_literal('[{')}, '')) <= {_FEW}"
@@ -50,7 +50,7 @@ def is_shallow_json(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A name of at most this length: of a longer one the beginning and a hash of it all.
+    """A name of at most `limit` characters; a longer one becomes its beginning and a hash of the whole.
 
     >>> shortened("orders", 10), shortened("x" * 30, 20)
     ('orders', 'xxx_666a596df2cf2181')
@@ -62,7 +62,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def shortened_sql(safe: str, text: str, limit: int = MAX_PART) -> str:
-    """Spark SQL of a folder's name from its `safe` spelling; a hash of the `text` itself keeps long ones apart."""
+    """Spark SQL of a folder's name from its `safe` spelling; a hash of the original `text` keeps long ones distinct."""
     return (
         f"if(length({safe}) <= {limit}, {safe}, concat(left({safe}, {limit - 33}), '_', left(sha2({text}, 256), 32)))"
     )

@@ -2,8 +2,8 @@
 
 Knows no engine; `schema_evolution` says how columns change.
 
-The hidden columns: `_sml_order_<i>` (the declared
-order, NULL smallest) and `_sml_position` (place in the log), by which Hudi decides between two versions of a row.
+The hidden columns: `_sml_order_<i>` (the declared order, NULL smallest) and `_sml_position` (position in the log), by
+which Hudi decides between two versions of a row.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 POSITION = "_sml_position"
 LINE_DIGITS = 12
-"""With so many digits the position of a line in a file ends."""
+"""Digits of the line number with which a position in a log of files ends."""
 SOFT_DELETED = "_sml_deleted"
 NULL_PARTITION = "__null__"
 """Partition of rows whose partition column is NULL."""
 
 HASHED_KEYS, TEXT_KEYS = 2, 3
-"""How record keys are spelt: a hash of the primary key's JSON (tables of earlier versions), or the key's own text."""
+"""Spellings of record keys: a hash of the primary key's JSON (tables of earlier versions), or the key's own text."""
 _ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
-"""Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index, and never returns from some texts that hold both."""
+"""Hudi 1.2.0 splits keys at `:` and `,` for its bucket index, and loops forever on some texts that contain both."""
 _BETWEEN = ", '|', "
 _NULL_PART = "%0"
-"""Part of a key that is NULL: no text is escaped like this."""
+"""The NULL part of a key; no escaped text looks like this."""
 _HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
-"""Types whose texts hold nothing to escape."""
+"""Types whose texts contain nothing to escape."""
 
 _PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
 _SMALLEST = "cast('-9223372036854775808' as bigint)"
@@ -48,7 +48,7 @@ _ORDER_AS_NUMBER = {
 
 @dataclass(frozen=True)
 class OdsLayout:
-    """An ODS table as the next commit will have it. `columns` are the source's, without partition and hidden ones."""
+    """An ODS table as the next commit writes it. `columns`: the source's, without partition and hidden columns."""
 
     table: SourceTable
     ingest: IngestTable
@@ -61,18 +61,18 @@ class OdsLayout:
 
     @property
     def order_columns(self) -> tuple[str, ...]:
-        """Hidden columns that decide between two versions of a row; empty: the last commit wins."""
+        """Hidden columns that decide between two versions of a row; empty without `order_by`: the last commit wins."""
         if not self.ingest.order_by:
             return ()
         return (*(f"_sml_order_{index}" for index in range(len(self.ingest.order_by))), POSITION)
 
     @property
     def rank_columns(self) -> tuple[str, ...]:
-        """Hidden columns that every row has and that order the versions of a key."""
+        """Hidden columns that order the versions of a key in a batch, with and without `order_by`."""
         return self.order_columns or (POSITION,)
 
     def column(self, name: str, what: str) -> Column:
-        """The column of this name in any case. Raises IngestError naming the nearest one."""
+        """The column with this name, case ignored. Raises IngestError with a hint at the nearest name."""
         for column in self.columns:
             if column.name.lower() == name.lower():
                 return column
@@ -84,12 +84,12 @@ class OdsLayout:
 
     @property
     def has_key(self) -> bool:
-        """Whether there is a primary key, and events have brought all its columns."""
+        """Whether a primary key is declared and the layout has all its columns."""
         known = {column.name.lower() for column in self.columns}
         return bool(self.ingest.primary_key) and all(name.lower() in known for name in self.ingest.primary_key)
 
     def stored_row(self, stored: Collection[str]) -> str:
-        """Spark SQL of a row of the table as it is (it has these columns) as a struct of this layout's columns."""
+        """Spark SQL of a stored row as a struct of this layout's columns. `stored`: the table's current columns."""
         has = {name.lower() for name in stored}
         values = (
             f"cast({quoted_name(c.name) if c.name.lower() in has else 'null'} as {c.type}) as {quoted_name(c.name)}"
@@ -110,9 +110,9 @@ class OdsLayout:
         return texts[0] if len(texts) == 1 else f"concat({_BETWEEN.join(texts)})"
 
     def record_key(self, row: str) -> str:
-        """Spark SQL of a row's record key in Hudi: two rows have the same one only if their primary keys are equal.
+        """Spark SQL of a row's record key in Hudi: two rows share it only if their primary keys are equal.
 
-        Its signs are such as Hudi takes literally.
+        It contains only characters that Hudi takes literally.
         """
         is_text = self.key_spelling == TEXT_KEYS and self.ingest.primary_key
         return self.key(row) if is_text else f"sha2({self.key(row)}, 256)"
@@ -132,7 +132,7 @@ class OdsLayout:
         return f"({row}.{quoted_name(name)} is null or cast({row}.{quoted_name(name)} as string) = '')"
 
     def partition(self, row: str) -> str:
-        """Spark SQL of the path-safe partition value of a row; NULL only where the value is not a moment."""
+        """Spark SQL of a row's path-safe partition value; NULL only where a value to format is not a date or time."""
         by = self.ingest.partition_by
         if by is None:
             return "''"
@@ -157,7 +157,7 @@ class OdsLayout:
         )
 
     def orders(self, row: str) -> tuple[str, ...]:
-        """Spark SQL of the declared order of a row, one bigint or string each, NULL smallest."""
+        """Spark SQL of a row's `order_by` values, each a bigint or string in which NULL is smallest."""
         return tuple(self._order(self.column(name, "order_by"), row) for name in self.ingest.order_by)
 
     def _order(self, column: Column, row: str) -> str:
@@ -173,19 +173,19 @@ class OdsLayout:
         )
 
     def order_types(self) -> tuple[str, ...]:
-        """Types of the hidden order columns, without the position."""
+        """Types of the hidden order columns, except the position."""
         types = (self.column(name, "order_by").type for name in self.ingest.order_by)
         return tuple("string" if kind == "string" else "bigint" for kind in types)
 
     def is_key_only(self, row: str) -> str:
-        """Spark SQL: whether a before-image holds nothing but the key (a source that logs no full rows)."""
+        """Spark SQL: whether a before image has only the key (the source does not log full rows)."""
         keys = {name.lower() for name in self.ingest.primary_key}
         others = [f"{row}.{quoted_name(column.name)}" for column in self.columns if column.name.lower() not in keys]
         return f"coalesce({', '.join(f'cast({other} as string)' for other in others)}) is null" if others else "false"
 
 
 def _key_part(value: str, kind: str) -> str:
-    """Spark SQL of one value's part of a text key, in which `|` stands between parts and nowhere else.
+    """Spark SQL of one value's part of a text key, in which `|` occurs only between parts.
 
     >>> _key_part("row.id", "bigint")
     "coalesce(cast(row.id as string), '%0')"
@@ -198,7 +198,7 @@ def _key_part(value: str, kind: str) -> str:
 
 
 def _key_text(value: str, kind: str) -> str:
-    """Spark SQL of a value's text in a key: the same before and after its column widens, or rows would be doubled.
+    """Spark SQL of a value's text in a key, which must not change when the column widens: rows would be duplicated.
 
     >>> _key_text("row.id", "bigint"), _key_text("row.n", "decimal(9,2)")
     ('cast(row.id as string)', "trim(trailing '.' from trim(trailing '0' from cast(row.n as string)))")
@@ -211,7 +211,7 @@ def _key_text(value: str, kind: str) -> str:
 
 
 def check_declaration(table: SourceTable) -> None:
-    """What can be wrong with a declaration before any event is seen. Raises ProjectError."""
+    """Check what can be checked of a declaration before any event is read. Raises ProjectError."""
     ingest = table.ingest
     if ingest is None:
         return

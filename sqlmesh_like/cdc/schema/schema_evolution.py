@@ -1,4 +1,4 @@
-"""The next schema of an ODS table. Owns what a new or changed column does by `on_schema_change`; no engine."""
+"""The next schema of an ODS table. Owns the effect of new and changed columns by `on_schema_change`; no engine."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NO_SPELLINGS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class EvolvedSchema:
-    """A table's next layout, the shapes whose fields have the types of their columns, and what changed.
+    """A table's next layout, shapes whose fields have the types of its columns, and what changed.
 
-    `renamed_columns`: new columns whose stored rows take their values from another one. `spellings`: how events spell
-    columns whose case is another in the table.
+    `renamed`: for new columns that take the values of stored rows from another one, that column. `spellings`: how
+    events spell columns that have another case in the table.
     """
 
     layout: OdsLayout
@@ -43,11 +43,11 @@ def evolve_schema(
     policy: Policy = "evolve",
     spelt: Mapping[str, str] = _NO_SPELLINGS,
 ) -> EvolvedSchema:
-    """The table after this batch. `stored` are its columns as it is (hidden ones too; empty before its first commit).
+    """The table's schema after a batch. `stored`: its current columns with hidden ones; empty before the first commit.
 
-    `evolve` adds and widens columns, and raises IngestError where one cannot change so; `lenient` takes such
-    values into a new column `name__type`; `ignore` keeps the columns as they are; `fail` raises IngestError at any
-    change of a table that is there. `spelt`: how events spelt columns until now, where not as the table.
+    `evolve` adds and widens columns, and raises IngestError where a column cannot change so; `lenient` writes such
+    values to a new column `name__type`; `ignore` keeps the columns as they are; `fail` raises IngestError at any
+    change of an existing table. `spelt`: how events have spelt columns until now, where they differ from the table.
     """
     columns = _Columns(table, ingest, stored, policy if stored or policy == "lenient" else "evolve")
     fields = [
@@ -55,7 +55,7 @@ def evolve_schema(
         for number, shape in enumerate(shapes)
         for field in _named_safely(table, renamed_columns(shape.fields, table.renamed))
     ]
-    # What was stated decides before what was only guessed.
+    # Stated types decide before inferred ones.
     order = sorted(range(len(fields)), key=lambda index: (fields[index][1].is_inferred, fields[index][1].is_unseen))
     taken = {index: columns.take(fields[index][1]) for index in order}
     kept: dict[int, list[SourceField]] = {number: [] for number in range(len(shapes))}
@@ -76,7 +76,7 @@ def evolve_schema(
 
 
 def renamed_columns(fields: Sequence[SourceField], names: Mapping[str, str]) -> list[SourceField]:
-    """Fields under the names that their columns have now; one that has its new name already stands for itself.
+    """Fields under the present names of their columns; not where an event has a field of the new name already.
 
     >>> [field.name for field in renamed_columns([SourceField("mail",
     ... "string"), SourceField("id", "int")], {"email": "mail"})]
@@ -110,7 +110,7 @@ class _Columns:
         return replace(field, type=kind, is_inferred=False) if kind else field
 
     def take(self, field: SourceField) -> SourceField | None:
-        """The field as it enters the table; None where it does not."""
+        """Add or widen the column of a field. Returns the field as it enters the table; None where it is ignored."""
         self._check_name(field.name)
         known = self.names.get(field.name.lower())
         if known is None:
@@ -118,7 +118,7 @@ class _Columns:
         if field.is_unseen:
             return field
         if known in self.before and (self.policy == "ignore" or (self.policy == "fail" and field.is_inferred)):
-            # What was only guessed is not a change: a value that does not fit is a malformed event.
+            # An inferred type is not a change: a value that does not fit makes its event malformed.
             return field
         try:
             widened = widen(known, self.types[known], field)
@@ -134,7 +134,7 @@ class _Columns:
     def _add(self, field: SourceField) -> SourceField | None:
         if follows := self._follows(field.name):
             self.names[field.name.lower()] = field.name
-            # Stored rows get the values of the column that was renamed.
+            # The new column must hold the values that stored rows have in the old one.
             self.types[field.name] = widen(field.name, self.before[follows], field)
             return field
         if self.policy == "ignore":
@@ -146,7 +146,7 @@ class _Columns:
         return field
 
     def take_declared(self) -> None:
-        """Declared columns that no event has yet."""
+        """Add the declared columns that no event has yet."""
         for column in self.table.columns:
             kind = self.stated.get(column.name.lower())
             if kind and column.name.lower() not in {*self.names, self.partition}:
@@ -155,7 +155,7 @@ class _Columns:
                 self.types[column.name] = widen(column.name, self.before[follows], arriving) if follows else kind
 
     def in_order(self, shapes: Iterable[Sequence[SourceField]]) -> Schema:
-        """Columns as the table has them, then new ones as the events do."""
+        """The table's columns in their order, then new ones in the order of the events."""
         arrived = (self.names[field.name.lower()] for fields in shapes for field in fields)
         return tuple(Column(name, self.types[name]) for name in dict.fromkeys((*self.before, *arrived, *self.types)))
 
@@ -163,7 +163,7 @@ class _Columns:
         return tuple(replace(field, type=self.types[self.names[field.name.lower()]]) for field in fields)
 
     def renamed(self) -> Mapping[str, str]:
-        """New columns that declare `renamed_from`, with the stored column that they follow."""
+        """The stored column that each new column with a declared `renamed_from` replaces."""
         new = (name for name in self.types if name not in self.before)
         return {name: follows for name in new if (follows := self._follows(name))}
 
@@ -172,11 +172,11 @@ class _Columns:
         return next((column for column in self.before if column.lower() == old), None)
 
     def spellings(self, arrived: Iterable[str]) -> Mapping[str, str]:
-        """Columns of the table that events spell in another case."""
+        """The events' spelling of columns that have another case in the table, by the table's name."""
         return {known: name for name in arrived if (known := self.names[name.lower()]) in self.before and known != name}
 
     def changes(self, renamed: Mapping[str, str], spelt: Mapping[str, str]) -> tuple[str, ...]:
-        """What this batch changes of a table that was there: `+ name type`, `name old → new` and the like."""
+        """The changes of an existing table in words: `+ name type`, `name old → new` and the like."""
         if not self.before:
             return ()
         added = [
@@ -232,7 +232,7 @@ def _suffix(spark_type: str) -> str:
 
 
 def _check_texts(layout: OdsLayout, before: Mapping[str, str]) -> None:
-    """Keys and partitions are texts of values: a type that spells old values anew would double the rows."""
+    """Refuse new types of keys and partitions that would spell old values differently: rows would be duplicated."""
     ingest = layout.ingest
     keys = {name.lower(): "primary key" for name in ingest.primary_key}
     by = ingest.partition_by
@@ -253,7 +253,7 @@ _SAME_TEXTS = {"int", "bigint", "string"}
 
 
 def _check_order(layout: OdsLayout, stored: Schema) -> None:
-    """A stored order that changes its type would compare texts with numbers."""
+    """Refuse a new type of a stored order: texts would be compared with numbers."""
     before = {column.name: column.type for column in stored}
     for name, kind in zip(layout.order_columns, layout.order_types() if layout.columns else (), strict=False):
         if before.get(name, kind) != kind:

@@ -13,9 +13,9 @@ from sqlmesh_like.cdc.formats.source_types import SourceField, normal_type
 
 
 def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tuple[SourceField, ...]:
-    """Columns and types of events (`value`), from all their values; a column of NULLs alone is none yet.
+    """Infer columns and types from all values of events (`value`); a column with only NULLs is left out.
 
-    Inference sorts the names; `in_order` asks for them as the first event has them, which costs another look.
+    Inference sorts the names; `in_order` gives them the order of the first event, which takes another read.
     """
     spark = frame.sparkSession
     jvm = spark.sparkContext._jvm
@@ -53,7 +53,7 @@ def _child(parent: DataType, name: str) -> StructType:
 
 
 def _struct(kind: DataType) -> StructType:
-    """The row type itself, or that of a list's rows."""
+    """The type itself if it is a struct, or that of a list's elements; an empty struct for others."""
     if isinstance(kind, ArrayType):
         kind = kind.elementType
     return kind if isinstance(kind, StructType) else StructType()

@@ -1,8 +1,8 @@
-"""Row images read with the types of their columns at once. Owns which events may be, and which must be read again.
+"""Row images parsed directly with the types of their columns. Owns which events can be, and which must be read again.
 
 `row_images` reads every value as text and reports what is wrong with it. Most events have no error: one
-`from_json` reads their values with half of the work. An event in which any value was not what its column takes, or
-could have been altered, is `unsure`; `row_images` then reads it once more.
+`from_json` reads their values with half of the work. An event in which any value did not fit its column, or could
+have been altered, is `unsure`; `row_images` then reads it once more.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from sqlmesh_like.cdc.formats.source_types import (
 from sqlmesh_like.names import Schema
 
 _CORRUPT = "_sml_corrupt"
-"""Member that holds the text of an event in which a value was not what its column takes."""
+"""Member that holds the text of an event in which a value did not fit its type."""
 _AS_THEY_ARE = {"int", "bigint", "double", "boolean"}
-"""Types that JSON's own parser reads exactly as `row_images` does, or not at all (float: by way of a double)."""
+"""Types that the JSON parser reads exactly as `row_images` does, or not at all (float goes through a double)."""
 _LARGEST = "1.7976931348623157E308D"
 
 
 def can_be_typed(shape: EventShape, *, partial: bool) -> bool:
-    """Whether the events have a row before and one after under names of their own, each with all of its values."""
+    """Whether the events have before and after images in members of their own, each with all of its values."""
     message = shape.message
     is_plain = message.style == "pair" and not message.is_list and not message.marks_unavailable
     return is_plain and not partial and not shape.clashes
 
 
 def member_type(field: SourceField) -> str:
-    """The type that a field's JSON value is read with.
+    """The type with which a field's JSON value is read.
 
     >>> (member_type(SourceField("n", "int")), member_type(SourceField("at", "timestamp")),
     ... member_type(SourceField("p", "decimal(9,2)")))
@@ -46,14 +46,14 @@ def member_type(field: SourceField) -> str:
 
 
 def read_typed(shape: EventShape) -> str:
-    """Spark SQL of an event's text (`value`) as a struct that holds both rows."""
+    """Spark SQL of an event's text (`value`) as a struct with both images."""
     row = struct_of([(field.member, member_type(field)) for field in shape.fields])
     schema = within_path(shape.message, row, f", {_CORRUPT}: STRING")
     return f"from_json(value, {sql_literal(schema)}, map('columnNameOfCorruptRecord', {sql_literal(_CORRUPT)}))"
 
 
 def typed_rows(shape: EventShape) -> dict[str, str]:
-    """Spark SQL over `read_typed`, as `all_f`: the rows `before` and `after` in `f`, and whether all were read."""
+    """Spark SQL over `read_typed` as `all_f`: images `before` and `after` in `f`; `is_read`: all values were read."""
     message = shape.message
     at = "".join(f".{name}" for name in ("all_f", *message.path))[1:]
     new, old = f"{at}.{quoted_name(message.new or '')}", f"{at}.{quoted_name(message.old or '')}"
@@ -65,7 +65,7 @@ def typed_rows(shape: EventShape) -> dict[str, str]:
 
 
 def typed_image(shape: EventShape, name: str, columns: Schema) -> str:
-    """Spark SQL over `typed_rows`: one row image as a struct of these columns (NULL without such an image)."""
+    """Spark SQL over `typed_rows`: one row image as a struct of these columns (NULL where the event has none)."""
     fields = {field.name.lower(): field for field in shape.fields}
     values = []
     for column in columns:
@@ -88,7 +88,7 @@ def unsure(shape: EventShape) -> str:
         for field in shape.fields:
             read, value = f"f.{name}.{quoted_name(field.member)}", f"{name}.{quoted_name(field.name)}"
             if member_type(field) == "double":
-                # The parser also takes words for numbers, and what is too large for infinity.
+                # The parser also accepts words as numbers, and turns too large numbers into infinity.
                 checks.append(f"not coalesce(abs({read}) <= {_LARGEST}, true)")
             elif _value(field, name) != read:
                 checks.append(f"{read} is not null and {value} is null")

@@ -1,7 +1,7 @@
 """The record of a batch in a table's commit metadata. Owns recognizing a batch that was already ingested.
 
-A crash between two tables replays the whole batch; the query's own batch number starts again when a checkpoint is lost,
-so a batch is the query id and its part of the log: files, or offsets by topic and partition.
+A crash between two tables replays the whole batch. A query's batch numbers start again when its checkpoint is lost, so
+a batch is identified by the query id and its part of the log: files, or offsets by topic and partition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MARKER_KEY = "ingest"
 
 @dataclass(frozen=True)
 class BatchMarker:
-    """What one batch ingested, and by which query."""
+    """Identity of a batch: the query that read it, its number in the query, and its part of the log."""
 
     query: str
     batch: int
@@ -28,7 +28,7 @@ class BatchMarker:
         return json.dumps({"query": self.query, "batch": self.batch, "offsets": self.extent.summary}, sort_keys=True)
 
     def is_on(self, uri: str) -> bool:
-        """Whether the newest ingested commit of the table at `uri` is of this batch. Needs no JVM."""
+        """Whether the newest commit of the table at `uri` with a marker is of this batch. Needs no JVM."""
         timeline = Timeline(uri)
         text = timeline.extra(STATE_PREFIX + MARKER_KEY) if timeline.exists else None
         if text is None:

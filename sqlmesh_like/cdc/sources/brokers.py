@@ -14,9 +14,9 @@ _SECONDS = 5.0
 
 
 def check_brokers(source: Source) -> str | None:
-    """The first broker of a source that answers; None where it reads no Kafka, or its addresses are not host and port.
+    """Return the first broker that answers; None where a source reads no Kafka or no address is a host and port.
 
-    Raises MachineError within five seconds where none does: one is enough, it names the others.
+    Raises MachineError within five seconds where none answers. One is enough, because it names the others.
     """
     kafka = source.ingest.kafka if source.ingest is not None else None
     addresses = bootstrap_addresses("" if kafka is None else kafka["bootstrap_servers"])

@@ -18,14 +18,14 @@ from sqlmesh_like.project.nodes import SourceTable
 
 
 def tables_behind(place: SourcePaths) -> Mapping[str, tuple[BatchMarker, ...]]:
-    """What each table that is behind has to ingest, oldest first; by the table's name."""
+    """The batches that each table that is behind still has to ingest, oldest first, by the table's name."""
     notes = folder(place.behind)
     names = {name.removesuffix(".json") for name in notes.names() if name.endswith(".json")}
     return {table.name: _read(place, table) for table in place.source.tables if table.name in names}
 
 
 def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker]) -> None:
-    """Write down all that a table has still to ingest; nothing left: it has caught up."""
+    """Record all batches that a table still has to ingest; an empty list removes the record: it has caught up."""
     notes = folder(place.behind)
     path = f"{notes.path}/{table.name}.json"
     if not pending:
@@ -34,7 +34,7 @@ def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker])
         return
     entries = [{"query": m.query, "batch": m.batch, "extent": json.dumps(m.extent.to_json())} for m in pending]
     notes.fs.makedirs(notes.path, exist_ok=True)
-    # Half a note must never be read as a whole one.
+    # Write and rename: a partly written record must never be read.
     with notes.fs.open(f"{path}.new", "wb") as file:
         file.write(json.dumps(entries).encode())
     notes.fs.mv(f"{path}.new", path)

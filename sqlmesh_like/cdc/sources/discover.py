@@ -25,7 +25,7 @@ SourceName = tuple[str | None, str | None, str]
 
 
 def with_discovered(place: SourcePaths) -> SourcePaths:
-    """The place with the tables that were discovered so far among its source's. Reads their note."""
+    """Add the tables discovered so far to the source, except those that were declared since. Reads their record."""
     source = place.source
     if source.ingest is None or not source.ingest.discover:
         return place
@@ -36,7 +36,7 @@ def with_discovered(place: SourcePaths) -> SourcePaths:
 
 
 def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> SourcePaths:
-    """The place with tables for these sources too, whose events name their keys; noted, and named once and for all."""
+    """Add tables for these source tables, with the key columns that their events state; record their final names."""
     fresh = {source: key for source, key in keys.items() if route(place.source, *source) is None}
     if not fresh:
         return place
@@ -49,7 +49,7 @@ def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> So
 
 
 def is_discovered(table: SourceTable) -> bool:
-    """Whether nobody declared the table."""
+    """Whether the table was discovered, not declared."""
     return bool(table.meta.get("discovered"))
 
 
@@ -82,9 +82,9 @@ def _origin(entry: Mapping[str, object]) -> SourceName:
 
 
 def _name(place: SourcePaths, source: SourceName, known: Iterable[str]) -> str:
-    """A name that no table of the lake has."""
+    """A name that no table of the source or the lake has yet."""
     taken = {*known, *(table.table.identifier for table in place.source.tables), place.dead_letters.identifier}
-    taken = {name.lower() for name in taken}  # some file systems and all catalogs know one case
+    taken = {name.lower() for name in taken}  # some file systems and all catalogs ignore case
     for name in _candidates(source):
         uri = f"{place.target.warehouse}/{place.source.schema}/{name}"
         if name.lower() not in taken and not Timeline(uri).exists:

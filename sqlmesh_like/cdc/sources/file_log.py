@@ -50,7 +50,7 @@ class FileLog:
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
-        # Spark numbers the rows of a partition in order: it must be asked before anything moves them to others.
+        # Spark numbers the rows of a partition in order, so this must come before anything moves rows to others.
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
             ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
@@ -65,7 +65,7 @@ class FileLog:
 
 
 def stream_options(max_files: int | None) -> dict[str, str]:
-    """Options of a stream of files, whatever is in them."""
+    """Spark's options for a stream of files of any format."""
     # Spark silently skips files older than the newest by more than a week.
     return {"maxFileAge": "36500d"} | ({"maxFilesPerTrigger": str(max_files)} if max_files else {})
 
@@ -75,9 +75,9 @@ def has_files(glob: str) -> bool:
 
 
 def named_by_folder(glob: str) -> dict[str, str]:
-    """Spark SQL of the database and table that the folders of a `file` name: the first two below the glob's fixed part.
+    """Spark SQL of database and table by the folders of a `file`: the first two below the glob's fixed part.
 
-    Where the glob fixes them, they are the two folders that the file is in.
+    Where the glob fixes these too, they are the two folders that contain the file.
     """
     base = fixed_part(glob).rstrip("/").rpartition("://")[2]
     below = f"split(regexp_replace(file, {sql_literal('^.*?' + _escaped(base) + '/')}, ''), '/')"
@@ -90,7 +90,7 @@ def named_by_folder(glob: str) -> dict[str, str]:
 
 
 def folder_names(glob: str, file: str) -> tuple[str | None, str | None]:
-    """Database and table, as `named_by_folder` tells them, of the path of one file.
+    """Database and table of the path of one file, by the rule of `named_by_folder`.
 
     >>> folder_names("/landing/*/*/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
     ('shop', 'user')
@@ -110,7 +110,7 @@ def _escaped(text: str) -> str:
 
 
 class _Block(NamedTuple):
-    """How Spark cut a file for a batch; `first` is the number that it gave the first line, `size` counts lines."""
+    """A part into which Spark split a file for a batch. `first`: Spark's number of its first line. `size`: lines."""
 
     file: str
     block: int
@@ -120,7 +120,7 @@ class _Block(NamedTuple):
 
 
 def _numbered(lines: DataFrame, blocks: list[_Block]) -> DataFrame:
-    """Adds `line`, 1-based. How Spark cuts files into blocks differs from run to run; a line's number must not."""
+    """Add the 1-based `line`, which must be the same in every run, however Spark splits files into blocks."""
     before: dict[str, int] = {}
     shifts = []
     for block in blocks:

@@ -1,7 +1,7 @@
 """Logs in Kafka, one message per record. Owns the options of reading them and how a record's position is written.
 
-Offsets are recorded by us, in the checkpoint and with each table's commit, never as a consumer group's. Events of one
-key must be in one partition, as every tool writes them: only there do offsets say which came first.
+Offsets are recorded in the checkpoint and with each table's commit, never in a consumer group. Events of one key must
+be in one partition, as every tool writes them: only there do offsets say which came first.
 Options: https://spark.apache.org/docs/3.5.7/structured-streaming-kafka-integration.html
 """
 
@@ -68,9 +68,9 @@ class KafkaLog:
         return spark.read.format("kafka").options(**options).load()
 
     def earliest(self, spark: SparkSession, partitions: list[tuple[str, int]]) -> Mapping[tuple[str, int], int]:
-        """The first offset that the brokers still have of each of these partitions; of one that is gone, none.
+        """The first offset that the brokers still have, by partition; without partitions of topics that are gone.
 
-        Raises IngestError where they do not answer.
+        Raises IngestError where the brokers do not answer.
         """
         jvm = spark._jvm
         assert jvm is not None
@@ -103,7 +103,7 @@ class KafkaLog:
     def _options(self, spark: SparkSession) -> dict[str, str]:
         given = self.settings.get("options")
         options = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
-        # Spark's own names; a client's start with `kafka.`, and who forgot that means the client.
+        # A dotted name that is not one of Spark's options is the client's, with its prefix `kafka.` left out.
         options = {name if _is_spark(name) else f"kafka.{name}": value for name, value in options.items()}
         return {**_side_by_side(spark), **options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
 
@@ -123,7 +123,7 @@ def _offsets(lines: DataFrame | None) -> Offsets:
 
 
 def _side_by_side(spark: SparkSession) -> dict[str, str]:
-    """Spark gives each partition of a topic to one core, and tools make topics of one partition."""
+    """Options that split partitions among tasks: Spark uses one per partition, and topics often have only one."""
     return {"minPartitions": str(min(spark.sparkContext.defaultParallelism, _MAX_TASKS))}
 
 

@@ -1,8 +1,8 @@
-"""Which part of a source's log is missing in a table that went back to an older state. Owns that nothing is left out.
+"""The part of a source's log that is missing in a table that went back to an older state. Owns that none is left out.
 
-A table's newest commit says which batch it was of: all that the query has read since is to be ingested again, in order.
-To ingest more than is missing changes nothing, for each key ends with its last event; to leave out one event would lose
-it, so what is not known to be there is refused.
+A table's newest commit names its batch: all that the query has read since is to be ingested again, in order. Ingesting
+more than is missing changes nothing, since each key ends with its last event; leaving out an event would lose it, so an
+error is raised where it is not known what is missing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _OTHER_QUERY = "it was written before the source was last read from another star
 
 @dataclass(frozen=True)
 class TablePosition:
-    """Up to where a table has its source's log. `query` None: it has nothing of it.
+    """How far a table has ingested its source's log. `query` None: not at all.
 
-    `last`: the last file of its newest batch; `ends`: the highest offset of each partition that a commit names.
+    `last`: the last file of its newest batch; `ends`: for each partition, the highest end offset in any commit.
     """
 
     query: str | None = None
@@ -37,7 +37,7 @@ class TablePosition:
 
 
 def table_position(timeline: Timeline) -> TablePosition:
-    """What the commits of a table say. Raises UnreadableTableError."""
+    """Read a table's position from its commits. Raises UnreadableTableError."""
     result, ends = TablePosition(), dict[tuple[str, int], int]()
     for commit in timeline.newest_first():
         text = commit.extra.get(STATE_PREFIX + MARKER_KEY)
@@ -59,7 +59,7 @@ def table_position(timeline: Timeline) -> TablePosition:
 def missing_files_of_log(
     log: QueryLog, position: TablePosition, spelling: Callable[[str], str]
 ) -> tuple[BatchMarker, ...]:
-    """The batches of files that a table lacks, oldest first. `spelling`: of a listed file's URI as its log has it.
+    """The batches of files that a table lacks, oldest first. `spelling` turns a listed URI into the log's path of it.
 
     Raises IngestError where a file is gone, or where it is not known what is missing.
     """
@@ -76,7 +76,7 @@ def missing_files_of_log(
     numbers = {log_id: batch for batch, log_id in log.log_ids.items()}
     batch, marks = position.batch if position.query == log.query else -1, []
     for log_id, entries in sorted(by_id.items()):
-        # A batch whose end is no longer known counts as the one before: if need be, it is ingested once more.
+        # A batch whose end is no longer known gets the number of the one before: at worst, it is ingested once more.
         batch = numbers.get(log_id, batch)
         marks.append(BatchMarker(log.query, batch, files_of(entries)))
     return tuple(marks)
@@ -86,7 +86,7 @@ def _low_id(log: QueryLog, position: TablePosition, listed: list[ListedFile]) ->
     if position.query is None:
         return -1
     if position.query == log.query:
-        # A listing never has a lower id than its batch.
+        # A listing's id is never lower than its batch's number.
         return log.log_ids.get(position.batch, position.batch)
     if all(_plain(file.uri) != _plain(position.last) for file in listed):
         raise IngestError(_OTHER_QUERY)
@@ -109,7 +109,7 @@ def _count(files: list[ListedFile]) -> str:
 def missing_offsets(
     log: QueryLog, position: TablePosition, earliest: Callable[[list[tuple[str, int]]], PartitionOffsets]
 ) -> tuple[BatchMarker, ...]:
-    """The batches of records that a table lacks, oldest first. `earliest` asks the brokers what they still have.
+    """The batches of records that a table lacks, oldest first. `earliest` gives the first offsets brokers still have.
 
     Raises IngestError where records are gone, or where it is not known what is missing.
     """

@@ -1,4 +1,4 @@
-"""A part of a source's log: what one batch ingested. Owns its written form; `event_log` reads it."""
+"""The part of a source's log that one batch ingested. Owns its written form; `event_log` reads the lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Files:
 
     @property
     def summary(self) -> Mapping[str, object]:
-        """What a table's commit records of it; equal only for the same files.
+        """The part as a table's commit records it; equal only for the same files.
 
         >>> files_of([(2, "b"), (1, "a")]).summary["last"]
         'b'
@@ -38,7 +38,7 @@ class Offsets:
 
     @property
     def summary(self) -> Mapping[str, object]:
-        """What a table's commit records of it: for each partition the first offset and the one after the last."""
+        """The part as a table's commit records it: by topic and partition, first offset and the one after the last."""
         entries: dict[str, dict[str, list[int]]] = {}
         for topic, partition, first, end in self.ranges:
             entries.setdefault(topic, {})[str(partition)] = [first, end]
@@ -52,12 +52,12 @@ OffsetRange = Files | Offsets
 
 
 def files_of(files: Sequence[tuple[int, str]]) -> Files:
-    """The extent of these files, in the order of the log."""
+    """These (modification time, path) pairs in the order of the log."""
     return Files(tuple(sorted(files)))
 
 
 def offset_range_from(text: str) -> OffsetRange:
-    """What `to_json` wrote.
+    """Parse what `to_json` wrote.
 
     >>> offset_range_from('{"offsets": [["t", 0, 5, 9]]}').summary
     {'t': {'0': [5, 9]}}

@@ -1,6 +1,6 @@
-"""Logs of Parquet files, as DMS writes them: each row is a message. Owns the stream of them; `row_files` reads rows.
+"""Logs of Parquet files, as DMS writes them: each row is a message. Owns the stream of files; `row_files` reads rows.
 
-The stream carries names of files only: their columns differ from table to table and from week to week.
+The stream contains only the names of files, because their columns differ between tables and over time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
 
 @dataclass(frozen=True)
 class ParquetLog:
-    """The Parquet files of a glob. A file that vanished before it was read brings nothing: its source truncated it."""
+    """The Parquet files of a glob. A file that vanished before it was read is skipped: its source truncated it."""
 
     glob: str
     max_files: int | None = None
@@ -30,7 +30,7 @@ class ParquetLog:
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:  # noqa: ARG002 - files have no offsets
         if not has_files(self.glob):
             return None
-        # Only the listing is read of it: the content is a column that nobody asks for.
+        # Only the listing is read: the column with the content is not selected.
         schema = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
         files = spark.readStream.format("binaryFile").schema(schema).options(**stream_options(self.max_files))
         return files.load(self.glob).selectExpr(*_COLUMNS)

@@ -1,8 +1,8 @@
 """What a source's streaming query has read, according to Spark's checkpoint. Owns reading it; needs no JVM.
 
 Spark keeps the end of each of the last 100 batches (`offsets/<batch>`; `commits/<batch>` once it is done), where a
-query began in Kafka (`sources/0/0`) and every file that it has listed (`sources/0/<log id>`, from time to time all in
-one `.compact`). Layout: `HDFSMetadataLog` and `CompactibleFileStreamLog` of Spark 3.5.
+query began in Kafka (`sources/0/0`) and every file that it has listed (`sources/0/<log id>`, compacted from time to
+time into one `.compact`). Layout: `HDFSMetadataLog` and `CompactibleFileStreamLog` of Spark 3.5.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PartitionOffsets = Mapping[tuple[str, int], int]
 
 @dataclass(frozen=True)
 class ListedFile:
-    """A file that the query has listed: under which id of its log, when it was modified (ms since 1970), as a URI."""
+    """A file that the query has listed: id in its log of listings, modification time (ms since 1970), URI."""
 
     log_id: int
     modified: int
@@ -29,7 +29,7 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class QueryLog:
-    """The checkpoint of one query. `query`: its id; `ends`: what Spark wrote of the end of each batch that is done."""
+    """The checkpoint of one query. `query`: its id. `ends`: Spark's record of the end of each completed batch."""
 
     uri: str
     query: str
@@ -37,23 +37,23 @@ class QueryLog:
 
     @property
     def log_ids(self) -> Mapping[int, int]:
-        """Of a log of files: the id of the last listing in each batch."""
+        """The id of the last listing in each batch. For logs of files only."""
         return {batch: int(str(end["logOffset"])) for batch, end in self.ends.items()}
 
     @property
     def offsets(self) -> Mapping[int, PartitionOffsets]:
-        """Of a log in Kafka: the offsets after each batch."""
+        """The offsets after each batch. For logs in Kafka only."""
         return {batch: _by_partition(end) for batch, end in self.ends.items()}
 
     @cached_property
     def first_offsets(self) -> PartitionOffsets:
-        """Where the query began in Kafka; partitions that were made later are not in it."""
+        """The offsets at which the query began in Kafka, without partitions that were created later."""
         text = folder(self.uri).read("sources/0/0").decode()
         return _by_partition(json.loads(text[text.index("{") :]))
 
     @cached_property
     def files(self) -> tuple[ListedFile, ...]:
-        """All files that were listed, in order of their ids."""
+        """All files that were listed, ordered by id."""
         listings = folder(f"{self.uri}/sources/0")
         names = listings.names()
         compact = max((int(name.split(".")[0]) for name in names if name.endswith(".compact")), default=-1)
@@ -65,7 +65,7 @@ class QueryLog:
 
 
 def read_query_log(checkpoint: str) -> QueryLog | None:
-    """The checkpoint at a path; None where no batch was finished."""
+    """Read the checkpoint at a path; None where no batch was completed."""
     place = folder(checkpoint)
     done = {int(name) for name in folder(f"{checkpoint}/commits").names() if name.isdigit()}
     known = {int(name) for name in folder(f"{checkpoint}/offsets").names() if name.isdigit()}
@@ -76,7 +76,7 @@ def read_query_log(checkpoint: str) -> QueryLog | None:
 
 
 def _lines(content: bytes) -> Iterator[str]:
-    """The lines after the version, which is the first."""
+    """The lines after the first, which is the version."""
     return (line for line in content.decode().splitlines()[1:] if line.strip())
 
 

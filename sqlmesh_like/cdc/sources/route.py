@@ -11,8 +11,8 @@ from sqlmesh_like.project.nodes import Source, SourceTable
 def route(source: Source, database: str | None, schema: str | None, table: str | None) -> SourceTable | None:
     """The declared table for events of `database`.`table`; None where none is declared.
 
-    A source with schemas (PostgreSQL, SQL Server) may be declared as `schema.table` too. Raises ProjectError where two
-    declarations claim the same events.
+    In sources with schemas (PostgreSQL, SQL Server), the declaration may also name `schema.table`. Raises
+    ProjectError where two declarations claim the same events.
     """
     entries = [declared for declared in source.tables if _takes(declared, database, schema, table)]
     if len(entries) > 1:
@@ -33,6 +33,6 @@ def _takes(declared: SourceTable, database: str | None, schema: str | None, tabl
         return False
     wanted, whole = declared.ingest.table, f"{schema}.{table}" if schema else table
     if declared.meta.get("discovered"):
-        # An event made up this name: it is one table's, and no expression, which could take the events of others.
+        # The name comes from an event, so it is not a pattern: as one, it could match the events of other tables.
         return wanted == whole
     return any(wanted == name or re.fullmatch(wanted, name) for name in (table, whole))

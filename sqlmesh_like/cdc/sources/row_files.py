@@ -17,17 +17,17 @@ from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS
 from sqlmesh_like.hudi.storage import folder
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
-"""What a log itself says of a line's database, table, columns and key (or NULL)."""
+"""The database, table, columns and key of a line that the log itself states (or NULL)."""
 FILE_POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
-"""Spark SQL of where a line stands in a log of files, over `modified`, `file` and `line`."""
+"""Spark SQL of a line's position in a log of files, over `modified`, `file` and `line`."""
 _AT_ONCE = 8
 _SMALL = 4 * 1024 * 1024
-"""Bytes that one task reads faster than two could be started for."""
+"""Bytes that one task reads in less time than starting a second one takes."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One file: where it is, when it was written (ms since 1970), and whose rows it holds by its folder."""
+    """A listed file: path, modification time (ms since 1970), and database and table by its folders."""
 
     path: str
     modified: int
@@ -37,7 +37,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class RowFile:
-    """What a file says of itself; `schema` is Spark's, as JSON."""
+    """A file with what its footer states. `schema`: Spark's, as JSON."""
 
     listed: Listed
     rows: int
@@ -47,9 +47,9 @@ class RowFile:
 
 @dataclass(frozen=True)
 class RowFiles:
-    """Files of one table of a source that have the same columns.
+    """Files of one source table that have the same columns.
 
-    `frame` (grain: row): `RAW`, where the row stands (`file`, `line`, `position`) and what the log says of it.
+    `frame` (grain: row): `RAW`, the row's location (`file`, `line`, `position`, `modified`) and `LOG_COLUMNS`.
     """
 
     files: tuple[RowFile, ...]
@@ -71,12 +71,12 @@ class RowFiles:
 
 
 class _Footers:
-    """Reads what files say of themselves, with no Spark job: to infer a schema Spark would start one for each file."""
+    """Reads the footers of files without a Spark job: to infer schemas, Spark would start one for each file."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm = spark._jvm
         assert jvm is not None
-        # Py4J looks for a class whenever it is named.
+        # Kept, because Py4J looks up a class every time it is named.
         hadoop, parquet = jvm.org.apache.parquet.hadoop, jvm.org.apache.spark.sql.execution.datasources.parquet
         self._path, self._footer = jvm.org.apache.hadoop.fs.Path, hadoop.Footer
         self._read, self._schema = hadoop.ParquetFileReader.readFooter, parquet.ParquetFileFormat.readSchemaFromFooter
@@ -84,7 +84,7 @@ class _Footers:
         self._settings, self._converter = state.newHadoopConf(), parquet.ParquetToSparkSchemaConverter(state.conf())
 
     def described(self, listed: Listed) -> RowFile | None:
-        """None for a file that is gone."""
+        """Read the footer of a file; None where it is gone."""
         place = folder(listed.path)
         try:
             size = int(str(place.fs.info(place.path)["size"]))
@@ -98,7 +98,7 @@ class _Footers:
 
 
 def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
-    """Files by table and columns, but those that are gone."""
+    """Group files by table and columns, without those that are gone."""
     footers = _Footers(spark)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         result = list(pool.map(footers.described, listed))

@@ -1,4 +1,4 @@
-"""What can be wrong with a source before any event is seen. Owns what ingestion supports so far; needs no engine."""
+"""Checks of a source before any event is read. Owns what ingestion supports so far; needs no engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlmesh_like.project.nodes import ParsedProject, Source
 
 
 def check_source(project: ParsedProject, source: Source) -> None:
-    """Whether all settings of a source are supported and its files can be. Raises UsageError and ProjectError."""
+    """Check that a source's settings are supported and its folder exists. Raises UsageError and ProjectError."""
     for table in source.tables:
         check_declaration(table)
     ingest = source.ingest
@@ -34,7 +34,7 @@ def check_source(project: ParsedProject, source: Source) -> None:
 
 
 def check_start(source: Source, start: str | None) -> None:
-    """Whether a source can be read from there: earliest, latest or, for Kafka, offsets. Raises UsageError."""
+    """Check where to start reading: earliest or, for Kafka, latest or offsets as JSON. Raises UsageError."""
     if start is None or start == "earliest":
         return
     if source.ingest is None or source.ingest.kafka is None:
@@ -52,7 +52,7 @@ def check_start(source: Source, start: str | None) -> None:
 
 
 def check_trigger(trigger: str | None, *, continuous: bool) -> None:
-    """Whether the time between batches makes sense. Raises UsageError."""
+    """Check the interval between batches, which needs `continuous`. Raises UsageError."""
     if trigger is None:
         return
     if not continuous:

@@ -1,4 +1,4 @@
-"""Where an ingestion keeps its state in a warehouse. Owns paths and names; reads and writes nothing."""
+"""Paths of an ingestion's state in a warehouse. Owns paths and names; reads and writes nothing."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class SourcePaths:
 
     @property
     def checkpoint(self) -> str:
-        """Which files have been read; losing it means that everything is read again, with the same final state."""
+        """Spark's record of what was read; without it everything is read again, with the same final state."""
         return f"{self.target.warehouse}/_sml/checkpoints/{self.source.name}"
 
     @property
     def behind(self) -> str:
-        """Notes of tables that failed and have to catch up."""
+        """Records of tables that failed and have to catch up."""
         return f"{self.target.warehouse}/_sml/behind/{self.source.name}"
 
     @property
     def last_commits(self) -> str:
-        """The note of the newest commit that the source made to each table."""
+        """The record of the newest commit that the source made to each table."""
         return f"{self.target.warehouse}/_sml/last_commits/{self.source.name}"
 
     @property
@@ -43,11 +43,11 @@ class SourcePaths:
 
     @property
     def discovered(self) -> str:
-        """The note of tables that were ingested without being declared."""
+        """The record of tables that were ingested without being declared."""
         return f"{self.target.warehouse}/_sml/discovered/{self.source.name}"
 
     def truncates(self, table: SourceTable) -> str:
-        """The note of when the source emptied a table."""
+        """The record of when the source emptied a table."""
         return f"{self.target.warehouse}/_sml/truncates/{table.table.schema}/{table.table.identifier}"
 
     def tombstones_uri(self, table: SourceTable) -> str:

@@ -1,10 +1,10 @@
 """One batch of a source's log.
 
-Owns the order of its commits; `events` says what lines are, `table_batch` writes each table.
+Owns the order of its commits; `events` reads lines as events, `table_batch` writes each table.
 
 Malformed events are stored first, tables follow in parallel. A table that fails does not stop the others: it is
-recorded as behind (`catch_up_queue`) and catches up later. Any other failure fails the batch, which is then replayed:
-tables that have it recognize it.
+recorded as behind (`catch_up_queue`) and catches up later. Any other failure fails the batch, which is then replayed;
+tables that already have it skip it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one batch brought. `mark`: which one it was; `first_dead_letter`: why and where the first letter is one."""
+    """What one batch ingested. `mark` identifies it; `first_dead_letter`: location and reason of the first letter."""
 
     tables: tuple[TableReport, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -72,10 +72,10 @@ def ingest_batch(
     without: Collection[str] = (),
     only: str | None = None,
 ) -> BatchReport:
-    """Commit a batch to all tables it touches, `without` some (by name), or again to `only` one.
+    """Commit a batch to all tables it touches, except those named in `without`, or again to `only` one.
 
-    `lines`: `LINE_COLUMNS` of `event_log`, or files of typed rows; `mark_of` is asked for the batch's mark when lines
-    are in memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
+    `lines`: `LINE_COLUMNS` of `event_log`, or files of typed rows. `mark_of` gives the batch's mark; it is called once
+    the events are in memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
     """
     started = time.monotonic()
     place = context.place
@@ -92,7 +92,7 @@ def ingest_batch(
         letter_rows = stored_dead_letters(context.spark, place)
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
-            # What the table's own lines were worth was not known when the batch first came.
+            # A mark of its own: the batch's letters are already written, but possibly without those of this table.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
             bad, first_bad = _write_dead_letters(context, events, routing, decoded, bad_mark)
             fault_point("ingest.dead_letters")
@@ -107,12 +107,12 @@ def ingest_batch(
 
 @contextmanager
 def _events(place: SourcePaths, lines: LogLines) -> Iterator[DataFrame | None]:
-    """The events that lines are, in memory; None for files, whose rows say all by themselves."""
+    """The events of lines, in memory; None for files of typed rows, which are read without this step."""
     if not isinstance(lines, DataFrame):
         yield None
         return
     assert place.source.ingest is not None
-    # Where types are declared, names are all that is to be known of an event without a schema.
+    # Where types are declared, only names must be known of an event without a schema.
     is_declared = any(column.type for table in place.source.tables for column in table.columns)
     named = events_of(lines, place.source.ingest, with_members=is_declared)
     with in_memory(_by_table(place, named)) as events:
@@ -120,13 +120,13 @@ def _events(place: SourcePaths, lines: LogLines) -> Iterator[DataFrame | None]:
 
 
 def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
-    """Events in an order that lets every one of many tables read its own of them, not all."""
+    """Sort cached events by source table where there are many, so that each table reads only its own."""
     many = len(place.source.tables) > MANY_TABLES
     return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
 
 
 def _measured(report: TableReport, routing: Routed) -> TableReport:
-    """With how many lines the table had, and how far behind the log it is now."""
+    """Add the table's number of lines and its lag behind the log, in seconds."""
     share = next(each for each in routing.shares.values() if each.table.table == report.table)
     lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)
     return replace(report, events=share.lines, lag=lag)
@@ -140,10 +140,10 @@ def decode_all(
     *,
     in_order: bool,
 ) -> tuple[list[Decoded], list[TableReport]]:
-    """What the batch holds for each table, and the tables whose columns cannot be what the events say.
+    """Decode the batch for each table. Returns these, and reports of the tables that could not be decoded.
 
-    `letter_rows`: those that are kept already, where these events are not letters themselves. `in_order`: the whole
-    log has one order; else only what shares a partition of it.
+    `letter_rows`: stored dead letters, None where there are none or the events are these letters. `in_order`: the whole
+    log has one order; otherwise only events of one partition are ordered.
     """
     keyed = None if letter_rows is None else letter_rows.where("row_key is not null")
     waiting = set() if keyed is None else {row[0] for row in keyed.select("table_name").distinct().collect()}
@@ -157,7 +157,7 @@ def decode_all(
 
 
 def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Decoded]) -> list[DataFrame]:
-    """What of a batch is bad, as letters."""
+    """The malformed events of a batch as rows of dead letters."""
     bad = [dead_letters.dead_letter_rows(each.events, each.layout) for each in decoded if each.counts.bad]
     return bad + (
         [dead_letters.dead_letter_rows(events.where("kind = 'bad'"))] if events is not None and routing.bad else []
@@ -167,7 +167,7 @@ def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Dec
 def _write_dead_letters(
     context: IngestContext, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
 ) -> tuple[int, str | None]:
-    """How many letters there are, and in words why and where the first is one."""
+    """Write a batch's dead letters. Returns their number, and location and reason of the first."""
     bad = dead_letters_of(events, routing, decoded)
     ingest = context.place.source.ingest
     if bad and ingest and ingest.on_bad_record == "fail":
@@ -183,7 +183,7 @@ def _write_dead_letters(
 def side_by_side(
     place: SourcePaths, items: Sequence[Item], work: Callable[[Item], Result], table_of: Callable[[Item], SourceTable]
 ) -> tuple[list[Result], list[TableReport]]:
-    """Work on every table, several at a time, and wait for all; a table's failure becomes its report."""
+    """Run `work` for every table, several at a time, and wait for all; a table's failure becomes its report."""
     workers = place.source.ingest.concurrency if place.source.ingest else IngestSource.concurrency
     with ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [(table_of(item), pool.submit(work, item)) for item in items]
@@ -194,13 +194,13 @@ def side_by_side(
             done.append(future.result())
         except ProjectError:
             raise
-        except Exception as error:  # noqa: BLE001 (what one table's events bring about is that table's: others go on)
+        except Exception as error:  # noqa: BLE001 (one table's failure must not stop the others)
             failed.append(TableReport(table.table, error=short(error)))
     return done, failed
 
 
 def short(error: Exception) -> str:
-    """The cause at the bottom of a Java stack in one line; our own errors whole."""
+    """An error in one line: the innermost cause of a Java stack; NodeErrors in full."""
     if isinstance(error, NodeError):
         return str(error)
     if not isinstance(error, (PySparkException, Py4JError)):

@@ -1,4 +1,4 @@
-"""Sources that are ingested until stopped. Owns the wait; `ingest_run` runs each source."""
+"""Sources that are ingested until stopped. Owns the waiting loop; `ingest_run` runs each source."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ def run_until_stopped(
     start: str | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> list[IngestReport]:
-    """Run sources side by side, a batch of each every trigger, until a signal that `stop_signals` handles or until
-    one of them ends.
+    """Run sources in parallel, with a batch per trigger, until `stop_signals` receives a signal or a source ends.
 
-    A stop lets the batches that are under way finish. `between` is called time and again, beside the batches. Raises
-    what it raises, and what ended a source by itself, all sources having stopped.
+    Batches that are under way finish before the stop. `between` is called repeatedly, in parallel to the batches.
+    Raises what it raises, or the error that ended a source, after all sources have stopped.
     """
     with stop_signals.deferred():
         waiting = dict(zip(runs, triggers, strict=True))
@@ -30,7 +29,7 @@ def run_until_stopped(
             run.prepare(start)
         try:
             while not stop_signals.is_wished():
-                # Files may still be to come: a folder without any is not a stream yet.
+                # A folder without files is not a stream yet; some may arrive later.
                 begun = [run for run in waiting if run.begin(start, trigger=waiting[run])]
                 waiting = {run: trigger for run, trigger in waiting.items() if run not in begun}
                 between()
@@ -43,7 +42,7 @@ def run_until_stopped(
 
 
 def _stop_all(runs: Sequence[IngestRun]) -> None:
-    """Stop every source, and only then raise what the first of them failed with."""
+    """Stop every source, and only then raise the first error of any."""
     for run in runs:
         run.is_stopping = True
     errors = []

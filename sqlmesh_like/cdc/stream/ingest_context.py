@@ -1,4 +1,4 @@
-"""What all batches of a source share. Owns that one value; `ingest_run` makes it, batches and catching up read it."""
+"""The context that all batches of a source share. `ingest_run` creates it; batches and catching up read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 
 @dataclass(frozen=True)
 class IngestContext:
-    """One source in one warehouse. `root` is the project's folder; `log` is where the source's events are read from."""
+    """One source in one warehouse. `root`: the project's folder. `log`: where the source's events are read from."""
 
     spark: SparkSession
     place: SourcePaths

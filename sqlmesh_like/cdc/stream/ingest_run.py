@@ -1,7 +1,7 @@
 """The one streaming query of a source. Owns its life: start, batches exactly once, catching up, a graceful stop.
 
-Spark records which part of the log a batch covers before the batch runs, and its completion afterwards. What a batch
-does is up to `batch`.
+Spark records the part of the log that a batch covers before the batch runs, and its completion afterwards; `batch`
+ingests it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OnBatch = Callable[[IngestReport], None]
 
 
 class _Stopped(Exception):
-    """Ends the query before a batch that came after the wish to stop."""
+    """Ends the query before a batch that would begin after a stop was requested."""
 
 
 def ingest_source(
@@ -56,10 +56,11 @@ def ingest_source(
 ) -> IngestReport:
     """Ingest all events of a source that were not ingested yet, then stop.
 
-    `on_batch` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins
-    there. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a
-    setting that is not supported, wrong declarations, no such folder) before anything is written, and IngestError for
-    a table that lost what the log does not have any more, or for the first malformed event under `on_bad_record: fail`.
+    `on_batch` is called with the report of each batch. `start` (earliest, latest or offsets as JSON) forgets what was
+    read and begins there. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises
+    UsageError (a setting that is not supported, wrong declarations, no such folder) before anything is written, and
+    IngestError for a table that lost events which the log no longer has, or for the first malformed event under
+    `on_bad_record: fail`.
     """
     run = open_run(spark, project, target, source, on_batch)
     run.prepare(start)
@@ -71,16 +72,16 @@ def ingest_source(
 def open_run(
     spark: SparkSession, project: ParsedProject, target: Target, source: Source, on_batch: OnBatch | None = None
 ) -> IngestRun:
-    """A run of a source that has not begun. Raises UsageError for what is not supported."""
+    """Create a run of a source without starting it. Raises UsageError for settings that are not supported."""
     check_source(project, source)
     place = with_discovered(SourcePaths(target, source))
     return IngestRun(IngestContext(spark, place, project.root, event_log_of(project, source)), on_batch)
 
 
 class IngestRun:
-    """One run of a source's query: what its batches did, and the error that ended it.
+    """One run of a source's query, with the reports of its batches and the error that ended it.
 
-    `on_batch` hears of each batch. Who holds `gate` has the source's tables for himself.
+    `on_batch` is called with the report of each batch. Holding the lock `gate` keeps batches from writing tables.
     """
 
     def __init__(self, context: IngestContext, on_batch: OnBatch | None = None) -> None:
@@ -99,9 +100,9 @@ class IngestRun:
         return self.context.place
 
     def prepare(self, start: str | None = None) -> None:
-        """What comes before the first batch: forget what was read, or see that it is there still; then catch up.
+        """Prepare the first batch: with `start`, forget what was read, else check that tables still have it; catch up.
 
-        Raises IngestError where a table lost what it held, and the log has it no more.
+        Raises IngestError where a table lost events which the log no longer has.
         """
         if start is None:
             queue_what_is_missing(self.context)
@@ -110,14 +111,14 @@ class IngestRun:
         self.catch_up()
 
     def _forget(self) -> None:
-        """Drop the record of what was read. The tables know what they hold, so reading it again changes nothing."""
+        """Drop the records of what was read. Ingesting the same events again does not change the tables."""
         forget_last_commits(self.place)
         checkpoint = folder(self.place.checkpoint)
         if checkpoint.exists():
             checkpoint.fs.rm(checkpoint.path, recursive=True)
 
     def begin(self, start: str | None = None, *, trigger: str | None = None) -> bool:
-        """Start the query, with a batch each `trigger` (None: all there is, then end). False where nothing is there."""
+        """Start the query, with a batch per `trigger` (None: read all there is, then end). False without any input."""
         lines = self.context.log.stream(self.context.spark, start)
         if lines is None:
             return False
@@ -129,7 +130,7 @@ class IngestRun:
         return True
 
     def wait(self) -> None:
-        """Wait until the query has ended. Raises what ended it, other than a stop."""
+        """Wait until the query has ended. Raises the error that ended it, if any; a stop is not one."""
         assert self.query is not None
         try:
             self.query.awaitTermination()
@@ -143,7 +144,7 @@ class IngestRun:
             self.query.stop()
 
     def stop(self) -> None:
-        """Let the batch that is under way finish, then end the query. Raises what ended it, other than a stop."""
+        """Let the batch that is under way finish, then end the query. Raises the error that ended it, if any."""
         self.is_stopping = True
         if self.query is None:
             return
@@ -154,15 +155,15 @@ class IngestRun:
 
     @property
     def is_active(self) -> bool:
-        """Whether the query goes on."""
+        """Whether the query is running."""
         return self.query is not None and self.query.isActive
 
     def batch(self, lines: DataFrame, number: int) -> None:
-        """What the query calls for each batch, and again for one that was cut off."""
+        """Ingest a batch. The query calls this for each batch, and again for one that was interrupted."""
         try:
             if self.is_stopping or stop_signals.is_wished():
                 raise _Stopped
-            # A query keeps its id as long as its checkpoint lives.
+            # A query keeps its id as long as its checkpoint exists.
             query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
             with self.gate:
                 if self.is_continuous:
@@ -192,7 +193,7 @@ class IngestRun:
         self._add(report, discovered)
 
     def _look_around(self) -> tuple[TableName, ...]:
-        """Take note of the tables that the batch discovered."""
+        """Add the tables that the batch discovered to the source, and return them."""
         before = {table.name for table in self.place.source.tables}
         self.context = replace(self.context, place=with_discovered(self.place))
         result = tuple(table.table for table in self.place.source.tables if table.name not in before)
@@ -200,7 +201,7 @@ class IngestRun:
         return result
 
     def catch_up(self) -> None:
-        """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
+        """Ingest what tables that failed have missed, in the log's order; one that fails again stays behind."""
         for table in self.place.source.tables:
             pending = list(tables_behind(self.place).get(table.name, ()))
             while pending and not stop_signals.is_wished():
@@ -222,7 +223,7 @@ class IngestRun:
             self.on_batch(replace(_report(self.place, [report]), discovered=discovered))
 
     def report(self) -> IngestReport:
-        """What all batches of the run brought."""
+        """The sum of all batches of the run."""
         return replace(_report(self.place, self.batches), discovered=tuple(self.discovered))
 
 
@@ -251,6 +252,6 @@ def event_log_of(project: ParsedProject, source: Source) -> Log:
     if ingest.files is None:
         return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
     glob = files_glob(project, ingest.files)
-    # DMS alone writes rows, not messages; its JSON files are lines.
+    # Only DMS writes files of rows; its JSON files are read as lines.
     kind = ParquetLog if ingest.format == "dms" and glob.endswith(".parquet") else FileLog
     return kind(glob, ingest.max_files_per_batch)

@@ -1,7 +1,7 @@
 """Metrics of ingestion for programs. Owns both forms: lines of JSON, and the text that Prometheus reads.
 
-A file whose name ends in `.prom` is replaced after every batch (for node_exporter's textfile collector); any other gets
-a line more for each table of each batch. Format: https://prometheus.io/docs/instrumenting/exposition_formats/
+A file whose name ends in `.prom` is replaced after every batch (for node_exporter's textfile collector); to any other,
+a line is appended for each table of each batch. Format: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GAUGES = {
 
 
 class Metrics:
-    """The metrics of one process, in any number of files; counters begin at 0 with it."""
+    """The metrics of one process, written to any number of files. Counters start at 0 with the process."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         self.paths = tuple(Path(path) for path in paths)
@@ -38,7 +38,7 @@ class Metrics:
         self.dead_letters: dict[str, int] = {}
 
     def report(self, report: IngestReport) -> None:
-        """Write down one batch. Raises MachineError where a file cannot be written."""
+        """Write the metrics of one batch to all files. Raises MachineError where a file cannot be written."""
         if not self.paths:
             return
         lines = [_measured(report, table) for table in by_table(report.tables).values()]
@@ -58,7 +58,7 @@ class Metrics:
         totals.update({name: float(str(line[name])) for name in _GAUGES if line[name] is not None})
 
     def text(self) -> str:
-        """All metrics in the text format of Prometheus."""
+        """All metrics in Prometheus' text format."""
         entries: list[str] = []
         for name, help_ in {**_COUNTERS, **_GAUGES}.items():
             full = f"sml_ingest_{name}" + ("_total" if name in _COUNTERS else "")

@@ -1,8 +1,8 @@
 """Dead letters ingested again, after their cause was fixed. Owns that no event is lost, duplicated or overtaken.
 
-They are processed like every line. A table accepts a past event only if nothing later has changed its key: with
-`order_by` that is a rule of every batch; without it, rows and the side table of deletes (which is kept for all tables
-while there are dead letters) say where in the log the newest event of a key was. Dead letters are removed when all
+They are processed like all lines. A table accepts a past event only if no later one has changed its key: with
+`order_by`, every batch follows that rule; without it, rows and the side table of deletes (which is kept for all tables
+while there are dead letters) have the log position of the newest event of a key. Dead letters are removed when all
 tables are written: after an earlier crash they are ingested once more, without effect.
 """
 
@@ -37,9 +37,9 @@ _UNKNOWN = "its row was changed since from another partition of the topic: nobod
 
 
 def replay(spark: SparkSession, project: ParsedProject, target: Target, source: Source) -> IngestReport:
-    """Take in the dead letters of a source again. Letters that are bad again stay, with the reason of now.
+    """Ingest the dead letters of a source again. Those that are malformed again stay, with the new reason.
 
-    So do those older than what is remembered of deletes, and those of tables that are behind or not declared.
+    Letters older than the retention of deletes stay too, and those of tables that are behind or not declared.
     """
     run = open_run(spark, project, target, source)
     run.prepare()
@@ -87,12 +87,12 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
 
 
 def in_one_order(source: Source) -> bool:
-    """Whether the whole log has one order; in Kafka only what shares a partition has."""
+    """Whether the whole log has one order; in Kafka, only events of one partition are ordered."""
     return source.ingest is not None and source.ingest.files is not None
 
 
 def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Decoded:
-    """Without the events that a truncate made void; those of which nobody knows what came first become bad."""
+    """Drop events from before a truncate; events whose order to a truncate or a row is unknown get a `reason`."""
     layout, events = decoded.layout, decoded.events
     truncates = truncates_of(context.place, layout.table)
     for origin, at in truncates.items():
@@ -106,7 +106,7 @@ def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Dec
 
 
 def _among_changed(context: IngestContext, decoded: Decoded, events: DataFrame) -> DataFrame:
-    """Offsets of two partitions have no order: events of keys that were last changed from another are bad."""
+    """Give a `reason` to events whose key was last changed from another partition: their order is unknown."""
     spark, place, layout = context.spark, context.place, decoded.layout
     uri = place.table_uri(decoded.layout.table)
     keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))

@@ -1,7 +1,7 @@
-"""Tables that went back to an older state: what they lack is queued for them, from the source's own log.
+"""Tables that went back to an older state: the batches that they lack are queued, to be read from the source's log.
 
-Owns what is done about a table that `last_commits` has seen; `missing_batches` says which batches those are, and
-`ingest_run` ingests them as it does those of a table that failed.
+Owns the repair of a table that `last_commits` reports; `missing_batches` determines the batches, and `ingest_run`
+ingests them like those of a table that failed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _log = logging.getLogger("sqlmesh_like.cdc")
 
 
 def queue_what_is_missing(context: IngestContext) -> None:
-    """Queue for each table that went back all that the source has read since.
+    """Queue for each table that went back all batches that the source has read since.
 
-    Raises IngestError, nothing being queued for any table, where one cannot be healed so.
+    Raises IngestError where a table cannot be repaired so; then nothing is queued for any table.
     """
     place = context.place
     lost = tables_that_went_back(place)
@@ -44,7 +44,7 @@ def queue_what_is_missing(context: IngestContext) -> None:
         _log.warning("warning: %s; what it lacks is ingested again: %s", each.summary, count)
         pending = tables_behind(place).get(each.table.name, ())
         earlier = [mark for mark in pending if query is None or mark.query != query.query]
-        # First the queue: where a process dies before the second note, both are made again.
+        # The queue is written first: if the process dies before the second note, both are written again.
         uri = place.table_uri(each.table)
         if rows_without_commit(uri):
             clear_without_commit(uri)  # all of its rows are ingested again
@@ -70,14 +70,14 @@ def _missing(context: IngestContext, query: QueryLog | None, lost: WentBack) -> 
 
 
 def _beginning(place: SourcePaths, query: QueryLog, position: TablePosition) -> TablePosition:
-    """Before all that the query has read. Raises IngestError where that is not all that the table had."""
+    """The position before all that the query has read. Raises IngestError where the table had other events as well."""
     if was_restarted(place) or position.query not in (None, query.query):
         raise IngestError("it lacks events from before the source was last read from another start")
     return TablePosition()
 
 
 def _spelt(uri: str) -> str:
-    """A listed file as the log of Parquet files has it.
+    """The path of a listed file as `ParquetLog` spells it.
 
     >>> _spelt("file:///landing/a.parquet")
     'file:/landing/a.parquet'

@@ -1,7 +1,7 @@
 """The change log of one batch into one table. Owns for which tables it pays off, and what is read for it.
 
-Events rarely contain rows as they were in the table, so these are looked up. In a small table that takes longer than to
-compare its files, as readers do where there is no log.
+Events rarely contain rows as they were in the table, so these are looked up. In a small table that takes longer than
+comparing its files, as readers do where there is no log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
-    """Write the log of an upsert of these rows (about `count`); None where there is nothing that it could follow."""
+    """Write the change log of an upsert of these rows (about `count`); None where none is possible or pays off."""
     timeline = Timeline(table.uri)
     previous = timeline.frontier
     if previous is None or _may_hide_deletes(timeline, table):
@@ -34,7 +34,7 @@ def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | N
 
 
 def _may_hide_deletes(timeline: Timeline, table: HudiTable) -> bool:
-    """Whether a delete that ingestion has forgotten may stand in a log file, where a row that is older loses to it."""
+    """Whether a log file may hold a delete that is no longer remembered: an older row that is written loses to it."""
     if timeline.is_cow or not table.ordering:
         return False
     compacted = (commit for commit in timeline.newest_first() if commit.operation == "COMPACT")
@@ -44,7 +44,7 @@ def _may_hide_deletes(timeline: Timeline, table: HudiTable) -> bool:
 
 
 def _partitions(rows: DataFrame, table: HudiTable) -> set[str] | None:
-    """Paths of the partitions that the rows are in; None where there are none, or too many."""
+    """Paths of the partitions of the rows; None where the table has none, or there are too many."""
     if table.partition_field is None:
         return None
     result = rows.select(table.partition_field).distinct().limit(MAX_PARTITIONS + 1).collect()

@@ -1,7 +1,7 @@
 """Lines that cannot be ingested. Owns their table and the choice to stop instead.
 
-Its key is the place in the log: file and line number, or topic/partition and offset. It keeps all that is needed to
-take a line in again (`replay`).
+Its key is the location in the log: file and line number, or topic/partition and offset. It keeps all that is needed to
+ingest a line again (`replay`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 OPEN = "open"
-"""Metadata of the table's commits: whether letters are left in it."""
+"""Key in the metadata of the table's commits: whether it still has letters."""
 
 _TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (
@@ -42,7 +42,7 @@ _NAMES = (
     *LOG_COLUMNS,
     IS_DELETED,
 )
-# A line is what it was: bytes that are not UTF-8 stay so.
+# Bytes that are not UTF-8 are restored as they were.
 _LINE = {
     "value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place",
     "logged_at": "cast(null as bigint)",
@@ -50,10 +50,10 @@ _LINE = {
 
 
 def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> DataFrame:
-    """The events that have a `reason` as rows of the table (grain: line × row of a message of many rows).
+    """Events that have a `reason`, as rows of the dead letter table (grain: line × row of a message of many rows).
 
-    `raw` holds the bytes of a line that is not UTF-8; `text` shows such bytes as �. With the `layout` of the table that
-    they were for, `table_name` and (where the event has a key) `row_key` say whose they are.
+    `raw` holds the bytes of a line that is not UTF-8; `text` shows such bytes as �. `layout`: of the table the events
+    are for; it gives them a `table_name` and, where they have a key, a `row_key`.
     """
     known = {"table_name": "cast(null as string)", "row_key": "cast(null as string)"}
     if layout is not None:
@@ -66,7 +66,7 @@ def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> Data
 
 
 def write_dead_letters(place: SourcePaths, bad: list[DataFrame], mark: BatchMarker) -> None:
-    """Write all malformed events of a batch in one commit; once, however often the batch is replayed."""
+    """Write all malformed events of a batch in one commit, and only once if the batch is replayed."""
     if not mark.is_on(place.dead_letters_uri):
         _write(place, reduce(DataFrame.unionByName, bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
 
@@ -77,26 +77,27 @@ def _write(place: SourcePaths, rows: DataFrame, metadata: Mapping[str, str]) -> 
 
 
 def are_open(place: SourcePaths) -> bool:
-    """Whether letters are kept that may be ingested again. Needs no JVM."""
+    """Whether a source has dead letters that may be ingested again. Needs no JVM."""
     return Timeline(place.dead_letters_uri).extra(STATE_PREFIX + OPEN) == "true"
 
 
 def stored_dead_letters(spark: SparkSession, place: SourcePaths) -> DataFrame | None:
-    """The letters as they are kept, None where none are."""
+    """The stored dead letters (grain: `KEY`); None where there are none."""
     if not are_open(place):
         return None
     return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, KEY)
 
 
 def lines_of(letter_rows: DataFrame) -> DataFrame:
-    """The lines of kept letters as their log had them (`LINE_COLUMNS`; grain: line)."""
+    """The lines of stored letters as they were in their log (`LINE_COLUMNS`; grain: line)."""
     columns = [f"{_LINE.get(name, name)} as {name}" for name in LINE_COLUMNS]
     return letter_rows.dropDuplicates(["file", "position"]).selectExpr(*columns)
 
 
 def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, stay: DataFrame) -> int:
-    """After the letters `before` were ingested: those that are `bad` again and those that `stay` (both rows of letters)
-    are kept, the others leave the table, in one commit. How many are left.
+    """Update the table in one commit after the letters `before` were ingested. Returns how many letters are left.
+
+    Letters that are `bad` again or `stay` (both are rows of letters) are kept; the others are deleted.
     """
     first = before.groupBy("file", "position").agg({"ingested_at": "min"}).toDF("file", "position", "came")
     again = bad.join(first, ["file", "position"]).withColumn("ingested_at", F.col("came")).drop("came")
@@ -111,7 +112,7 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
 
 
 def first_reason(bad: list[DataFrame], root: Path) -> tuple[str, Location]:
-    """Why the first of a batch's malformed events is one, and where it lies."""
+    """Reason and location of the first malformed event of a batch."""
     first = reduce(DataFrame.unionByName, bad).orderBy("file", "position").first()
     assert first is not None
     path = Path(unquote(urlsplit(first["file"]).path))

@@ -1,8 +1,8 @@
-"""What a source's tables held when it last wrote them. Owns the record and noticing that a table went back since.
+"""The newest commit of each of a source's tables. Owns the record, and noticing that a table went back since.
 
 A checkpoint says which events were read, whatever became of the tables: after a restore from a backup, a rollback to a
 savepoint or the loss of a file there would be "nothing new" forever. The record is written after the commits of a
-batch; if a process dies in between, it names an earlier commit, which exists as well.
+batch; if the process dies in between, it names an earlier commit, which exists as well.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from sqlmesh_like.project.nodes import SourceTable
 
 _FILE = "last.json"
 _DEAD_LETTERS = "dead_letters.json"
-"""Commits with which dead letters came in: no position in the log tells that they are there."""
+"""Commits that ingested dead letters: no position in the log shows that a table has these."""
 _RESTARTED = "restarted.json"
-"""There where the source was read from another start since its first event: its query does not know all of the log."""
+"""Exists if the source was once read again from another start: its query does not know all that was ingested."""
 
 
 @dataclass(frozen=True)
 class WentBack:
     """A table that is not as its source left it.
 
-    `is_whole`: as it is it can be written to, and lacks but its newest commits. `lacks_dead_letters`: dead letters that
-    were ingested are among these.
+    `is_whole`: the table can be written, and lacks only its newest commits. `lacks_dead_letters`: one of these ingested
+    dead letters.
     """
 
     source: str
@@ -47,7 +47,7 @@ class WentBack:
         return f"{self.table.table} is not as its source left it: {self.problem}"
 
     def error(self, why: str | None = None) -> IngestError:
-        """What stops the ingestion, where the table cannot be healed by itself: `why`."""
+        """The error that stops the ingestion. `why`: the reason that the table cannot be repaired."""
         again = f"sml ingest -s source:{self.source} --from earliest"
         hint = f"restore it, or read all that the log still has again: {again}"
         if not self.is_whole:
@@ -58,9 +58,9 @@ class WentBack:
 
 
 def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_letters: bool = False) -> None:
-    """Remember the newest commit of these tables; of one that went back since, that which it should have.
+    """Record the newest commit of these tables; a table that went back keeps the commit that it should have.
 
-    `dead_letters`: it is of dead letters that were ingested.
+    `dead_letters`: these commits ingested dead letters.
     """
     known, fresh = _noted(place), dict[str, str]()
     uris = {table.table: place.table_uri(table) for table in place.source.tables}
@@ -79,7 +79,7 @@ def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_
 
 
 def note_replayed(place: SourcePaths, table: SourceTable) -> None:
-    """Take the table as it is for what its source left: what it lacks is noted elsewhere."""
+    """Accept a table as it is: the batches that it lacks are recorded elsewhere."""
     for name in (_DEAD_LETTERS, _FILE):
         entries = _read(place, name)
         if entries.pop(str(table.table), None) is not None:
@@ -88,7 +88,7 @@ def note_replayed(place: SourcePaths, table: SourceTable) -> None:
 
 
 def forget_last_commits(place: SourcePaths) -> None:
-    """Drop the notes: all events will be read again."""
+    """Drop the record of commits: all events will be read again."""
     notes = folder(place.last_commits)
     if notes.exists():
         notes.fs.rm(notes.path, recursive=True)
@@ -96,20 +96,20 @@ def forget_last_commits(place: SourcePaths) -> None:
 
 
 def was_restarted(place: SourcePaths) -> bool:
-    """Whether the source was read from another start since its first event."""
+    """Whether the source was once read again from another start."""
     return folder(place.last_commits).exists(_RESTARTED)
 
 
 def dead_letters_after(place: SourcePaths, table: SourceTable, frontier: str) -> bool:
-    """Whether dead letters of a table were ingested after a commit of it."""
+    """Whether dead letters of a table were ingested after its commit `frontier`."""
     noted = _read(place, _DEAD_LETTERS).get(str(table.table), "").split()
     return any(each.split("_")[0] > frontier.split("_")[0] for each in noted)
 
 
 def tables_that_went_back(place: SourcePaths) -> list[WentBack]:
-    """Tables that lack a commit that their source made, or a file of their newest one.
+    """Tables that lack a commit that their source made, or a file of their newest commit.
 
-    Needs no JVM. A commit that was archived is behind others and counts as there.
+    Needs no JVM. An archived commit is older than the active ones and counts as present.
     """
     known, replayed = _noted(place), _read(place, _DEAD_LETTERS)
     result = []
@@ -134,7 +134,7 @@ def _compared(place: SourcePaths, table: SourceTable, expected: str, replayed: l
 
 
 def _lost_commit(timeline: Timeline, expected: str) -> str | None:
-    """What a table has lost since the commit `expected` was its newest; None where nothing is known to be lost."""
+    """A message about the lost commit `expected`, which was once the table's newest; None where it is present."""
     newest = next((commit for commit in timeline.newest_first() if commit.is_data), None)
     if newest is None:
         return f"it has no commit, and had {expected}"
@@ -146,7 +146,7 @@ def _lost_commit(timeline: Timeline, expected: str) -> str | None:
 
 def _lost_file(timeline: Timeline) -> str | None:
     newest = next(commit for commit in timeline.newest_first() if commit.is_data)
-    # What was compacted or rewritten since may have been cleaned.
+    # After a later compaction or rewrite, these files may have been cleaned.
     if timeline.commit_instants[-1] != newest.instant:
         return None
     paths = (write.path for write in newest.writes if write.path.endswith(".parquet") or ".log." in write.path)

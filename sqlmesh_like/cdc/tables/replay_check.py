@@ -1,4 +1,4 @@
-"""Whether a source could fill a table again that goes back to an earlier commit. Needs no JVM for files."""
+"""Whether a source could refill a table that goes back to an earlier commit. Needs no JVM for files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import SourceTable
 
 Earliest = Callable[[list[tuple[str, int]]], PartitionOffsets]
-"""Asks the brokers for the first offset that they still have of each partition."""
+"""Returns the first offset that the brokers still have, by partition."""
 
 
 def batches_to_replay(place: SourcePaths, table: SourceTable, frontier: str | None, earliest: Earliest) -> int:
-    """How many batches an ingestion would take in again were a table at `frontier` (None: empty).
+    """How many batches would be ingested again if a table went back to `frontier` (None: to no rows).
 
-    Raises IngestError where the source does not have all of them any more, or where that is not known.
+    Raises IngestError where the source no longer has all of them, or where that is not known.
     """
     query = read_query_log(place.checkpoint)
     if query is None:

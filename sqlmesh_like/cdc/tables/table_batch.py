@@ -38,28 +38,28 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 _KEY_BYTES = 24
-"""What a row takes beside its source's columns: its key twice, its place in the log, Hudi's own."""
+"""Size of a row beside its source's columns: its key twice, its log position, Hudi's own columns."""
 _ROWS_A_TASK = 50_000
-"""Rows that one task writes faster than two could be started for."""
+"""Rows that one task writes in less time than starting a second one takes."""
 _IS_NETTED = {"hoodie.combine.before.upsert": "false"}
-"""Hudi need not look for a second row of a key and partition, which costs it half of a large upsert."""
+"""Hudi need not look for duplicates of a key and partition, which takes half the time of a large upsert."""
 
 
 def commit(place: SourcePaths, decoded: Decoded, mark: BatchMarker) -> TableReport:
-    """Bring a table to the state after the batch, in one commit; nothing where it has the batch already."""
+    """Bring a table to its state after the batch, in one commit; do nothing where it has the batch already."""
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
     if mark.is_on(uri):
         return TableReport(layout.table.table, replayed=decoded.counts.good)
-    # What a letter that comes again is older than must be known then, and without an order only the side table can say.
+    # A replayed letter must be compared with later deletes, which without an order only the side table remembers.
     remembers = bool(layout.order_columns) or are_open(place)
     in_order = isinstance(mark.extent, Files)
     return _commit_batch(place, decoded, {MARKER_KEY: mark.to_json()}, remembers=remembers, in_order=in_order)
 
 
 def commit_again(place: SourcePaths, decoded: Decoded, *, in_order: bool) -> TableReport:
-    """Take in events of the past: each only where nothing later has come to its key; the table's mark stays as it is.
+    """Ingest past events, each only if no later one has changed its key; the table's batch marker stays the same.
 
-    `in_order`: the whole log has one order; else the caller vouches for events in tables without `order_by`.
+    `in_order`: the whole log has one order; otherwise the caller has checked the order in tables without `order_by`.
     """
     known = Timeline(place.table_uri(decoded.layout.table)).extra(STATE_PREFIX + MARKER_KEY)
     marks = {MARKER_KEY: known} if known else {}
@@ -78,7 +78,7 @@ def _commit_batch(
     started = time.monotonic()
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
     if not decoded.counts.good and not (decoded.truncates and Timeline(uri).commit_instants):
-        # A table that is not there has no rows to lose; its dead letters must know of the truncate all the same.
+        # A table without commits has no rows to delete, but a replay of its dead letters must know the truncate.
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
@@ -88,7 +88,7 @@ def _commit_batch(
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     result, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
     is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
-    # The log, its partitions and Hudi ask for rows in turn: each time they would be looked up again.
+    # Cached, because the change log, its partitions and Hudi each read the rows.
     kept = None if result is None else cached(result)
     decisions = result if kept is None else kept.frame
     if decisions is None:
@@ -100,7 +100,7 @@ def _commit_batch(
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
             fault_point("ingest.floors")
-        # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
+        # An empty table needs no lookup of rows; but a bulk insert would insert rows marked as deleted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         if is_load and result is None:
             is_whole = decoded.is_of_files and not decoded.counts.bad
@@ -124,9 +124,9 @@ def _commit_batch(
 def _upsert(
     place: SourcePaths, decoded: Decoded, rows: DataFrame, table: HudiTable, metadata: Mapping[str, str], count: int
 ) -> None:
-    """Commit the rows (grain: key and partition), about `count`."""
+    """Commit the rows (grain: key × partition), about `count` of them."""
     if decoded.defaults:
-        # A default that all rows get changes most of the table: a log would be as long.
+        # A default changes nearly all rows: a change log would be as large as the table.
         stored = rows.sparkSession.read.format("hudi").load(table.uri)
         write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
     elif place.target.delta_engine == "spark" or not commit_locally(rows, table, metadata, count):
@@ -135,7 +135,7 @@ def _upsert(
 
 
 def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri: str) -> None:
-    """Give stored rows the values of columns that were renamed, in a commit of its own: done once, whatever follows."""
+    """Copy the values of renamed columns in stored rows, in a commit of its own: done once even if the batch fails."""
     renamed = decoded.settled.renamed
     if not renamed:
         return
@@ -157,9 +157,9 @@ def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri
 def _decisions(
     spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool, again: bool
 ) -> tuple[DataFrame | None, bool]:
-    """What becomes of each key, and whether versions were compared with what was there before.
+    """Decide each key. Returns the decisions (grain: key), and whether versions were compared with floors.
 
-    None where each has one event, and nothing of before matters.
+    The decisions are None where each key has one event and earlier versions do not matter.
     """
     layout, counts = decoded.layout, decoded.counts
     is_looked_up = (counts.blind or again) and Timeline(uri).frontier
@@ -175,7 +175,7 @@ def _decisions(
         stored = _stored(spark, uri, hidden=is_ranked)
         stored = stored if again else within_ranges(stored, decoded.events, layout)
         if is_ranked:
-            # A row that stands elsewhere and is newer than a late event must not get a second copy.
+            # Where the row in another partition is newer than a late event, that event must not add a second copy.
             stood = frame_query(spark, merge_sql.stood(layout), stored=stored, keys=keys)
             both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
             floors = frame_query(spark, merge_sql.united_versions(layout), floors=both)
@@ -188,7 +188,7 @@ def _decisions(
 
 
 def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
-    """All rows of a table (`hidden`: with our columns), from the files that its timeline names: Hudi lists folders."""
+    """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
     timeline = Timeline(uri)
     newest = next((commit.instant.frontier for commit in timeline.newest_first() if commit.is_data), None)
     if newest is None or newest != timeline.frontier:
@@ -197,7 +197,7 @@ def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
 
 
 def _are_netted(decoded: Decoded) -> bool:
-    """Whether several events can come to one key; else each is a decision, which its counts tell already."""
+    """Whether a key may have several versions; else each event is a decision, and the event counts suffice."""
     return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
 
 
@@ -207,7 +207,7 @@ def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
-    """The same as `_counted` where each key has one event, and no floor; what is to be remembered, at the least."""
+    """`_counted` from the event counts, for one event per key and no floors; the number to remember is a minimum."""
     counts = decoded.counts
     report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
     return report, counts.deletes + counts.moves
@@ -228,8 +228,10 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
 def _hudi_table(
     place: SourcePaths, layout: OdsLayout, uri: str, decoded: Decoded | None = None
 ) -> tuple[HudiTable, dict[str, str]]:
-    """The table as it is, or as it begins with `decoded`. Its number of buckets stays until it is rewritten with
-    another (`sml maintain --rebucket`): to write it with another would duplicate keys."""
+    """The table with its stored settings, or as `decoded` creates it; and metadata that repeats these settings.
+
+    The number of buckets stays until `sml maintain --rebucket` rewrites the table: another would duplicate keys.
+    """
     timeline = Timeline(uri)
     known = timeline.extra(STATE_PREFIX + BUCKETS_KEY)
     if known is not None:
@@ -246,7 +248,7 @@ def _hudi_table(
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
         buckets=buckets,
-        # A first load only writes. Later commits compare with what is there, too.
+        # A first load only writes; later commits also read the stored rows.
         tasks=max(2, buckets) if known else 1 if rows < _ROWS_A_TASK else tasks_for(size, options),
         options=options,
     )
@@ -254,7 +256,7 @@ def _hudi_table(
 
 
 def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object]) -> int:
-    """Into how many partitions a first load goes; not asked where one file holds it all."""
+    """The number of partitions of a first load; 1, without counting, where one file holds all rows."""
     if decoded is None or decoded.layout.partition_field is None or fits_in_a_file(size, options):
         return 1
     row = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
@@ -263,7 +265,7 @@ def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object
 
 
 def _counted(decisions: DataFrame, layout: OdsLayout) -> tuple[TableReport, int]:
-    """What the decisions come to, and how many of them must be remembered."""
+    """Count the decisions. Returns the report, and how many of them must be remembered as floors."""
     counts = ("not is_late and not w.removed", "not is_late and w.removed", "is_late", merge_sql.IS_REMEMBERED)
     row = decisions.selectExpr(*(f"count_if({count})" for count in counts)).first()
     assert row is not None

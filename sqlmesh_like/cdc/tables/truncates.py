@@ -1,7 +1,7 @@
 """When tables of a source were emptied. Owns the record; `merge_sql` says what a truncate does to rows.
 
-A dead letter that is older than a truncate must not bring its row back when it is ingested at last; rows that the table
-never held leave no trace but this one.
+A dead letter that is older than a truncate must not bring its row back when it is ingested later. The table never had
+that row, so only this record shows that it was deleted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _FILE = "last.json"
 
 
 def note_truncates(place: SourcePaths, table: SourceTable, truncates: Iterable[Truncate]) -> None:
-    """Remember the last truncate of each origin ('': of the whole table) in a batch. Written before the rows go."""
+    """Record the last truncate of each origin ('': the whole table). Called before the rows are deleted."""
     result = list(truncates)
     if not result:
         return
     known = truncates_of(place, table)
-    # A truncate that comes again as a dead letter may be older than the last.
+    # A truncate that is replayed as a dead letter may be older than the last one.
     fresh = {each.origin or "": max(each.position, known.get(each.origin or "", "")) for each in result}
     notes = folder(place.truncates(table))
     path = f"{notes.path}/{_FILE}"
@@ -34,7 +34,7 @@ def note_truncates(place: SourcePaths, table: SourceTable, truncates: Iterable[T
 
 
 def truncates_of(place: SourcePaths, table: SourceTable) -> Mapping[str, str]:
-    """Place in the log of the last truncate, by origin."""
+    """The log position of the last truncate, by origin."""
     notes = folder(place.truncates(table))
     if not notes.exists(_FILE):
         return {}

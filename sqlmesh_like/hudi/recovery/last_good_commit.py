@@ -10,7 +10,7 @@ from sqlmesh_like.hudi.timeline import Timeline, forget_commits
 
 @dataclass(frozen=True)
 class TableHealth:
-    """`good`: the newest whole frontier, None where none is. `problem`: of the newest one; None: it is whole."""
+    """`good`: the newest frontier that is whole, if any. `problem`: of the newest commit; None where that is whole."""
 
     good: str | None
     problem: str | None
@@ -21,7 +21,7 @@ class TableHealth:
 
 
 def table_health(uri: str) -> TableHealth:
-    """Look at commits from the newest back until all metadata and data files of one can be read."""
+    """Check commits from the newest back until all metadata and data files of one can be read."""
     forget_commits(uri)
     newest, known, problem = Timeline(uri), dict[str, str | None](), None
     for instant in reversed(newest.commit_instants):
@@ -34,7 +34,7 @@ def table_health(uri: str) -> TableHealth:
 
 
 def _problem(timeline: Timeline, known: dict[str, str | None]) -> str | None:
-    """What is wrong with a table as of its newest commit. `known`: of data files by path, which many commits share."""
+    """The problem of a table as of its newest commit, if any. `known`: problems by path, as commits share files."""
     try:
         if (frontier := timeline.frontier) is None:
             return None
@@ -50,7 +50,7 @@ def _problem(timeline: Timeline, known: dict[str, str | None]) -> str | None:
 
 
 def _file_problem(timeline: Timeline, path: str) -> str | None:
-    """What is wrong with a data file: that it is gone, or that its end is not that of a Parquet file."""
+    """The problem of a data file, if any: it is gone, or its Parquet footer cannot be read."""
     from pyarrow import ArrowInvalid  # takes longer to import than a call that does not come here should last
 
     try:

@@ -1,8 +1,8 @@
 """Commits removed from a table, the newest first, to restore an earlier state. Owns the order that survives a crash.
 
 A commit to remove is first made to look as if it had been interrupted: its files are marked, then it is in flight
-again. Whoever writes next, this writer or Hudi's, would remove it. Its metadata, which may be broken, is not read: a
-data file says by its name which commit wrote it.
+again, so that after a crash the next writer, this one or Hudi's, removes it. Its metadata, which may be broken, is not
+read: the name of a data file tells which commit wrote it.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import OpenCommit, remove_abandoned
 
 _SERVICES = (".clean", ".rollback", ".restore", ".indexing")
-"""Ends of names of actions that stay: they wrote no row, and what they removed is gone."""
+"""Suffixes of actions that are kept: they wrote no row, and the files that they removed are gone."""
 _NAME = re.compile(r"(?P<requested>\d{17})(?:_(?P<completed>\d{17}))?\.(?P<rest>.+)")
 _DATA_FILE = re.compile(r".+_\d+-\d+-\d+_(?P<instant>\d{17})\.parquet")
 
 
 @dataclass(frozen=True)
 class UndoneInstant:
-    """An action that is taken off: its instant, and the names of its files on the timeline."""
+    """An action to undo: its requested time, and the names of its files on the timeline."""
 
     requested: str
     names: tuple[str, ...]
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """Names by which it counts as done, a savepoint of it first."""
+        """Names of the files that mark it as completed, a savepoint's first."""
         done = (name for name in self.names if name[17] == "_")
         return tuple(sorted(done, key=lambda name: not name.endswith(".savepoint")))
 
 
 def instants_after(timeline: Timeline, frontier: str) -> tuple[UndoneInstant, ...]:
-    """What has to be taken off a table for it to stand at a frontier, the newest first. Reads no commit."""
+    """The actions to undo for a table to return to a frontier, the newest first. Reads no commit."""
     limit, by_instant = frontier.split("_")[0], dict[str, list[str]]()
     for name in timeline.names:
         match = _NAME.fullmatch(name)
@@ -48,7 +48,7 @@ def instants_after(timeline: Timeline, frontier: str) -> tuple[UndoneInstant, ..
 
 
 def require_undoable(timeline: Timeline, frontier: str) -> None:
-    """Raises NodeError where a table cannot be brought back to a frontier."""
+    """Raise NodeError where a table cannot be returned to a frontier."""
     uri = timeline.uri
     if not timeline.folder.is_local or not timeline.is_cow:
         hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
@@ -63,9 +63,9 @@ def require_undoable(timeline: Timeline, frontier: str) -> None:
 
 
 def undo(timeline: Timeline, frontier: str) -> Sequence[str]:
-    """Bring a table back to a frontier; the instants that were taken off it. The caller holds the locks of the lake.
+    """Return a table to a frontier. Returns the undone instants. The caller holds the lake's locks.
 
-    Raises NodeError, having changed nothing, where that cannot be done.
+    Raises NodeError, before any change, where that cannot be done.
     """
     require_undoable(timeline, frontier)
     root = Path(timeline.folder.path)

@@ -22,7 +22,7 @@ _LOGICAL = {
 
 
 def file_schema(avro: str) -> pa.Schema:
-    """Columns of the table's data files, Hudi's own first. Raises UnsupportedRowsError for other types than plain ones.
+    """Columns of the table's data files, Hudi's own first. Raises UnsupportedRowsError for nested and unknown types.
 
     >>> file_schema('{"type":"record","name":"r","fields":[{"name":"a","type":["null","int"]}]}').field("a")
     pyarrow.Field<a: int32>
@@ -32,7 +32,7 @@ def file_schema(avro: str) -> pa.Schema:
 
 
 def file_footer(avro: str) -> dict[str, str]:
-    """What a data file says of its schema: the record with Hudi's columns, as its own writers put it."""
+    """The schema in a data file's footer, with Hudi's columns, as Hudi's writers store it."""
     record = json.loads(avro)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in HUDI_COLUMNS]
     return {"parquet.avro.schema": json.dumps({**record, "fields": [*meta, *record["fields"]]}, separators=(",", ":"))}

@@ -1,4 +1,4 @@
-"""Record keys → buckets, as Hudi's bucket index assigns them. Owns the hash, which must be Java's in every bit.
+"""Record keys → buckets, as Hudi's bucket index assigns them. Owns the hash, which must equal Java's.
 
 Source: Hudi's RFC-29, "Hash Index"; `List.hashCode` and `String.hashCode` of the Java platform's documentation.
 """
@@ -12,7 +12,7 @@ _POSITIVE = 0x7FFFFFFF
 
 
 def buckets_of(keys: Iterable[str], buckets: int) -> list[int]:
-    """The bucket of each record key, which is one value: Hudi takes a key with `:` apart, and none of ours has one.
+    """The bucket of each record key. Keys must not contain `:`, at which Hudi would split them.
 
     >>> buckets_of(["1", "customer-01", "ü"], 4)
     [0, 3, 3]

@@ -53,7 +53,7 @@ _PARSED = fastavro.parse_schema(_METADATA)
 
 @dataclass(frozen=True)
 class CommitContent:
-    """What a commit says: its operation, the files that it wrote, and metadata with whole keys."""
+    """The content of a commit: its operation, the files that it wrote, and metadata by full key."""
 
     operation: str
     files: tuple[MergedFile, ...]

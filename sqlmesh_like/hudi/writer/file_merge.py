@@ -1,8 +1,8 @@
 """One file group's next file: its rows as they were, with upserts and deletes merged in. Owns the merge and its counts.
 
-Rows are streamed, so that memory is bounded by a piece of the file and the actions. Which of two rows of a key wins is
-Hudi's rule: the last one, or, of a table with ordering fields, the one of the higher order, an action of the same order
-included. Unchanged rows keep Hudi's columns except the name of the file.
+Rows are streamed, so memory is bounded by a piece of the file and the actions. Which of two rows of a key wins is
+Hudi's rule: the last one or, in a table with ordering fields, the one with the higher order; an action wins ties.
+Unchanged rows keep the values of Hudi's columns except the file name.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import pyarrow.parquet as pq
 from sqlmesh_like.names import COMMIT_TIME, FILE_NAME, HUDI_COLUMNS, IS_DELETED, PARTITION_PATH, RECORD_KEY, SEQUENCE
 
 _PIECE = 262_144
-"""Rows that are read at once."""
+"""Rows that are read at a time."""
 _ROW_GROUP = 1_000_000
-"""Rows of a row group: what statistics can skip."""
+"""Rows of a row group, the unit that readers skip by statistics."""
 _SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
 
 
 class UnsupportedRowsError(Exception):
-    """Rows that this writer does not merge as Hudi would; the text says why. Nothing is committed then."""
+    """Raised for rows that this writer cannot merge as Hudi would; the text says why. Nothing is committed then."""
 
 
 @dataclass(frozen=True)
 class GroupMerge:
-    """A file group, the file that it has (`previous_path`, of the instant `previous`), and what happens to its rows.
+    """A file group, its present file (`previous_path`, written by the instant `previous`), and actions on its rows.
 
-    `actions` has all columns of the table but Hudi's, one row a key; `ordering` empty: an action always wins.
+    `actions`: all columns of the table except Hudi's, with one row per key. `ordering` empty: an action always wins.
     """
 
     root: Path
@@ -52,13 +52,13 @@ class GroupMerge:
 
     @property
     def path(self) -> str:
-        """Of the new file, relative to the table."""
+        """The new file's path, relative to the table."""
         return f"{self.partition}/{self.file_name}" if self.partition else self.file_name
 
 
 @dataclass(frozen=True)
 class MergedFile:
-    """A file that a commit wrote (grain: file group), and what it changed: `left` and `entered` are the rows."""
+    """A file that a commit wrote (grain: file group). `left`, `entered`: the rows that it removed and added."""
 
     partition: str
     file_id: str
@@ -74,9 +74,9 @@ class MergedFile:
 
 
 def merge_file(merge: GroupMerge, schema: pa.Schema, footer: Mapping[str, str]) -> MergedFile | None:
-    """Write the group's next file; None where nothing of it changes, or it would be a new one without rows.
+    """Write the group's next file; None where no row changes, or a new file would have no rows.
 
-    Raises UnsupportedRowsError; the caller removes the file then.
+    Raises UnsupportedRowsError. In both cases, the caller removes the file if it was written.
     """
     if merge.previous is None and not pc.any(pc.invert(merge.actions.column(IS_DELETED))).as_py():
         return None
@@ -115,7 +115,7 @@ class _Merge:
         self.entering = self._entering()
 
     def merged_pieces(self) -> Iterator[pa.Table]:
-        """The rows of the file as it was, changed ones in the place of the old."""
+        """The rows of the previous file, with changed ones in their old positions and without deleted ones."""
         if self.merge.previous_path is None:
             return
         source = pq.ParquetFile(self.merge.root / self.merge.previous_path)
@@ -123,7 +123,7 @@ class _Merge:
             yield self._counted(self._merged(_conformed(pa.Table.from_batches([batch]), self.schema)))
 
     def inserted(self) -> pa.Table:
-        """Rows of keys that the file did not have."""
+        """Rows with keys that the previous file did not have."""
         flags = self.merge.actions.column(IS_DELETED)
         new = [n for n, gone in enumerate(flags.to_pylist()) if not gone and n not in self.matched]
         self.inserts = len(new)
@@ -147,7 +147,7 @@ class _Merge:
 
     @property
     def key_range(self) -> dict[str, str]:
-        """The smallest and the largest record key, as Hudi's footers name them; none of a file without rows."""
+        """Footer entries of Hudi with the smallest and largest record key; empty for a file without rows."""
         if self.lowest_key is None or self.highest_key is None:
             return {}
         return {"hoodie_min_record_key": self.lowest_key, "hoodie_max_record_key": self.highest_key}
@@ -171,14 +171,14 @@ class _Merge:
         self.deletes += sum(gone)
         self.updates += len(won) - sum(gone)
         self.left.append(met.filter(pa.array(wins, pa.bool_())))
-        # Each row's place: its own, that of the action which replaces it, or none.
+        # The index of each resulting row: its own, that of the action which replaces it, or NULL for a deleted one.
         replaced = pc.replace_with_mask(is_met, is_met, pa.array(wins, pa.bool_()))
         taken = [None if is_gone else old.num_rows + action for action, is_gone in zip(won, gone, strict=True)]
         places = pc.replace_with_mask(pa.array(range(old.num_rows), pa.int64()), replaced, pa.array(taken, pa.int64()))
         return pa.concat_tables([renamed, self.entering]).take(pc.drop_null(places))
 
     def _wins(self, old: pa.Table, actions: pa.Array) -> list[bool]:
-        """Whether each action, in the order of the old rows that it meets, takes their place."""
+        """Whether each action wins against the old row at the same index."""
         if not self.merge.ordering:
             return [True] * old.num_rows
         new = self.merge.actions.take(actions)
@@ -218,9 +218,9 @@ class _Merge:
 
 
 def _conformed(piece: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows of a file with the table's columns: those that are newer than the file are NULL.
+    """Rows of a file with the table's columns: columns that are newer than the file are NULL.
 
-    Raises UnsupportedRowsError where the file has a column that the table has not, or one of another type.
+    Raises UnsupportedRowsError where the file has a column that the table lacks, or one of another type.
     """
     if unknown := set(piece.schema.names) - set(schema.names):
         raise UnsupportedRowsError(f"a file with the column {min(unknown)}")
@@ -243,8 +243,8 @@ def _conformed_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa
 def _is_ordered_alike(column: pa.ChunkedArray) -> bool:
     """Whether Java orders these values as Python does.
 
-    Not floats (NaN, -0.0), binaries (signed bytes there), moments that Python does not know, and texts with letters by
-    which Java, that compares units of UTF-16, orders otherwise than bytes do.
+    False for floats (NaN, -0.0), binaries (Java's bytes are signed), dates and times (some are beyond Python's range),
+    and texts with supplementary characters, which Java compares by UTF-16 units.
     """
     type_ = column.type
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):

@@ -1,4 +1,4 @@
-"""One commit on the timeline of a table, from request to end. Owns the protocol by which Hudi can undo half of it.
+"""One commit on a table's timeline, from request to completion. Owns the protocol by which Hudi can undo a partial one.
 
 As Hudi's writers do: `<instant>.commit.requested`, then `<instant>.inflight`, then a marker for each file before it is
 written, then the files, then `<instant>_<completed>.commit` in one step. A process that dies in between leaves a commit
@@ -23,15 +23,15 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
 
 _OWN_FOLDER = ".sml_writer"
-"""Has a folder for each commit of this writer that is in flight: who holds the table's lock may remove that. It is not
-among the markers, where Hudi would stumble over it."""
+"""Has a folder for each commit of this writer in flight, which the holder of the table's lock may remove. It is not
+among the markers, where Hudi would fail on it."""
 _INSTANT = re.compile(r"\d{17}")
 _PARTITION_FILE = ".hoodie_partition_metadata"
 
 
 @dataclass(frozen=True)
 class OpenCommit:
-    """A commit in flight; `instant` is its requested time, `others` what the timeline had before."""
+    """A commit in flight. `instant`: its requested time. `others`: names on the timeline before it."""
 
     root: Path
     instant: str
@@ -47,18 +47,18 @@ class OpenCommit:
 
     @property
     def own_folder(self) -> Path:
-        """There while the commit is in flight; files are made in it before they are moved to their place."""
+        """Exists while the commit is in flight. Files are created in it and then moved to their final paths."""
         return self.root / ".hoodie" / _OWN_FOLDER / self.instant
 
     def mark(self, path: str, *, is_new: bool) -> None:
-        """Note a data file (relative to the table) that will be written."""
+        """Create the marker of a data file (path relative to the table) before it is written."""
         marker = self.markers / f"{path}.marker.{'CREATE' if is_new else 'MERGE'}"
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
         fault_point("hudi.commit.marker")
 
     def add_partition(self, partition: str) -> None:
-        """Make a partition's folder, as Hudi's readers know one."""
+        """Create a partition's folder with the metadata file by which Hudi's readers recognize it."""
         place = self.root / partition
         place.mkdir(parents=True, exist_ok=True)
         if not (place / _PARTITION_FILE).exists():
@@ -68,11 +68,11 @@ class OpenCommit:
             fault_point("hudi.commit.partition")
 
     def complete(self, content: CommitContent) -> str:
-        """Make the commit part of the table; its frontier. Raises RetryableError where another writer came between."""
+        """Complete the commit. Returns its frontier. Raises RetryableError where another writer interfered."""
         names = _names(self.root)
         if f"{self.instant}.inflight" not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
-        # Whatever its instant: a clock that was set back gives a later writer an earlier one.
+        # Not compared by time: if the clock was set back, a later writer has an earlier instant.
         if new := [
             name for name in names if _INSTANT.match(name) and name[:17] != self.instant and name not in self.others
         ]:
@@ -88,16 +88,16 @@ class OpenCommit:
         return f"{self.instant}_{completed}"
 
     def forget(self) -> None:
-        """Remove what is there beside the files, of a commit that needs nothing more."""
+        """Remove the markers and the own folder of a commit that is finished."""
         shutil.rmtree(self.markers, ignore_errors=True)
         fault_point("hudi.commit.unmarked")
         shutil.rmtree(self.own_folder, ignore_errors=True)
 
     def abandon(self, paths: Iterable[str] = ()) -> None:
-        """Remove the commit and what it wrote: the files that its markers name, and these.
+        """Remove the commit and the files that it wrote: those that its markers name, and `paths`.
 
-        Where another writer took it for dead, the markers are gone, and a file may have been written since. What was
-        interrupted right after it completed stays.
+        `paths` matter where another writer considered the commit dead and removed the markers before a file was
+        written. A commit that was interrupted after its completion is kept.
         """
         if any(name.startswith(f"{self.instant}_") for name in _names(self.root)):
             self.forget()
@@ -107,9 +107,9 @@ class OpenCommit:
             (self.root / path).unlink(missing_ok=True)
         for marker in self.markers.rglob("*.marker.*"):
             written = str(marker.relative_to(self.markers)).rpartition(".marker.")[0]
-            if marker.is_file():  # a partition may be called so
+            if marker.is_file():  # a partition's name may match the pattern
                 (self.root / written).unlink(missing_ok=True)
-        # The request goes last: as long as it is there, somebody knows that there is something to remove.
+        # The request is removed last: while it exists, another writer knows that there is something to remove.
         fault_point("hudi.removal.files")
         self._unlink("*inflight")
         fault_point("hudi.removal.inflight")
@@ -119,16 +119,16 @@ class OpenCommit:
         shutil.rmtree(self.own_folder, ignore_errors=True)
 
     def _unlink(self, pattern: str) -> None:
-        """Remove files of the instant from the timeline, with the checksums that Hadoop has beside them."""
+        """Remove files of the instant from the timeline, with Hadoop's checksum files."""
         for path in self.timeline.glob(f"{self.instant}.{pattern}"):
             path.unlink(missing_ok=True)
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def open_commit(root: Path, expected: str | None) -> OpenCommit:
-    """Begin a commit on the table as it stood at the frontier `expected`.
+    """Begin a commit on a table that must be at the frontier `expected`.
 
-    What this writer left when it was cut off is removed first. Raises RetryableError where the table moved on.
+    Remains of this writer's interrupted commits are removed first. Raises RetryableError where the table is elsewhere.
     """
     remove_abandoned(root)
     timeline = Timeline(str(root))
@@ -147,7 +147,7 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
 
 
 def settled_timeline(uri: str) -> Timeline:
-    """A table's timeline without what this writer left of commits that were cut off.
+    """A table's timeline, after removing the remains of this writer's interrupted commits.
 
     The caller holds the lock of the table's lake.
     """
@@ -158,14 +158,14 @@ def settled_timeline(uri: str) -> Timeline:
 
 
 def remove_abandoned(root: Path) -> None:
-    """Remove what this writer left of commits that were cut off. The caller holds the lock of the table's lake."""
+    """Remove the remains of this writer's interrupted commits. The caller holds the lock of the table's lake."""
     place = root / ".hoodie" / _OWN_FOLDER
     if not place.is_dir():
         return
     known = {name[:17] for name in _names(root) if _INSTANT.match(name)}
     for own_folder in place.iterdir():
         commit = OpenCommit(root, own_folder.name)
-        # One that is older than the timeline may have completed, and been archived since.
+        # A commit older than the timeline may have completed and been archived since.
         if commit.instant >= min(known, default=""):
             commit.abandon()
         else:
@@ -180,7 +180,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _next_instant(names: Iterable[str]) -> str:
-    """The time of day in UTC, or right after the newest instant where the clock was set back."""
+    """The present time in UTC as an instant, or one right after the newest instant where that is not later."""
     newest = max((text for name in names for text in _INSTANT.findall(name)), default="")
     now = datetime.now(UTC)
     if newest >= _spelt(now):
@@ -193,6 +193,6 @@ def _spelt(moment: datetime) -> str:
 
 
 def _write_whole(path: Path, content: bytes, aside: Path) -> None:
-    """Make a file in one step: readers see all of it or nothing."""
+    """Create a file atomically: readers see all of it or nothing."""
     aside.write_bytes(content)
     aside.rename(path)

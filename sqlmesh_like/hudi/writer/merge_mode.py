@@ -1,4 +1,4 @@
-"""Which of two rows of a key a table keeps. Owns checking whether that is as its writers here declare it."""
+"""Which of two rows of a key a table keeps. Owns checking that its properties agree with this project's writers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from sqlmesh_like.hudi.timeline import Timeline
 
 _MERGING = ("merge", "payload", "precombine", "ordering", "partial.update")
-"""Parts of names of Hudi's options by which a writer decides between two rows of a key."""
+"""Parts of the names of Hudi options that decide between two rows of a key."""
 
 
 def merges_as_declared(timeline: Timeline, ordering: tuple[str, ...], options: Iterable[str]) -> bool:
-    """Whether the last commit wins or, by `ordering`, the row of the higher order; `options`: names of the user's."""
+    """Whether the last commit wins or, with `ordering`, the row with the higher order. `options`: the user's names."""
     properties = timeline.properties
     mode = "EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING"
     if properties.get("hoodie.record.merge.mode") != mode or properties.get("hoodie.table.partial.update.mode"):

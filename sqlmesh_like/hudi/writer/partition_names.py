@@ -1,6 +1,6 @@
-"""Values of partition columns → names of folders, of derived tables. Owns the same encoding as Spark's, for few values.
+"""Values of partition columns → folder names of derived tables, encoded as in Spark, for few values.
 
-The expression that Spark computes is `spark.frames.partition_paths.encoded`, which says why it is what it is.
+The expression for Spark is `spark.frames.partition_paths.encoded`, which explains the encoding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def partition_names(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """The partition of each row. Raises UnsupportedRowsError for types of which Spark alone knows the text."""
+    """The partition of each row. Raises UnsupportedRowsError for values that only Spark can encode."""
     try:
         values = list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
     except (ValueError, OverflowError) as error:

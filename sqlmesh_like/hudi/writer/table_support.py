@@ -10,7 +10,7 @@ from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import KEY
 
 _KNOWN_OPTIONS = {BUCKETS, LARGEST_FILE}
-"""Options of Hudi that this writer follows, or that say nothing of a commit to a table that is there."""
+"""Hudi options that this writer follows, or that do not concern commits to an existing table."""
 _REQUIRED: dict[str, tuple[str, ...]] = {
     "hoodie.table.version": ("9",),
     "hoodie.timeline.layout.version": ("2",),
@@ -29,7 +29,7 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "hoodie.table.format": ("", "native"),
     "hoodie.table.timeline.timezone": ("UTC",),
 }
-"""Properties of a table and the values that this writer knows; the empty one: it is not stated."""
+"""Table properties and the values that this writer supports; '' is for a property that is not stated."""
 
 
 def unsupported_reason(

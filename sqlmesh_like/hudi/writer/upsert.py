@@ -1,6 +1,6 @@
-"""Rows → one commit of a copy-on-write table. Owns the order of the work; its neighbours are the parts.
+"""Rows → one commit of a copy-on-write table. Owns the order of the steps; the other modules here do them.
 
-The commit exists completely or not at all, with its metadata and the log of what it changed, as Spark's would be.
+The commit exists completely or not at all, with its metadata and the log of its changes, like one of Spark's.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _THREADS = min(8, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Upsert:
-    """One commit to be made of `rows` (grain: key and partition; `_hoodie_is_deleted` marks deletes).
+    """A commit to write, of `rows` (grain: key × partition; `_hoodie_is_deleted` marks deletes).
 
-    They are relative to the table as it stood at the frontier `previous`; None: the commit carries metadata alone.
-    `buckets` is the table's number of them; `ordering` empty: the last commit wins. `metadata` has keys without prefix.
-    `schema`: columns of the table as its readers see them, for a log of the change; None: none is written.
+    The rows are relative to the table at the frontier `previous`; None: the commit has metadata only. `buckets`: the
+    table's number of buckets. `ordering` empty: the last commit wins. `metadata`: keys without prefix. `schema`: the
+    table's columns as readers see them, for a change log; None: none is written.
     """
 
     timeline: Timeline
@@ -51,7 +51,7 @@ class Upsert:
 
 @dataclass(frozen=True)
 class UpsertResult:
-    """What the commit changed; `frontier` is its own."""
+    """The numbers of changed rows, and the commit's frontier."""
 
     frontier: str
     inserts: int
@@ -60,7 +60,7 @@ class UpsertResult:
 
 
 def upsert(work: Upsert) -> UpsertResult:
-    """Commit the rows. Raises UnsupportedRowsError or RetryableError, and nothing is committed."""
+    """Commit the rows. Raises UnsupportedRowsError or RetryableError; then nothing is committed."""
     avro = work.timeline.schema_json(work.previous)
     if avro is None:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
@@ -84,7 +84,7 @@ def upsert(work: Upsert) -> UpsertResult:
 
 
 def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with exactly the table's columns. Raises UnsupportedRowsError where one has another type."""
+    """The rows with exactly the table's columns. Raises UnsupportedRowsError for other columns or types."""
     wanted = [field for field in schema if field.name not in HUDI_COLUMNS]
     if set(rows.column_names) != {field.name for field in wanted}:
         raise UnsupportedRowsError("other columns than the table's")
@@ -99,7 +99,7 @@ def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
-    """The file groups that the rows belong to, each with its rows."""
+    """The file groups of the rows, each with its own rows as actions. Raises UnsupportedRowsError."""
     keys = rows.column(KEY).to_pylist()
     if any(":" in key for key in keys):
         raise UnsupportedRowsError("a record key with a colon")
@@ -122,7 +122,7 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
 
 
 def _partitions(rows: pa.Table, field: str | None) -> list[str]:
-    """The partition of each row. Raises UnsupportedRowsError for values that Hudi has names of its own for."""
+    """The partition of each row. Raises UnsupportedRowsError for empty values, for which Hudi has its own names."""
     if field is None:
         return [""] * rows.num_rows
     if not pa.types.is_string(rows.schema.field(field).type):
@@ -134,7 +134,7 @@ def _partitions(rows: pa.Table, field: str | None) -> list[str]:
 
 
 def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
-    """The newest file of each partition and bucket."""
+    """The newest file of each partition and bucket. Raises UnsupportedRowsError for other file groups."""
     entries: dict[tuple[str, int], Slice] = {}
     for (partition, file_id), file_slice in work.timeline.slices(work.previous).items():
         place = (partition, int(file_id[:8])) if file_id[:8].isdigit() else None
@@ -169,7 +169,7 @@ def _written(
 
 
 def _log(work: Upsert, files: Sequence[MergedFile]) -> ChangeLog | None:
-    """The log of the rows that left and entered, as the table's readers see them."""
+    """Write the log of the rows that were removed and added, as readers see them; None where none is wanted."""
     if work.schema is None:
         return None
     shown = [column for column in work.schema if column.name == KEY or not is_hidden(column.name)]

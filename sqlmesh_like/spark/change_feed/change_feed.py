@@ -1,4 +1,4 @@
-"""Which feed reads a table, and the display names of its rows. Owns both."""
+"""The choice of the feed that reads a table, and changes as they are shown to users."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def change_feed(session: SparkSession, timeline: Timeline) -> CopyOnWriteFeed:
 
 
 def described(signed: DataFrame) -> DataFrame:
-    """Signed rows of a table as `_change` and its columns; what was written again as it was is left out.
+    """Signed rows of a table with `_change` instead of weights; rows rewritten without a change are left out.
 
-    An update is a key that leaves and enters. Rows whose values repeat under one key cancel out one by one.
+    A key that leaves and enters is an update. Rows with the same key and values cancel out one by one.
     """
     columns = [f"`{name}`" for name in signed.columns if name not in (KEY, WEIGHT)]
     netted = signed.groupBy(f"`{KEY}`", *columns).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)

@@ -1,4 +1,5 @@
 """The change feed: pinned snapshots and changes of Hudi tables as Spark frames. Owns which files are read, and how.
+
 Merge-on-read tables have their own (`mor_change_feed`); `change_feed` chooses.
 
 Snapshots are read from the files that the timeline names, not through Hudi's reader: a list of files is stable while
@@ -27,7 +28,7 @@ from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
 _META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
 FEW = 500_000
-"""Up to this many keys are sent to where a table is read."""
+"""Up to this many keys are broadcast to where a table is read."""
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -40,9 +41,9 @@ class CopyOnWriteFeed:
         self._timeline = timeline
 
     def current(self, frontier: str, partitions: Collection[str] | None = None, *, hidden: bool = False) -> DataFrame:
-        """Rows as of a frontier: visible columns (`hidden`: ours too) and `_sml_key`. Partition paths narrow the files.
+        """Rows as of a frontier: visible columns (`hidden`: all but Hudi's) and `_sml_key`.
 
-        Raises RetryableError where files of the frontier are gone.
+        `partitions`: read only the files of these partition paths. Raises RetryableError where files are gone.
         """
         schema = self.schema(frontier)
         slices = [
@@ -56,8 +57,8 @@ class CopyOnWriteFeed:
     def changes(self, start: str, end: str) -> DataFrame:
         """Signed rows between two frontiers: visible columns, `_sml_key`, `_sml_weight`.
 
-        A row rewritten with the same content appears with both signs, and one rewritten by several commits with those
-        of each: consumers net by the columns they use.
+        A row rewritten with the same content appears with both signs, and one rewritten by several commits once per
+        commit and sign: consumers net by the columns they use.
         """
         for frontier in (start, end):
             self._require_held(frontier)
@@ -68,22 +69,22 @@ class CopyOnWriteFeed:
             return self.compared_changes(start, end)
 
     def logged_changes(self, start: str, end: str) -> DataFrame:
-        """The change by the logs of its commits. Raises NotLoggedError where they do not stand for it."""
+        """The change from the logs of its commits. Raises NotLoggedError where these do not have all of it."""
         logs = logs_between(self._timeline, start, end)
         return read_logs(self._session, self._timeline, logs, self.schema(end))
 
     def compared_changes(self, start: str, end: str) -> DataFrame:
-        """The change by comparing the file slices that commits touched, as they were and as they are."""
+        """The change from comparing the file slices that commits touched at `start` and at `end`."""
         schema = self.schema(end)
         commits = self._timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         for frontier in (start, end):
             self._require(frontier, touched)
         old, new = (self._read(self._of(at, touched), schema) for at in (start, end))
-        # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
+        # Rows that a commit copied unchanged keep their commit time; new ones have a time after `start`.
         added = new.where(F.col(COMMIT_TIME) > self._timeline.standing(start))
         if all(map(_is_plain_upsert, commits)):
-            # No row can have left without a newer one of the same key: a join with the few new keys is enough.
+            # Each row that left has a newer one of the same key: a join with the few new keys is enough.
             removed = old.join(added.select(RECORD_KEY, PARTITION_PATH), [RECORD_KEY, PARTITION_PATH], "left_semi")
         else:
             removed = lacking(old, new, [RECORD_KEY, SEQUENCE], most_left(commits))
@@ -98,7 +99,7 @@ class CopyOnWriteFeed:
         return signed[0].unionByName(signed[1])
 
     def schema(self, frontier: str) -> Schema:
-        """All columns as of a frontier, hidden ones too."""
+        """All columns as of a frontier, including hidden ones."""
         text = self._timeline.schema_json(frontier)
         if text is None:
             raise NodeError(f"no schema in the history of {self._timeline.uri}", hint="rebuild the table")
@@ -108,8 +109,11 @@ class CopyOnWriteFeed:
         return [file_slice for key, file_slice in self._timeline.slices(frontier).items() if key in touched]
 
     def _read(self, slices: Iterable[Slice], schema: Schema) -> DataFrame:
-        """Rows of base files as `schema`. Files of different writer schemas are read apart and cast: no one reader
-        schema reads int and bigint, or two decimals, of one column."""
+        """Rows of base files as `schema`.
+
+        Files of different writer schemas are read separately and cast: no single reader schema can read a column that
+        is int in some files and bigint in others, or has two decimal types.
+        """
         empty = self._empty(schema)
         frames = [
             self._session.read.schema(_ddl(written)).parquet(*(f"{self._timeline.uri}/{path}" for path in paths))
@@ -122,13 +126,13 @@ class CopyOnWriteFeed:
         return reduce(DataFrame.unionByName, alike) if alike else empty
 
     def _empty(self, schema: Schema) -> DataFrame:
-        # From a range, not from no rows: that would start a Python worker.
+        # From a range: `createDataFrame` without rows would start a Python worker.
         return self._session.range(0).select(
             *[F.lit(None).cast(type_).alias(name) for name, type_ in typed_frame(schema)]
         )
 
     def _columns(self, schema: Schema, frontier: str, hidden: bool) -> list[SparkColumn]:
-        """What readers get: columns by name, and the row's key."""
+        """The columns that readers get, and the row's key."""
         shown = [column.name for column in (schema if hidden else visible(schema))]
         names = [name for name in shown if not name.startswith("_hoodie_") and name != KEY]
         has_key = any(column.name == KEY for column in schema)
@@ -140,34 +144,36 @@ class CopyOnWriteFeed:
             raise RetryableError(f"commit {frontier} of {self._timeline.uri} is no longer on its timeline")
 
     def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
-        """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
+        """Raise RetryableError where files of the frontier are gone: reading the rest would return fewer rows."""
         self._require_held(frontier)
         if gone := self._timeline.missing(frontier, groups):
             raise RetryableError(f"{len(gone)} data files of {self._timeline.uri} are missing, e.g. {gone[0]}")
 
 
 def _is_plain_upsert(commit: Commit) -> bool:
-    """Whether rows left it only for newer ones of their key. Plain inserts may repeat a key beside the old row."""
+    """Whether the commit only replaced rows by newer ones of their key. Plain inserts may repeat a stored key."""
     has_deletes = any(write.deletes for write in commit.writes)
     return commit.operation == "UPSERT" and not commit.replaced and not has_deletes
 
 
 def most_left(commits: Iterable[Commit]) -> int | None:
-    """How many rows can have left by these commits; None where they do not tell."""
+    """The most rows that these commits can have removed; None where their metadata does not show it."""
     if any(commit.replaced or commit.operation != "UPSERT" for commit in commits if commit.is_data):
         return None
     return sum(write.updates + write.deletes for commit in commits if commit.is_data for write in commit.writes)
 
 
 def lacking(rows: DataFrame, others: DataFrame, by: list[str], most: int | None) -> DataFrame:
-    """The rows that the others lack (`most`: how many can be). Only these columns are compared, and then whole rows
-    fetched: to shuffle those takes many times as long."""
+    """The rows without a match in `others` on the columns `by`. `most`: how many there can be, None: unknown.
+
+    Only these columns are compared, then the rows are fetched: shuffling whole rows takes many times as long.
+    """
     join = rows.select(*by).join(others.select(*by), by, "left_anti")
     return rows.join(F.broadcast(join) if most is not None and most <= FEW else join, by, "left_semi")
 
 
 def typed_frame(schema: Schema) -> list[tuple[str, str]]:
-    """Names and types of the meta columns that are read and of all others."""
+    """Names and types of the meta columns that are read, and of all other columns of the schema."""
     others = [(column.name, column.type or "string") for column in schema if column.name not in _META_COLUMNS]
     return [*[(name, "string") for name in _META_COLUMNS], *others]
 
@@ -177,10 +183,10 @@ def _ddl(schema: Schema) -> str:
 
 
 def _row_key(repeats: bool) -> SparkColumn:
-    """Key of a row in a table that is not derived, where a record key is unique within its partition at most.
+    """Key of a row in a table that is not derived, where a record key is unique at most within its partition.
 
-    The length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`. Rows that share a key are
-    told apart by the number that their last writer gave them.
+    The length distinguishes partition `a` with key `b/c` from partition `a/b` with key `c`. Rows that share a key
+    (`repeats`) differ in the number that their last writer gave them.
     """
     path = F.coalesce(F.col(PARTITION_PATH), F.lit(""))
     number = [F.col(SEQUENCE)] if repeats else []

@@ -1,6 +1,6 @@
 """Signed rows ↔ the change log of a commit. Owns which rows a commit will change, writing them and reading them back.
 
-What a log says must be what the table contains after the commit: if that is not certain, none is written, and readers
+A log must agree with the table's content after the commit: where that is not certain, none is written, and readers
 compare file slices instead.
 """
 
@@ -35,13 +35,13 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_intege
 
 ROWS_A_FILE = 1_000_000
 _FEW = 500_000
-"""Up to this many keys are sent to where the table is read."""
+"""Up to this many keys are broadcast to where the table is read."""
 LOCAL = 5_000
-"""Up to this many rows are held by the driver: what is made of them starts one job."""
+"""Up to this many rows are fetched to the driver, so that the steps after it need only one job."""
 
 
 def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog | None:
-    """Write signed rows, relative to the table at a frontier, a file of each partition; None where some are unsure."""
+    """Write signed rows relative to a frontier, one file per Spark partition; None where some are unsure."""
     path = log_folder()
     options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
     signed.write.options(**options).parquet(f"{timeline.uri}/{path}")
@@ -49,7 +49,7 @@ def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog
 
 
 def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
-    """The log of the files in a folder, which is removed where they are of no use."""
+    """The log of the files in a folder. Removes the folder where there are no rows or some are unsure."""
     folder = timeline.folder
     start = len(folder.path) + 1
     listed = {name[start:]: info for name, info in folder.fs.find(f"{folder.path}/{path}", detail=True).items()}
@@ -65,9 +65,9 @@ def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
 
 
 def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[ChangeLog], schema: Schema) -> DataFrame:
-    """Signed rows of logs: columns of `schema` (visible ones), `_sml_key`, `_sml_weight`.
+    """Signed rows of logs: visible columns of `schema`, `_sml_key`, `_sml_weight`.
 
-    Raises NotLoggedError where a log is not what its commit says.
+    Raises NotLoggedError where a log does not agree with its commit.
     """
     paths: dict[str, list[str]] = defaultdict(list)
     for log in logs:
@@ -86,10 +86,10 @@ def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[Change
 def log_of_upsert(
     rows: DataFrame, stored: DataFrame, timeline: Timeline, table: HudiTable, previous: str, count: int
 ) -> ChangeLog | None:
-    """The log of an upsert of `rows` (grain: key and partition; deletes marked) into a table.
+    """Write the log of an upsert of `rows` (grain: key × partition; deletes marked) into a table.
 
-    `stored` holds its rows at the frontier `previous`, hidden columns too; `count` is about how many `rows` there are.
-    None where it is not sure what the table will hold: it merges by other rules than ours, or a type changes.
+    `stored`: the table's rows at the frontier `previous`, with hidden columns. `count`: approximate number of `rows`.
+    None where the table's future content is not certain: it merges by unknown rules, or a type changes.
     """
     rows = without_small_integers(rows)
     if not merges_as_declared(timeline, table.ordering, table.options) or not have_same_types(rows, stored):
@@ -112,7 +112,7 @@ _SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
 
 
 def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
-    """What an upsert of `rows` makes leave and enter. `met`: the stored rows that they meet, with their rank."""
+    """The rows that an upsert removes and adds. `met`: stored rows with the same key, and the new row's rank."""
     entering, unsure = rows.where(~F.col(IS_DELETED)), F.lit(None)
     if ordering:
         mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(met, ordering)
@@ -129,7 +129,7 @@ def _rank(ordering: Sequence[str]) -> SparkColumn:
 
 
 def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
-    """Whether Java, in which Hudi compares texts, may put them in another order than Spark, which compares bytes."""
+    """Whether Hudi, which compares texts in Java by UTF-16, may order them differently from Spark's byte order."""
     texts = [name for name in ordering if dict(met.dtypes)[name] == "string"]
     result = F.lit(False)
     for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _named(name))):
@@ -138,7 +138,7 @@ def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColu
 
 
 def log_of_images(actions: DataFrame, before: str, timeline: Timeline, previous: str, count: int) -> ChangeLog | None:
-    """The log of actions (grain: key and partition) that hold the row as it was as well: `before`, a struct or NULL."""
+    """Write the log of actions (grain: key × partition). `before`: column with the old row, a struct or NULL."""
     actions = without_small_integers(actions)
     old = actions.where(F.col(before).isNotNull()).select(f"{before}.*")
     new = actions.where(~F.col(IS_DELETED)).drop(before)
@@ -147,7 +147,7 @@ def log_of_images(actions: DataFrame, before: str, timeline: Timeline, previous:
 
 
 def have_same_types(rows: DataFrame, stored: DataFrame) -> bool:
-    """Whether columns that both have are of the same types: what a cast makes of a value is then no question."""
+    """Whether columns that both frames have are of the same types, so that no cast can alter a value."""
     known = {name.lower(): type_ for name, type_ in stored.dtypes}
     return all(known.get(name.lower(), type_) == type_ for name, type_ in rows.dtypes)
 

@@ -2,10 +2,10 @@
 
 Owns reading them as of frontiers; `missing_files` finds what is gone.
 
-A snapshot is the base files with the change logs since (`logged_slices`). If there are none, Hudi's reader reads what
-it holds: log files are Hudi's own format and merge by rules of the table. A change whose commits have no change logs is
-two snapshots of the partitions that they touched, minus what both have. Hudi's incremental read is not used: it shows
-late rows that lost against stored ones.
+A snapshot is the base files with the change logs since (`logged_slices`). If there are none, Hudi's reader reads the
+table: log files have Hudi's own format and merge by rules of the table. A change whose commits have no change logs is
+two snapshots of the partitions that they touched, minus the rows in both. Hudi's incremental read is not used: it
+returns late rows that lost against stored ones.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from sqlmesh_like.spark.change_feed.logged_changes import read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
 MAX_PARTITIONS = 2_000
-"""Above this many partitions none is left out: the list of them becomes part of the query."""
+"""Above this many partitions all are read, because their list becomes part of the query."""
 
 _NUMBER, _AT = "_sml_number", "_sml_at"
 _ROW = [PARTITION_PATH, RECORD_KEY, SEQUENCE]
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBERED = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
-"""Merge modes in which one of two rows of a key wins whole, with the number that its writer gave it."""
+"""Merge modes in which one of two rows of a key wins entirely, with the number that its writer gave it."""
 _MERGE_INTO = "_hoodie.spark.sql.merge.into"
-"""Key of commits of MERGE INTO, which may write the updated columns alone."""
+"""Metadata key of commits of MERGE INTO, which may write only the updated columns."""
 _log = logging.getLogger("sqlmesh_like.spark")
 _IN_PATHS = ("string", "int", "bigint", "date", "boolean", "decimal", "float", "double")
 
@@ -61,7 +61,7 @@ class MergeOnReadFeed(CopyOnWriteFeed):
     def _overlaid(
         self, slices: LoggedSlices, schema: Schema, frontier: str, partitions: Collection[str] | None
     ) -> DataFrame:
-        """Rows of base files whose keys no change log names, and the newest row of each key that one does."""
+        """Rows of base files whose keys are in no change log, and the newest row of each key in the logs."""
         whole, base = (
             self._read([each for each in some if partitions is None or each.partition in partitions], schema).select(
                 *self._columns(schema, frontier, hidden=False)
@@ -96,12 +96,12 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         old, new = (self._as_of(at, schema, partitions) for at in (start, end))
         if not self._numbers_rows(commits):
             return self._signed(old, new, schema, end)
-        # Compaction and clustering leave a row its number and its commit time.
+        # Compaction and clustering keep a row's number and commit time.
         added = new.where(F.col(COMMIT_TIME) > start.split("_")[0])
         return self._signed(lacking(old, new, _ROW, most_left(commits)), added, schema, end)
 
     def _as_of(self, frontier: str, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
-        """Rows at a frontier as `schema`, of the partitions at these paths and maybe more (None: of all)."""
+        """Rows at a frontier as `schema`, of at least the partitions at these paths (None: all)."""
         if partitions is not None and not partitions:
             return self._empty(schema)
         reader = self._session.read.format("hudi").option("as.of.instant", self._timeline.as_of(frontier))
@@ -113,19 +113,19 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         )
 
     def _narrowed(self, frame: DataFrame, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
-        """Partitions are chosen by their values where these are the paths' own text."""
+        """Filter by partition values where these are plain text in paths; otherwise return all rows."""
         names = path_columns(self._timeline, schema)
         if not names or partitions is None or len(partitions) > MAX_PARTITIONS:
             return frame
         if not all(_PLAIN.fullmatch(path) and _NULL not in path for path in partitions):
-            return frame  # a NULL, an empty text or one that Hudi takes for an escape
+            return frame  # NULL, an empty text or one that Hudi treats as an escape
         parts = [F.concat(F.lit(f"{name}="), F.col(f"`{name}`").cast("string")) for name in names]
         return frame.where(F.concat_ws("/", *parts).isin(sorted(partitions)))
 
     def _from_data(self) -> dict[str, str]:
         """Options that make Hudi read a partition column from the files, not from the paths, which are not exact.
 
-        It does so for a column that orders rows, which means nothing where the table has no order.
+        Hudi does so for ordering columns; naming one has no other effect where the table has no order.
         """
         fields = self._timeline.partition_fields
         if len(fields) != 1 or is_hidden(fields[0]) or self._timeline.properties.get("hoodie.table.ordering.fields"):
@@ -133,7 +133,7 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         return {"hoodie.datasource.write.precombine.field": fields[0]}
 
     def _refused(self, schema: Schema) -> dict[str, SparkColumn]:
-        """Partition columns that Hudi reads wrongly from paths (a timestamp as NULL): to read one fails."""
+        """Expressions that raise an error for partition columns that Hudi misreads from paths (timestamps as NULL)."""
         if self._from_data():
             return {}
         types = {column.name: column.type or "" for column in schema}
@@ -147,7 +147,7 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         }
 
     def _numbers_rows(self, commits: Iterable[Commit]) -> bool:
-        """Whether a row that changed has another number; other merges may mix two rows under the number of one."""
+        """Whether every changed row has a new number; other merges may combine two rows under the number of one."""
         properties = self._timeline.properties
         is_partial = bool(properties.get("hoodie.table.partial.update.mode")) or any(
             key.startswith(_MERGE_INTO) for commit in commits for key in commit.extra

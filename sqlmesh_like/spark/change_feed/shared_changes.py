@@ -1,4 +1,4 @@
-"""The changes of inputs, each read once a run and shared by all its readers. Owns keeping and forgetting them."""
+"""The changes of inputs, each read once per run and shared by all its readers. Owns caching and releasing them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 SMALL_CHANGE = 100_000
-"""Up to this many written rows a change is kept as one partition: grouping and netting it then needs no shuffle."""
+"""Up to this many written rows, a change is cached as one partition: grouping and netting it need no shuffle."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Which change is kept: of the table at `uri` between two frontiers, cut down to some columns (None: all)."""
+    """A change: of the table at `uri` between two frontiers, limited to some columns (None: all)."""
 
     uri: str
     start: str
@@ -24,26 +24,26 @@ class Span:
 
 
 class SharedChanges:
-    """Changes that this run has read. Safe to be asked from several threads and sessions of one Spark."""
+    """Changes that this run has read. Safe for use by several threads and sessions of one Spark."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._kept: dict[Span, tuple[str, DataFrame]] = {}
 
     def frame(self, session: SparkSession, span: Span, pending: int, read: Callable[[], DataFrame]) -> DataFrame:
-        """The change as a frame of `session`. `read` makes it where nobody has; `pending` bounds its rows."""
+        """The change as a frame of `session`. `read` is called the first time; `pending`: upper bound of its rows."""
         with self._lock:
             if span not in self._kept:
                 frame = read()
                 kept = (frame.repartition(1) if pending <= SMALL_CHANGE else frame).persist()
-                # Only global views are seen by the sessions of all readers.
+                # Only global views are visible in the sessions of all readers.
                 view = f"_sml_change_{uuid4().hex}"
                 kept.createOrReplaceGlobalTempView(view)
                 self._kept[span] = (view, kept)
             return session.table(f"global_temp.{self._kept[span][0]}")
 
     def release(self) -> None:
-        """Forget everything that was kept."""
+        """Drop all cached changes."""
         with self._lock:
             for view, frame in self._kept.values():
                 frame.unpersist()

@@ -1,7 +1,7 @@
-"""Frames that are read several times. Owns caching them, and that what is built on them is planned quickly.
+"""Frames that are read several times. Owns caching them, and that frames built on them are planned quickly.
 
-Spark analyses the whole history of a frame again for every step that is added to it, also what is in memory already,
-and Hudi's own rules make that more costly with each step: a batch would wait longer for its plans than for its rows.
+Spark analyses the whole plan of a frame again for every step that is added to it, including cached parts, and Hudi's
+rules make that more costly with each step: a batch would spend more time on planning than on its rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class CachedFrame:
-    """A frame in memory from its first use until `release`. `frame` begins there: it has no history."""
+    """A frame in memory from its first use until `release`. The plan of `frame` begins at the cached rows."""
 
     frame: DataFrame
     origin: DataFrame
@@ -23,7 +23,7 @@ class CachedFrame:
 
 
 def cached(frame: DataFrame) -> CachedFrame:
-    """Keep a frame in memory."""
+    """Cache a frame; the caller releases it."""
     origin = frame.persist()
     spark, jvm = origin.sparkSession, origin.sparkSession._jvm
     assert jvm is not None

@@ -1,7 +1,8 @@
 """Comparing a table with its recompute. Owns when two rows count as equal.
 
-Everything is compared exactly, except doubles and floats, whose last digits may depend on the order of addition: they
-compare at a relative tolerance of 1e-9, between rows whose other columns are equal.
+All values are compared exactly, except doubles and floats, whose last digits may depend on the order of addition: they
+are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where more than 20,000 rows
+differ, these are compared exactly, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _COPIES = "_sml_copies"
 
 
 def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDifference:
-    """Rows of either side without an equal row on the other (multisets). Where all are equal each side is read once."""
+    """Rows of either side without an equal row on the other (multisets). If all are equal, each side is read once."""
     alike = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
     unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
@@ -40,7 +41,7 @@ def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDiffere
 
 
 def _copied(unequal: DataFrame, sign: int) -> DataFrame:
-    """Rows of which one side has more, as often as it has more of them."""
+    """Rows of which one side has more copies, each repeated by the difference. `sign`: 1 stored, -1 expected."""
     times = F.explode(F.sequence(F.lit(1), F.col(_COPIES) * sign))
     more = unequal.where(F.col(_COPIES) * sign > 0)
     return more.withColumn(_COPIES, times).drop(_COPIES)

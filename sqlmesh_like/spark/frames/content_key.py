@@ -1,4 +1,4 @@
-"""Record keys of rows for which no plan gives one. Owns keys by content."""
+"""Record keys of rows for which no plan derives one. Owns keys by content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlmesh_like.names import KEY
 
 
 def keyed_by_content(frame: DataFrame) -> DataFrame:
-    """Rows keyed by a hash of their content and a number among equals: what did not change keeps its key."""
+    """Key rows by a hash of their content and a number among equal rows: unchanged rows keep their keys."""
     content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in frame.columns]), {"ignoreNullFields": "false"})
     hashed = frame.withColumn(KEY, F.sha2(content, 256))
     among_equals = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))

@@ -1,8 +1,8 @@
-"""A few rows of a frame on the driver. Owns fetching them within the JVM, and the frame that begins there.
+"""A few rows of a frame on the driver. Owns fetching them within the JVM, and the frame of these rows.
 
-A frame in Spark's cache brings its history into every plan that is derived from it: plans of plans of plans, printed
-each time, grow without bound. A frame of rows at hand has none, Spark knows its size exactly, and to filter it, to
-count it or to send it to executors starts no job. Python never sees the rows.
+A frame in Spark's cache adds its plan to every plan that is derived from it: nested plans, printed each time, grow
+without bound. A frame of local rows has no such plan, Spark knows its size exactly, and filtering, counting or
+broadcasting it starts no job. The rows never reach Python.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 _ALL_PARTITIONS = 1_000_000
-"""Spark looks for the first rows in one partition, then in some, then in more: a job each time."""
+"""Makes `limit` read all partitions at once: Spark would start with one, then read more, with a job each time."""
 
 
 @dataclass(frozen=True)
 class LocalFrame:
-    """A frame of `rows` rows that the driver holds."""
+    """A frame of `rows` rows in the driver's memory."""
 
     frame: DataFrame
     rows: int
 
 
 def local_frame(frame: DataFrame, most: int) -> LocalFrame | None:
-    """The rows of a frame, fetched in one job; None where there are more than `most`."""
+    """Fetch the rows of a frame in one job; None where there are more than `most`."""
     spark, jvm = frame.sparkSession, frame.sparkSession._jvm
     assert jvm is not None, "a running session has a JVM"
     spark.conf.set("spark.sql.limit.initialNumPartitions", str(_ALL_PARTITIONS))

@@ -14,18 +14,18 @@ from sqlmesh_like.names import LONGEST_PARTITION, PARTITION
 from sqlmesh_like.plan.history import StoredLayout
 
 MAX_VALUES = 10_000
-"""Above this many partition values nothing is pruned: they are collected to the driver."""
+"""Above this many partition values nothing is pruned, because they are collected to the driver."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SAFE = r"\A[A-Za-z0-9][A-Za-z0-9.-]*\z"
 
 
 def encoded(columns: Sequence[str]) -> SparkColumn:
-    """Value of `_sml_partition`: the values' text where it is safe as a folder name on every store, else hexadecimal.
+    """Value of `_sml_partition`: each value's text if it is safe as a folder name on every store, else hexadecimal.
 
     Hudi reads partition values back from paths and gets many wrong (`''` becomes NULL, a timestamp 1970-01-01), so the
-    user's columns stay data and only this text is a path. NULL is `_null`, hexadecimal starts with `_x`. What no file
-    system takes as a name ends with a hash of it all.
+    user's columns stay data and only this text is a path. NULL is `_null`, hexadecimal starts with `_x`. A text that is
+    too long for a file name is cut and ends with a hash of the whole.
     """
     whole = F.concat_ws("__", *[_encoded_one(name) for name in columns])
     short = F.concat(F.substring(whole, 1, LONGEST_PARTITION - 40), F.lit("_h"), F.substring(F.sha2(whole, 256), 1, 32))
@@ -39,13 +39,13 @@ def _encoded_one(name: str) -> SparkColumn:
 
 
 def target_paths(values: DataFrame, columns: Sequence[str]) -> list[str]:
-    """Partition paths of a derived table for rows that hold its partition columns."""
+    """Partition paths of a derived table for rows with its partition columns."""
     paths = values.select(encoded(columns)).distinct().collect()
     return sorted(f"{PARTITION}={row[PARTITION]}" for row in paths)
 
 
 def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: StoredLayout) -> set[str] | None:
-    """Partition paths of a relation that rows of a step can fall into; None: any (no pruning is proven)."""
+    """Partition paths of a relation that match rows of a step; None: all, because pruning is not proven safe."""
     pairs = dict(prune.columns.get(relation, ()))
     by_name = {own.lower(): source for own, source in pairs.items()}
     if not layout.columns or any(name.lower() not in by_name for name in layout.columns):
@@ -56,7 +56,7 @@ def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: StoredLay
         return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
     texts = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
     result = texts.limit(MAX_VALUES + 1).collect()
-    # Hudi has names of its own for NULL and the empty text, and other texts may be escaped.
+    # Hudi has special names for NULL and the empty text, and may escape other texts.
     if len(result) > MAX_VALUES or any(value is None or not _PLAIN.fullmatch(value) for row in result for value in row):
         return None
     return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in result}

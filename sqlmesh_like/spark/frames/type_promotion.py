@@ -1,6 +1,6 @@
-"""A column as an older schema wrote it → as a newer one has it. Owns the conversion; which files are old is the feed's.
+"""A column of an older schema → the type in a newer one. Owns the conversion; the feed knows which files are old.
 
-Hudi lets a schema grow: fields are added anywhere, numbers get wider. A plain cast refuses a struct with other fields.
+Hudi lets a schema grow: fields are added anywhere, numbers get wider. A plain cast refuses structs with other fields.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapTyp
 
 
 def promoted_type(frame: DataFrame, name: str, wanted: DataType) -> Column:
-    """The column of this name (in any case) as the wanted type; NULL where the frame has none."""
+    """The column with this name, case ignored, as the wanted type; NULL where the frame lacks it."""
     fields = {field.name.lower(): field for field in frame.schema.fields}
     field = fields.get(name.lower())
     if field is None:
@@ -30,7 +30,7 @@ def _as(column: Column, written: DataType, wanted: DataType) -> Column:
         case MapType(), MapType():
             return F.transform_values(column, lambda _, value: _as(value, written.valueType, wanted.valueType))
         case FloatType(), DoubleType():
-            # By way of its text, as Hudi shows it: 0.1 stays 0.1.
+            # Through its text, as Hudi does: 0.1 stays 0.1.
             return column.cast("string").cast(wanted)
     return column.cast(wanted)
 

@@ -25,12 +25,12 @@ from sqlmesh_like.spark.jvm.java import Jdk
 _FIRST_VERSION = 13
 _BASE, _SESSIONS, _MADE_FROM = "base.jsa", "sessions.jsa", "made_from"
 _TRAINING_MINUTES = 10
-# Java would print to the terminal that an archive does not fit.
+# Otherwise Java prints to the terminal that an archive does not fit.
 _SILENT = "-Xlog:disable"
 
 
 def archive_options(jdk: Jdk, jars: Sequence[Path]) -> tuple[str, ...]:
-    """Java options that use the archive of this JDK and these jars; none where it was not made."""
+    """Java options that use the archive of this JDK and these jars; empty where there is none."""
     folder = _folder(jdk, jars)
     if not (folder / _SESSIONS).is_file():
         return ()
@@ -39,14 +39,14 @@ def archive_options(jdk: Jdk, jars: Sequence[Path]) -> tuple[str, ...]:
 
 
 def can_archive(jdk: Jdk) -> bool:
-    """Whether this JDK knows how to write an archive when it ends."""
+    """Whether this JDK can write an archive when it exits."""
     return jdk.major >= _FIRST_VERSION
 
 
 def make_archive(jdk: Jdk, jars: Sequence[Path]) -> None:
-    """Train one in a session of its own: about 40 seconds, 170 MB. Safe to call from several processes at once.
+    """Create an archive in a training session: about 40 seconds, 170 MB. Safe to call from several processes at once.
 
-    Raises MachineError where it cannot be made; sessions then start as before.
+    Raises MachineError where that fails; sessions then start without one.
     """
     folder = _folder(jdk, jars)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def _made_from(jdk: Jdk, jars: Sequence[Path]) -> list[str]:
 
 
 def _drop_orphans(archives: Path) -> None:
-    """An archive fits one JDK and one Spark: with a removed environment it is 170 MB of nothing."""
+    """Remove archives whose JDK, Spark or jars are gone: each is 170 MB and fits nothing else."""
     for record in archives.glob(f"*/{_MADE_FROM}"):
         if not all(Path(line).exists() for line in record.read_text(encoding="utf-8").splitlines()):
             shutil.rmtree(record.parent)

@@ -1,6 +1,6 @@
-"""The session that a class archive is trained in: run as a module with the Java options that write the archive.
+"""The training session of a class archive: run as a module with the Java options that write the archive.
 
-Owns using what every call uses: a Hudi write, an upsert, a read, an aggregate; a batch of a stream of files, JSON
+Owns exercising what every call uses: a Hudi write, an upsert, a read, an aggregate; a batch of a stream of files, JSON
 read by a schema, rows staged as Parquet. `cds_archive` starts it.
 """
 
@@ -26,7 +26,7 @@ _OPTIONS = {
 
 
 def train(java_options: Sequence[str]) -> None:
-    """Run a small session to its end, so that Java writes its archive, and wait for that."""
+    """Run a small session to its end, so that Java writes the archive on exit, and wait for that."""
     with tempfile.TemporaryDirectory(prefix="sml-training-") as folder:
         options = {"spark.driver.extraJavaOptions": " ".join(java_options)}
         target = Target("training", "training", "spark", warehouse=folder, master="local[2]", spark=options)
@@ -52,7 +52,7 @@ def _touch(session: SparkSession, path: str) -> None:
 
 
 def _touch_stream(session: SparkSession, folder: Path) -> None:
-    """One batch, as ingestion reads it: lines with their files, an envelope, rows of a few types, one row a key."""
+    """Run one batch as ingestion does: lines with their files, an envelope, rows of a few types, one row per key."""
     folder.mkdir()
     line = '{"op": "c", "after": {"id": 1, "name": "a", "at": "2024-01-01T00:00:00Z", "amount": "1.50"}}\n'
     (folder / "1.json").write_text(line * 3)

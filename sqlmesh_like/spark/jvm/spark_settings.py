@@ -1,7 +1,7 @@
 """The Spark settings of a target, as plain text. Owns defaults, fixed settings and the merge; does not import Spark.
 
-Fixed settings are part of what a model's rows mean (time zone, ANSI mode) or of Hudi working at all; the user's
-`spark:` map overrides every other one.
+Fixed settings determine the meaning of a model's rows (time zone, ANSI mode) or are required by Hudi; the user's
+`spark:` map overrides all others.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from sqlmesh_like.spark.jvm.java import Jdk
 FIXED: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
-    # Spark would put variables of the environment and of Java where a text says `${env:…}`: in a model's literal, in a
-    # default that an event states.
+    # Spark would replace `${env:…}` by variables of the environment and of Java, even in a model's literal or a default
+    # that an event states.
     "spark.sql.variable.substitute": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    # Nulls inside arrays fail otherwise.
+    # Otherwise NULLs inside arrays fail.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
-    # The default, INT96, is read back as nanoseconds, with room for the years 1677 to 2262 alone. Change logs, exports
-    # and rows on their way to a commit are Parquet files that are not read by Spark alone.
+    # The default, INT96, is read back as nanoseconds, which only cover the years 1677 to 2262. Change logs, exports and
+    # staged rows of a commit are Parquet files that other readers than Spark read, too.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which
-    # databases are full of (0001-01-01 for "none").
+    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which are
+    # common in databases (0001-01-01 for "none").
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -46,34 +46,34 @@ FIXED: Mapping[str, str] = {
     "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
 }
 _DEFAULTS: Mapping[str, str] = {
-    # What the event log and the UI show of settings, of an environment and of options of a source.
+    # Redacts secrets in settings, environments and source options in the event log and the UI.
     "spark.redaction.regex": SECRET_NAME,
     "spark.sql.redaction.options.regex": f"{SECRET_NAME}|url",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Each query is described for the UI whether there is one or not: a thirtieth of the time of a small run.
+    # Spark describes each query for the UI even if that is off: a thirtieth of the time of a small run.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.debug.maxToStringFields": "4",
     "spark.driver.memory": "2g",
-    # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
+    # For the few partitions of a run, listing them in Spark jobs takes longer than in the driver.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-    # What is kept in memory is read once or twice: compressing it takes longer than all the rest that is done to it.
+    # Cached rows are read once or twice: compressing them takes longer than everything else done with them.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # Java never compiles a method of more bytes: the rows of a wide table would be worked at by its interpreter.
+    # Java never compiles larger methods, so it would interpret the code for rows of a wide table.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Each table has some ten programs of its own: with room for 100 those of many are compiled anew in every batch.
+    # Each table has some ten generated classes: with the default of 100, many tables would recompile in every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
-"""Three times Java's own: planning calls thousands of methods some thousand times in the life of a session, and to
-compile each of them well took a quarter of the work of a batch of many tables. Loops are compiled as soon as ever."""
+"""Three times Java's defaults: planning calls thousands of methods some thousand times per session, and optimizing all
+of them took a quarter of the work of a batch of many tables. Loops are still compiled as early as by default."""
 _OPTIONS = "spark.driver.extraJavaOptions"
 _JOINED = {"spark.jars": ",", _OPTIONS: " "}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine adds to a target: its JDK, the jars' paths, where the JVM's log goes, further Java options."""
+    """The machine's part of the settings: JDK, paths of jars, file of the JVM's log, further Java options."""
 
     jdk: Jdk
     jars: Sequence[Path]
@@ -105,13 +105,13 @@ def local_cores(master: str) -> int:
 
 
 def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
-    """All settings of a session for this target, by name. Raises ProjectError where the target changes a fixed one."""
+    """All settings of a session for a target, by name. Raises ProjectError where the target changes a fixed one."""
     fixed = {**FIXED, "spark.master": target.master}
     for name, value in target.spark.items():
         if name in fixed and value != fixed[name]:
             raise _is_fixed(target, name, fixed[name])
     settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
-    # Hadoop knows a setting without Spark's prefix.
+    # Hadoop uses these settings without Spark's prefix.
     named = [
         name.removeprefix("spark.hadoop.") for name, value in target.spark.items() if is_secret_setting(name, value)
     ]
@@ -123,7 +123,7 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
 
 
 def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Settings that a list of processes may show, those that it may not, and Java's properties that it may not.
+    """Split settings into public ones, secret ones and secret Java properties: process lists show arguments.
 
     >>> split_secrets({"a": "b", "x.password": "word", "spark.driver.extraJavaOptions": "-Xss8m -Dx.password=word"})
     ({'a': 'b', 'spark.driver.extraJavaOptions': '-Xss8m'}, {'x.password': 'word'}, {'x.password': 'word'})
@@ -144,7 +144,7 @@ def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def _is_ours(name: str) -> bool:
-    """What is about secrets and must be known before Spark starts, and what pyspark itself must find."""
+    """Settings that stay public: redaction, which must be known before Spark starts, and those that pyspark reads."""
     return "redaction" in name or name in (_OPTIONS, "spark.master", "spark.jars", "spark.driver.memory")
 
 

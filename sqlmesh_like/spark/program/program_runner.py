@@ -1,8 +1,8 @@
-"""A delta program on Spark. Owns the order of its steps, what is cached, and how little is planned and read.
+"""A delta program on Spark. Owns the order of its steps, what is cached, and avoiding needless plans and reads.
 
 The keys to look up in a table are known before it is read: a few rows on the driver. A step that turns out empty
-removes all that depends on it; the rest is read with the range of its keys as a filter, which skips files and
-row groups by their statistics.
+removes all steps that depend on it; the other tables are read with the range of the keys as a filter, which skips files
+and row groups by their statistics.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sqlmesh_like.spark.frames.local_frame import local_frame
 from sqlmesh_like.spark.program.view_bindings import Bindings, ValueRange
 
 SMALL = 100_000
-"""Up to this many rows a step is held by the driver: what is made of it starts no shuffle, and mostly no job at all."""
+"""Up to this many rows, a step is kept on the driver: steps built on it need no shuffle, and mostly no job."""
 WORTH_A_RANGE = 64_000_000
-"""Bytes of a table from which on it is asked in what range the keys are that are looked up in it."""
+"""Bytes of a table from which on the range of the keys to look up in it is computed."""
 _UNORDERED = (ArrayType, BinaryType, DoubleType, FloatType, MapType, StructType)
-"""Types whose range is not asked for: no statistics are kept, or not of all values."""
+"""Types whose range is not computed: files have no statistics for them, or not for all values."""
 
 
 def run_program(program: DeltaProgram, bindings: Bindings) -> DataFrame | None:
-    """The signed target rows of a program; None where it follows from what was read that there are none.
+    """The signed target rows of a program; None where the steps show that there are none.
 
-    What is kept in memory is so until `view_bindings` releases it.
+    Cached frames stay in memory until `Bindings.release`.
     """
     run = _Run(program, bindings)
     for step in program.steps:
@@ -53,7 +53,7 @@ class _Run:
         self.empty = {f"changes.{unmoved}" for unmoved in self.bindings.unmoved}
 
     def add(self, step: ProgramStep) -> None:
-        """Make a step's frame, unless it follows from what is known that it has no rows."""
+        """Create a step's frame, unless the steps so far show that it has no rows."""
         query = None
         if step.unless_empty not in self.empty:
             query = self.bindings.simplified(step.query, self.empty.__contains__)
@@ -75,7 +75,7 @@ class _Run:
         shown.createOrReplaceTempView(name)
 
     def _require(self, name: str) -> None:
-        """Make a step without rows that is read all the same: by an aggregate, or an outer join."""
+        """Create the frame of an empty step that is still read, by an aggregate or an outer join."""
         if name in self.frames or "." in name:
             return
         step = next(step for step in self.program.steps if step.name == name)
@@ -84,7 +84,7 @@ class _Run:
         self._show(name, self.bindings.run(step.query).where(F.lit(False)))
 
     def _is_awaited(self, step: ProgramStep) -> bool:
-        """Whether others decide by its rows what they do, or read it more than once."""
+        """Whether the step's rows must be known or cached: other steps depend on them, or read them repeatedly."""
         return _reads_table(step) or self._readers[step.name] > 1 or step.name in self._deciding
 
     @cached_property
@@ -94,7 +94,7 @@ class _Run:
 
     @cached_property
     def _deciding(self) -> frozenset[str]:
-        """Steps that say whether a table is read, and which part of it."""
+        """Steps that determine whether a table is read, and which part of it."""
         return frozenset(
             name
             for step in self.program.steps
@@ -104,7 +104,7 @@ class _Run:
         )
 
     def _materialized(self, name: str, frame: DataFrame) -> DataFrame:
-        """The rows of a step, at hand where they are few, else kept by the executors."""
+        """Compute the rows of a step: on the driver if they are few, otherwise cached in the executors."""
         local = local_frame(frame, SMALL)
         if local is not None:
             self.local.add(name)
@@ -114,7 +114,7 @@ class _Run:
         return self.bindings.cache(frame)
 
     def _ranges_of(self, step: ProgramStep) -> Mapping[str, Mapping[str, ValueRange]]:
-        """The ranges of the keys that are looked up in a large table."""
+        """The ranges of keys to look up in large tables, by step and column."""
         wanted = [p.step for p in step.prunes if p.step in self.local and self.bindings.is_large(p, WORTH_A_RANGE)]
         for name in wanted:
             if name not in self.ranges:
@@ -123,7 +123,7 @@ class _Run:
 
 
 def _ranges(frame: DataFrame) -> dict[str, ValueRange]:
-    """The range of each column that has an order and a value."""
+    """The range of each column that has an ordered type and any value."""
     types = {f.name: f.dataType.simpleString() for f in frame.schema.fields if not isinstance(f.dataType, _UNORDERED)}
     columns = [F.col(f"`{name}`") for name in types]
     if not columns:

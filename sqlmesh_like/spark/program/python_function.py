@@ -1,7 +1,7 @@
 """A Python model on Spark: its function is called with the pinned inputs. Owns `dbt` as the function sees it.
 
-The code runs in this process with all its permissions. What it reads in other ways than by `dbt.ref` and `dbt.source`
-is neither pinned nor noticed when it changes.
+The code runs in this process with all its permissions. Data that it reads without `dbt.ref` and `dbt.source` is not
+pinned, and its changes are not noticed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlmesh_like.render.rendered import PythonCode, RenderedModel, reference_ke
 from sqlmesh_like.spark.jvm.spark_errors import code_failure, has_lost_file
 
 _FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
-"""Settings that every table rests on, whatever the code sets in its session."""
+"""Settings that the rows of every table depend on, restored if the code has changed them in its session."""
 _LITERALLY = "only what the text names by dbt.ref('…') and dbt.source('…', '…') is known before it runs"
 
 
@@ -32,13 +32,13 @@ class _Function(Protocol):
 
 
 class DbtConfig:
-    """`dbt.config`: to call it says nothing when the model runs, it was read before."""
+    """`dbt.config`: calling it has no effect when the model runs, because the text was read before."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = settings
 
     def __call__(self, *_given: object, **_settings: object) -> None:
-        """Config is what the text says, read before anything ran."""
+        """Do nothing: the settings were read from the text before it ran."""
 
     def get(self, key: str, default: object = None) -> object:
         return self._settings.get(key, default)
@@ -49,7 +49,7 @@ class DbtConfig:
 
 @dataclass
 class DbtObject:
-    """`dbt` as a Python model gets it."""
+    """The `dbt` argument of a Python model."""
 
     config: DbtConfig
     this: TemplateRelation
@@ -57,11 +57,11 @@ class DbtObject:
     is_incremental: bool = False
 
     def ref(self, *names: str, v: object = None, version: object = None) -> DataFrame:
-        """A model or seed as this run reads it."""
+        """A model or seed at the version that this run has pinned. Raises LookupError for other names."""
         return self._read("ref", names, {"v": v, "version": version})
 
     def source(self, source: str, table: str) -> DataFrame:
-        """A source's table as this run reads it."""
+        """A source's table at the version that this run has pinned. Raises LookupError for other names."""
         return self._read("source", (source, table), {})
 
     def _read(self, asked: str, names: tuple[str, ...], kwargs: Mapping[str, object]) -> DataFrame:
@@ -75,7 +75,7 @@ class DbtObject:
 def python_rows(model: RenderedModel, session: SparkSession, read: Callable[[int], DataFrame]) -> DataFrame:
     """The rows that a Python model's function returns. `read` gives the rows of an input by its number in the model.
 
-    Raises NodeError with file and line of what fails in the model's text.
+    Raises NodeError with file and line of an error in the model's text.
     """
     python = model.python
     assert python is not None
@@ -89,7 +89,7 @@ def python_rows(model: RenderedModel, session: SparkSession, read: Callable[[int
 def _returned(
     model: RenderedModel, python: PythonCode, session: SparkSession, read: Callable[[int], DataFrame]
 ) -> object:
-    # All of them before the function runs: what fails in reading an input is none of its errors.
+    # Read before the function runs, so that an error in reading an input is not attributed to it.
     frames: dict[str, DataFrame] = {ref.unique_id: read(number) for number, ref in enumerate(model.inputs)}
     inputs = {key: frames[unique_id] for key, unique_id in python.references.items()}
     dbt = DbtObject(DbtConfig(python.settings), TemplateRelation(model.table), inputs)
@@ -97,13 +97,15 @@ def _returned(
         return _function(model)(dbt, session)
     except (Exception, SystemExit) as error:
         if has_lost_file(error):
-            raise  # a new plan may find what this one did not
+            raise  # a new plan may find the file
         raise code_failure(model, error) from None
 
 
 def _function(model: RenderedModel) -> _Function:
-    """The function of the model's text. The module is known to nobody else, so that functions of it travel whole to
-    executors."""
+    """The function in the model's text.
+
+    Its module is not importable, so that functions in it are sent to executors by value.
+    """
     module = ModuleType(f"sml_python_model_{re.sub(r'[^A-Za-z0-9_]', '_', model.name)}")
     module.__file__ = model.path
     exec(compile(model.sql, model.path, "exec", dont_inherit=True), module.__dict__)
@@ -116,7 +118,7 @@ def _as_frame(returned: object, session: SparkSession, python: PythonCode) -> Da
             returned = returned.to_spark()  # type: ignore[attr-defined]
         elif _is_of(returned, "pandas"):
             returned = session.createDataFrame(returned)
-    except Exception as error:  # noqa: BLE001 (of pandas, numpy or pyspark: values without a common type, and the like)
+    except Exception as error:  # noqa: BLE001 (pandas, numpy and pyspark raise many types of errors)
         message = f"the DataFrame of pandas cannot become one of Spark: {type(error).__name__}: {error}"
         raise NodeError(message, location=python.function, hint="give its columns types, by astype()") from None
     if not isinstance(returned, DataFrame):

@@ -32,7 +32,7 @@ from sqlmesh_like.spark.program.python_function import python_rows
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The smallest and the largest value of a step's column, spelt as Spark casts them to text, and its type."""
+    """The smallest and largest value of a step's column, as Spark casts them to text, and the column's type."""
 
     low: str
     high: str
@@ -41,14 +41,14 @@ class ValueRange:
 
 
 Bounds = tuple[tuple[str, ValueRange], ...]
-"""Columns of a relation with the range that their values must be in."""
+"""Columns of a relation, with the range of values to read."""
 
 
 @dataclass
 class Bindings:
     """Views of one model's run in a Spark session of its own.
 
-    `shared` names the inputs that other models of the run read as well: their change is kept with all columns.
+    `shared`: ids of inputs that other models of the run read too, so that their change is cached with all columns.
     `started`: when work on the model began.
     """
 
@@ -62,11 +62,11 @@ class Bindings:
     _views: dict[tuple[RelationRole, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)
 
     def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
-        """The frame of a query over outside relations and steps."""
+        """The frame of a query over inputs, target and steps, with clocks set to those of the run."""
         return self.bound(self._at_clocks(query), prunes)
 
     def simplified(self, query: exp.Query, is_empty: Callable[[str], bool]) -> exp.Query | None:
-        """A query of this run without what yields no rows; None where that is all of it."""
+        """A query with the run's clocks, less the parts that yield no rows; None where no part yields any."""
         return without_empty(self._at_clocks(query), lambda table: is_empty(name_of(table)))
 
     def bound(
@@ -75,9 +75,9 @@ class Bindings:
         prunes: Sequence[Prune] = (),
         ranges: Mapping[str, Mapping[str, ValueRange]] | None = None,
     ) -> DataFrame:
-        """The frame of a query (changed on the way) whose clocks are those of the run.
+        """The frame of a query with the run's clocks. Modifies `query`.
 
-        `ranges`: of steps that prunes name, by step and column.
+        `ranges`: of values in the steps that `prunes` name, by step and column.
         """
         views = {
             table: self._bound(*outside, prunes, ranges or {})
@@ -97,20 +97,20 @@ class Bindings:
         return at_clocks(query, self.planned.now, then)
 
     def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
-        """Make a step readable by name."""
+        """Make a step's frame readable by name; `persist`: cache it, too."""
         if persist:
             frame = frame.persist()
         frame.createOrReplaceTempView(name)
         self.steps[name] = frame
 
     def cache(self, frame: DataFrame) -> DataFrame:
-        """The frame kept in memory until `release`; what is built on it is planned without its history."""
+        """Cache a frame until `release`; frames built on the result are planned without its history."""
         kept = cached(frame)
         self._cached.append(kept)
         return kept.frame
 
     def as_written(self) -> DataFrame:
-        """The model's own query, or the rows of its function, over its inputs where they end; visible columns only."""
+        """Rows of the model's own query or function over its inputs at their end frontiers; visible columns only."""
         ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
         facts = self.planned.compiled.facts
         tree = frozen(facts.tree, self.planned.now)
@@ -121,9 +121,9 @@ class Bindings:
         )
 
     def recomputed(self) -> DataFrame:
-        """The rows that the table must hold, visible columns only.
+        """The rows that the table must have, visible columns only.
 
-        Where its query leaves ties open they are those of the derived plan, whose row keys decide them.
+        Where the query leaves ties open, the rows are those of the derived plan, which breaks ties by row key.
         """
         compiled = self.planned.compiled
         if not any(reason.rule in TIED for reason in compiled.classification.reasons):
@@ -132,7 +132,7 @@ class Bindings:
         return visible_rows(self.run(compiled.table.build))
 
     def release(self) -> None:
-        """Drop what was persisted."""
+        """Release all cached frames."""
         for frame in self.steps.values():
             frame.unpersist()
         for kept in self._cached:
@@ -141,7 +141,7 @@ class Bindings:
     def _bound(
         self, role: RelationRole, name: str, prunes: Sequence[Prune], ranges: Mapping[str, Mapping[str, ValueRange]]
     ) -> str:
-        """The view of a relation: one for all steps that read the same part of it."""
+        """The name of a relation's view, which all steps that read the same part share."""
         if role == "changes":
             return self._view(role, name, None, ())
         state = self.planned.target if role == "target" else self._input(name).state
@@ -188,11 +188,11 @@ class Bindings:
         return self.changes.frame(self.session, span, item.change.rows, read)
 
     def _named_of(self, item: InputVersion) -> tuple[str, ...]:
-        """Columns of an input that the plan's SQL names anywhere: no other one can be read."""
+        """Columns of an input whose names occur in the plan's SQL: no others can be read."""
         return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
 
     def is_large(self, prune: Prune, bytes_: int) -> bool:
-        """Whether a prune is of a table of more bytes."""
+        """Whether a prune applies to an input of more than this many bytes."""
         known = (item.volume for item in self.planned.inputs if item.ref.unique_id in prune.columns)
         return any(volume is not None and volume.bytes > bytes_ for volume in known)
 
@@ -218,11 +218,11 @@ class Bindings:
 
 
 def within_bounds(frame: DataFrame, bounds: Bounds) -> DataFrame:
-    """Rows of a frame whose columns are within these bounds: a filter that statistics of files can answer."""
+    """Rows of a frame whose columns are within these bounds: a filter that file statistics support."""
     types = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
     for name, result in bounds:
         if types.get(name.lower()) != result.type:
-            continue  # a text is ordered otherwise than a number
+            continue  # texts and numbers are ordered differently
         column = F.col(f"`{name}`")
         condition = column.between(F.lit(result.low).cast(result.type), F.lit(result.high).cast(result.type))
         frame = frame.where(condition | column.isNull() if result.has_null else condition)
@@ -230,7 +230,7 @@ def within_bounds(frame: DataFrame, bounds: Bounds) -> DataFrame:
 
 
 def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:
-    """The frame of a query that names whole tables, each as of the frontier of its state; visible columns only."""
+    """The frame of a query over tables, each as of the frontier of its state; visible columns only."""
     by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
 
     def bind(node: exp.Expr) -> exp.Expr:
@@ -245,7 +245,7 @@ def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, Tabl
 
 
 def snapshot(session: SparkSession, state: TableState) -> DataFrame:
-    """A table's rows as of its frontier; a Hudi table's with `_sml_key`."""
+    """A table's rows as of its frontier, with `_sml_key` for Hudi tables. Raises NodeError where it does not exist."""
     if state.kind == "missing" or state.frontier is None:
         raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
     if state.kind != "files":

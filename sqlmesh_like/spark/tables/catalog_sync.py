@@ -20,9 +20,9 @@ from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 
 def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partition_field: str | None) -> None:
-    """Make a table as it stands known to the target's catalog; nothing where it has none.
+    """Register a table's present state in the target's catalog; do nothing where the target has none.
 
-    Raises NodeError where the catalog cannot take it: the table is written, and the next commit tries again.
+    Raises NodeError where the catalog refuses it: the table is written, and the next commit tries again.
     """
     if target.catalog == "none":
         return
@@ -43,7 +43,7 @@ def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partit
             running.syncHoodieTable()
         finally:
             running.close()
-    except (Py4JError, TypeError) as error:  # a class that is not there is a package, which cannot be called
+    except (Py4JError, TypeError) as error:  # Py4J treats a missing class as a package, which cannot be called
         raise NodeError(
             f"{table} is written, but the {target.catalog} catalog did not take it: {_cause(error)}",
             hint="`sml debug` checks the catalog; the next commit of the table tries again",
@@ -60,7 +60,7 @@ def _cause(error: Exception) -> str:
 
 
 def register(session: SparkSession, tables: Mapping[TableName, TableState]) -> None:
-    """Make these tables known by name, those that are there. Rows and hidden columns are as they stand on disk."""
+    """Register existing tables in the session by name, with rows and hidden columns as they are on disk."""
     for name, state in tables.items():
         if not state.exists:
             continue

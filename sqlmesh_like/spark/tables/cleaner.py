@@ -18,7 +18,7 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
         "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
         "hoodie.clean.automatic": "true",
         "hoodie.clean.commits.retained": str(retain),
-        # Hudi demands that the timeline keeps more than the cleaner.
+        # Hudi requires that the timeline keeps more commits than the cleaner.
         "hoodie.archive.automatic": "true",
         "hoodie.keep.min.commits": str(retain + _ARCHIVE_SLACK),
         "hoodie.keep.max.commits": str(retain + 2 * _ARCHIVE_SLACK),

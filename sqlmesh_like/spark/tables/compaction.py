@@ -7,11 +7,11 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.sql_text import spark_literal
 
 _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
-"""Every log file counts, however few commits wrote it."""
+"""One delta commit is enough for a compaction."""
 
 
 def compact(session: SparkSession, uri: str) -> int:
-    """Compact all file groups that have log files; how many these were. One that was cut short is done as well."""
+    """Compact all file groups that have log files, and finish an interrupted compaction. Returns how many groups."""
     call = f"path => {spark_literal(uri)}, options => '{_OPTIONS}'"
     session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
     done = session.sql(f"call run_compaction(op => 'run', {call})").collect()

@@ -1,7 +1,7 @@
 """Writing Hudi tables through Spark. Owns the write options and the reason for each; others decide what to write.
 
-Every write carries our metadata in the same commit (keys below `sml.`), so that rows and the record of what they mean
-can never diverge.
+Every write puts this project's metadata into the same commit (keys below `sml.`), so that rows and their record can
+never diverge.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Operation = Literal["bulk_insert", "upsert", "insert_overwrite", "insert_overwri
 _KEY_GENERATOR = "org.apache.hudi.keygen."
 _MERGE_HANDLE = "hoodie.write.merge.handle.class"
 _PLAIN_MERGE = "org.apache.hudi.io.HoodieWriteMergeHandle"
-"""Hudi 1.2.0's default handle builds a map of the schema's fields for each row of a file that it rewrites: twice the
-time of the plain one, which leaves the same rows where the last commit wins. By an order it deletes other rows."""
+"""Hudi 1.2.0's default handle builds a map of the schema's fields for each row of a file that it rewrites, which takes
+twice as long as the plain one. The result is the same where the last commit wins; with an order, deletes differ."""
 
 
 @dataclass(frozen=True)
 class HudiTable:
-    """How one Hudi table is laid out. `partition_field` is a path-safe column; `ordering` empty means commit order.
+    """The layout of one Hudi table. `partition_field`: a path-safe column. `ordering` empty: the last commit wins.
 
-    `tasks` is how many write it at once; `options` are the user's.
+    `tasks`: Spark tasks that write it in parallel. `options`: the user's.
     """
 
     uri: str
@@ -60,7 +60,8 @@ def write(
 ) -> None:
     """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit.
 
-    Raises NodeError where the table's properties are broken, though it has commits, or it has rows and no commit.
+    Removes the remains of an interrupted creation first. Raises NodeError where the table's properties are broken
+    although it has commits, or it has rows but no commit.
     """
     if clear_unfinished(table.uri):
         _log.warning("warning: %s was never finished, a process died while it was made: it is made again", table.uri)
@@ -70,20 +71,20 @@ def write(
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation
-    chosen[BUCKETS] = str(table.buckets)  # whatever the user's options say now: the table was made with these
+    chosen[BUCKETS] = str(table.buckets)  # overrides the user's option: the table was created with this number
     fault_point("spark.write.begin")
     without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
     fault_point("spark.write.end")
 
 
 def without_small_integers(frame: DataFrame) -> DataFrame:
-    """Small integers as int, which is how a table shows them: Hudi 1.2.0's row writer fails on a ByteType."""
+    """Cast small integers to int, as tables have them: Hudi 1.2.0's row writer fails on a ByteType."""
     small = [f.name for f in frame.schema.fields if isinstance(f.dataType, ByteType | ShortType)]
     return frame.withColumns({name: F.col(f"`{name}`").cast("int") for name in small}) if small else frame
 
 
 def overwrite_partitions(frame: DataFrame, table: HudiTable, paths: list[str], metadata: Mapping[str, str]) -> None:
-    """Replace exactly these partitions by the rows of `frame` in one commit; those left without rows are emptied."""
+    """Replace exactly these partitions by the rows of `frame` in one commit; partitions without rows become empty."""
     static = {
         "hoodie.static.overwrite.partition.paths": ",".join(paths),
         "hoodie.datasource.overwrite.mode": "STATIC",
@@ -101,22 +102,22 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.datasource.write.keygenerator.class": _KEY_GENERATOR + _key_generator(table),
         "hoodie.datasource.write.hive_style_partitioning": "true",
         "hoodie.datasource.write.table.type": "MERGE_ON_READ" if table.table_type == "mor" else "COPY_ON_WRITE",
-        # One bucket index lookup costs nothing and a small commit takes a quarter of the default's time; the number of
-        # buckets must never change on a living table (a raised one duplicates keys).
+        # A bucket lookup costs nothing, so a small commit takes a quarter of the time that the default index takes. The
+        # number of buckets must never change on an existing table (a higher one duplicates keys).
         "hoodie.index.type": "BUCKET",
         BUCKETS: str(table.buckets),
         "hoodie.metadata.enable": "false",
-        # Hudi's default, gzip, takes half of the time of writing a file, and makes no smaller one.
+        # Hudi's default, gzip, takes half of the time of writing a file, which does not become smaller.
         "hoodie.parquet.compression.codec": "zstd",
-        # A bloom filter makes a 435 kB file of a one-row one and the bucket index never reads it.
+        # A bloom filter makes a file of one row 435 kB large, and the bucket index never reads it.
         "hoodie.parquet.bloom.filter.enabled": "false",
-        # bulk_insert writes one whatever is asked: let it be of one entry, and quickly filled.
+        # bulk_insert writes a bloom filter regardless: with these options it is small and cheap.
         "hoodie.index.bloom.num_entries": "1",
         "hoodie.bloom.index.filter.type": "SIMPLE",
         "hoodie.index.bloom.fpp": "0.5",
-        # The default, LOCAL, goes backwards when clocks change.
+        # Times of the default, LOCAL, go backwards when daylight saving time ends.
         "hoodie.table.timeline.timezone": "UTC",
-        # History is what consumers read changes from: it is removed only by our own retention.
+        # Consumers read changes from the history: only this project's retention removes it.
         "hoodie.clean.automatic": "false",
         "hoodie.archive.automatic": "false",
         "hoodie.datasource.write.commitmeta.key.prefix": STATE_PREFIX,
@@ -128,18 +129,18 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.bulkinsert.shuffle.parallelism": str(table.tasks),
     }
     if table.table_type == "mor":
-        # Hudi compacts within every fifth commit, which then rewrites all that the five touched. Change logs spare
-        # readers the log files, so it may happen more seldom.
+        # By default, every fifth commit compacts and rewrites all that the five touched. Readers use change logs
+        # instead of log files, so a compaction is needed less often.
         options["hoodie.compact.inline.max.delta.commits"] = "20"
     if folder(table.uri).is_local:
-        # A task for each partition that was written takes longer than the folders of markers it looks into.
+        # The default starts a task per written partition, which takes longer than listing its folder of markers.
         options["hoodie.markers.delete.parallelism"] = "2"
     if table.ordering:
         options["hoodie.record.merge.mode"] = "EVENT_TIME_ORDERING"
         options["hoodie.table.ordering.fields"] = ",".join(table.ordering)
         options["hoodie.datasource.write.precombine.field"] = ",".join(table.ordering)
     else:
-        # A derived row that is recomputed may well have a lower value in any column: the last commit wins.
+        # A recomputed row may have a lower value in any column, so the last commit must win.
         options["hoodie.record.merge.mode"] = "COMMIT_TIME_ORDERING"
         if table.table_type == "cow":
             options[_MERGE_HANDLE] = _PLAIN_MERGE

@@ -18,7 +18,7 @@ _NEW, _OLD = "__sml_new", "__sml_old"
 
 
 def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
-    """Build the new table beside and swap it in. Raises NodeError on stores without an atomic rename."""
+    """Build the new table beside the old one and swap them. Raises NodeError on stores without an atomic rename."""
     if not folder(table.uri).is_local and not table.uri.startswith("hdfs://"):
         hint = f"delete {table.uri} or give the model another alias, then run again"
         raise NodeError(f"{table.name} changes its types or partitions, which cannot be done in place here", hint=hint)
@@ -34,12 +34,12 @@ def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
 
 
 def recover(uri: str) -> bool:
-    """Finish or undo a swap that a crash cut short; whether the table at `uri` is another one now."""
+    """Finish or undo a swap that a crash interrupted. Returns whether a table was moved to `uri`."""
     new, old = uri + _NEW, uri + _OLD
     has_new, has_old = folder(new).exists(), folder(old).exists()
     is_moved = not folder(uri).exists() and (has_new or has_old)
     if is_moved:
-        # Between the two renames: the new table was complete before the first one.
+        # The crash was between the two renames; the new table was complete before the first.
         is_complete = has_new and Timeline(new).frontier is not None
         _move(new if is_complete else old, uri)
     _remove(new)

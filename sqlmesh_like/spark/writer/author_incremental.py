@@ -1,9 +1,9 @@
 """Rows of an author's incremental SQL → one Hudi commit. Owns dbt's four strategies; `plan` decides when they run.
 
-As dbt has them: https://docs.getdbt.com/docs/build/incremental-strategy. `append` adds all rows. `upsert_rows`
-replaces the stored row of each unique_key, or some columns of it. `delete+insert` removes the stored rows of each
-unique_key, then adds. `insert_overwrite` replaces the partitions that the rows fall into, the whole table where it
-has none. Without a unique_key there is nothing to match, and rows are added.
+As in dbt: https://docs.getdbt.com/docs/build/incremental-strategy. `append` adds all rows. `merge` replaces the stored
+row of each unique_key, or some columns of it. `delete+insert` removes the stored rows of each unique_key, then adds
+rows. `insert_overwrite` replaces the partitions of the rows, or the whole table where it has none. Without a unique_key
+there is nothing to match, and rows are added.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _OLD = "_sml_old_"
 def write_branch(
     planned: PlannedModel, given: DataFrame, stored: DataFrame, target: TableSpec, must_carry: bool
 ) -> WriteResult:
-    """Bring the rows that the branch gave into the table, whose rows with key and partition are `stored`.
+    """Write the rows of the author's incremental SQL (`given`) by the plan's strategy.
 
-    Raises NodeError where columns do not fit, or a unique_key of `upsert_rows` is NULL or repeats.
+    `stored`: the table's rows with hidden columns. `must_carry`: commit the frontier even without a change. Raises
+    NodeError where columns do not fit, or a unique_key of `merge` is NULL or repeats.
     """
     keys = planned.compiled.model.config.unique_key
     rows = _keyed_anew(reconciled_schema(given, visible_rows(stored), planned.compiled.model), target)
@@ -90,7 +91,7 @@ def _overwrite(planned: PlannedModel, rows: DataFrame, target: TableSpec, must_c
 
 
 def _keyed_anew(rows: DataFrame, target: TableSpec) -> DataFrame:
-    """Record keys that no row of the table has: rows that are equal to stored ones are rows of their own."""
+    """Give rows keys that no stored row has, so that rows equal to stored ones are added as separate rows."""
     return keyed_by_content(rows).withColumn(KEY, F.concat_ws(".", F.col(KEY), F.lit(target.state.frontier)))
 
 
@@ -107,7 +108,7 @@ def _renamed(stored: DataFrame) -> DataFrame:
 
 
 def _matching(planned: PlannedModel) -> SparkColumn:
-    """Which stored row a row stands for: that of its unique_key, where the author's predicates do not hide it."""
+    """Condition that matches a row with the stored rows of its unique_key that fulfil the author's predicates."""
     config = planned.compiled.model.config
     same = [F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in config.unique_key]
     read = (read_predicate(text, lambda name: _OLD + name) for text in config.incremental_predicates)
@@ -115,7 +116,7 @@ def _matching(planned: PlannedModel) -> SparkColumn:
 
 
 def _merged(rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkColumn, kept: Sequence[str]) -> DataFrame:
-    """Each row under the key of the stored row that it replaces, of which the `kept` columns stay."""
+    """Actions that write each row under the key of the stored row that it replaces, whose `kept` columns stay."""
     old = _renamed(stored)
     is_there = F.col(f"`{_OLD}{KEY}`").isNotNull()
     kept_values = {name: F.when(is_there, F.col(f"`{_OLD}{name}`")).otherwise(F.col(f"`{name}`")) for name in kept}
@@ -125,7 +126,7 @@ def _merged(rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkCo
     entering = met.select(*[f"`{name}`" for name in own]).withColumn(IS_DELETED, F.lit(False))
     if not target.partition_by:
         return entering
-    # The old place of a row that moves: its key is written in another partition.
+    # A row that moves to another partition is deleted in the old one.
     has_moved = is_there & (F.col(f"`{_OLD}{PARTITION}`") != F.col(PARTITION))
     leaving = met.where(has_moved).select(
         *[F.col(f"`{_OLD}{PARTITION if name == PARTITION else KEY}`").alias(name) if name in (KEY, PARTITION)
@@ -135,7 +136,7 @@ def _merged(rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkCo
 
 
 def _kept_columns(planned: PlannedModel, rows: DataFrame) -> list[str]:
-    """Columns that `upsert_rows` does not touch in a row that is there."""
+    """Columns that `merge` does not change in a stored row. Raises NodeError where its settings are wrong."""
     config, model = planned.compiled.model.config, planned.compiled.model
     updated, excluded = config.merge_update_columns, config.merge_exclude_columns
     known = {name.lower() for name in rows.columns if not is_hidden(name)}

@@ -1,7 +1,7 @@
 """Rows that Spark computed, committed without Hudi's writer. Owns when that is done, and how the rows are passed.
 
 Hudi's writer creates Java objects for each row of a file that it rewrites, and starts several jobs for the smallest
-commit; `hudi.writer` does neither. The rows get there through a file on this machine.
+commit; `hudi.writer` does neither. It gets the rows through files on this machine.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_intege
 
 _LOG = logging.getLogger(__name__)
 MOST_ROWS = 500_000
-"""More are written by Hudi, in as many tasks as there are: all rows of a commit are held in memory here."""
+"""More rows are written by Hudi, in parallel tasks: here, all rows of a commit are in memory."""
 MOST_BYTES = 256 * 1024**2
-"""Likewise, of rows in Parquet before compression, for a few rows can be wide."""
+"""The same limit in bytes of Parquet before compression, because a few rows can be wide."""
 _ROWS_OF_ONE_TASK = 20_000
 
 
 def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[str, str], count: int) -> bool:
-    """Commit an upsert of about `count` rows with `metadata` (keys without prefix); False where Hudi has to write it.
+    """Commit an upsert of about `count` rows with `metadata` (keys without prefix); False where Hudi must write it.
 
-    The grain of `frame` is the table's key and partition; `_hoodie_is_deleted` marks deletes. None: metadata alone.
+    Grain of `frame`: key × partition; `_hoodie_is_deleted` marks deletes. None: a commit of metadata only.
     """
     if count > MOST_ROWS or (frame is not None and not is_local(str(frame.sparkSession.sparkContext.master))):
         return False
@@ -67,7 +67,7 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
 
 
 def _staged(frame: DataFrame, count: int) -> pa.Table | None:
-    """The rows of a frame, fetched through files; None where they are more than `MOST_BYTES`."""
+    """Fetch the rows of a frame through files; None if they have more than `MOST_BYTES`."""
     with tempfile.TemporaryDirectory(prefix="sml-") as folder:
         path = str(Path(folder, "rows"))
         staged = without_small_integers(frame)
@@ -79,7 +79,7 @@ def _staged(frame: DataFrame, count: int) -> pa.Table | None:
 
 
 def _logged_columns(timeline: Timeline) -> Schema | None:
-    """The columns that the log of a commit has; None where there need not be one."""
+    """The table's columns, for a change log; None where the table is too small for one."""
     assert timeline.frontier is not None
     avro = timeline.schema_json(timeline.frontier)
     size = sum(each.bytes for each in timeline.sizes(timeline.frontier).values())

@@ -1,4 +1,4 @@
-"""A planned model → one Hudi commit. Owns the order of work of each strategy; the parts are its neighbours."""
+"""A planned model → one Hudi commit. Owns the steps of each strategy; the other modules here do them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from sqlmesh_like.spark.writer.upsert import TableSpec
 
 @dataclass(frozen=True)
 class Materializer:
-    """Brings tables up to their plans. `hudi`: the target's options, below those of a model.
+    """Brings tables up to date by their plans. `hudi`: the target's options, which those of a model override.
 
-    `commits_locally`: upserts are committed without Hudi's writer where that can be done.
+    `commits_locally`: commit upserts without Hudi's writer where possible.
     """
 
     hudi: Mapping[str, object]
@@ -49,11 +49,11 @@ class Materializer:
     commits_locally: bool = False
 
     def write_snapshot(self, planned: PlannedModel, bindings: Bindings) -> WriteResult:
-        """Bring the table of a snapshot up to its query."""
+        """Bring the table of a snapshot up to date with its query."""
         return take_snapshot(planned, bindings, self._sink(planned), must_advance_frontier(planned, self.history))
 
     def apply(self, planned: PlannedModel, bindings: Bindings, result: LocalActions | None = None) -> WriteResult:
-        """Bring a model's table up to its plan, by the plan's strategy. `result`: what DuckDB found to be written."""
+        """Bring a model's table up to date by the plan's strategy. `result`: actions that DuckDB has computed."""
         plan = planned.compiled.table
         match planned.strategy:
             case _ if result is not None:
@@ -72,7 +72,7 @@ class Materializer:
 
     def _branch(self, planned: PlannedModel, bindings: Bindings) -> WriteResult:
         given = bindings.as_written().persist()
-        bindings.steps["_given"] = given  # read more than once, and not twice alike where it calls rand()
+        bindings.steps["_given"] = given  # read more than once, and each time with other rows if it calls rand()
         _require_storable(given, planned)
         target = self._sink(planned)
         return write_branch(
@@ -88,7 +88,7 @@ class Materializer:
         return self._merge_signed(planned, signed, bindings, are_images=_has_stored_images(planned))
 
     def _recompute(self, planned: PlannedModel, build: exp.Query, bindings: Bindings) -> WriteResult:
-        """The whole query, and of it what differs from the table by key or content."""
+        """Run the whole query and commit the rows that differ from the table by key or content."""
         fresh, stored = bindings.run(build), _stored(self._sink(planned), bindings)
         if not set(fresh.columns) <= set(stored.columns):
             return self._rebuild(replace(planned, strategy="full_refresh"), bindings)
@@ -99,7 +99,7 @@ class Materializer:
     def _merge_signed(
         self, planned: PlannedModel, signed: DataFrame, bindings: Bindings, *, are_images: bool
     ) -> WriteResult:
-        """Commit signed rows. `are_images`: those that leave are the table's own, bit by bit."""
+        """Commit signed rows. `are_images`: rows that leave equal the stored ones in every bit."""
         target = self._sink(planned)
         actions = sinks.one_action_a_key(signed, target).persist()
         bindings.steps["_actions"] = actions
@@ -116,7 +116,7 @@ class Materializer:
     def _write_local(
         self, planned: PlannedModel, result: LocalActions, bindings: Bindings, target: TableSpec
     ) -> WriteResult:
-        """Commit what DuckDB found."""
+        """Commit the actions that DuckDB has computed."""
         if not result.upserts and not result.deletes:
             return replace(self._is_unchanged(planned, bindings, target), engine="duckdb")
         columns = ", ".join(f"`{column.name}` {column.type}" for column in result.schema)
@@ -127,7 +127,7 @@ class Materializer:
         return WriteResult(planned.strategy, result.upserts, result.deletes, committed=True, engine="duckdb")
 
     def _is_unchanged(self, planned: PlannedModel, bindings: Bindings, target: TableSpec) -> WriteResult:
-        """The change of the inputs is none of the table: a commit carries the frontier on, or all is read again."""
+        """Commit the new frontier without rows, so that the same changes are not read again."""
         self._require_kept(planned)
         counts = {"upserts": 0, "deletes": 0}
         record = planned.record(planned.strategy, target.table.buckets, counts, bindings.started)
@@ -135,7 +135,7 @@ class Materializer:
         return WriteResult(planned.strategy, 0, 0, committed=True)
 
     def _require_kept(self, planned: PlannedModel) -> None:
-        """Raises RetryableError where a cleaner came by since the plan: Hudi's reader would have shown fewer rows."""
+        """Raise RetryableError where files were cleaned since the plan: Hudi's reader may have returned fewer rows."""
         for item in planned.inputs:
             if item.state.kind != "mor" or not item.has_moved or item.start is None or item.end is None:
                 continue
@@ -171,13 +171,13 @@ class Materializer:
             sinks.check_rows(frame, target)
         record = planned.record("full_refresh", target.table.buckets, {}, bindings.started)
         if not is_as_derived:
-            # The stored rows lack the state that the program needs: no later run may follow the change.
+            # The stored rows lack the state that the program needs, so no later run may be incremental.
             record = replace(record, fingerprint=record.fingerprint + AS_WRITTEN)
         sinks.rebuild(frame, target, {RECORD_KEY: record.to_json()})
         return WriteResult("full_refresh", _rows_written(target.table.uri), 0, True, strategy_reasons)
 
     def _whole(self, planned: PlannedModel, bindings: Bindings) -> tuple[DataFrame, tuple[Reason, ...], bool]:
-        """All rows of the model with keys and state; whether they are those of the derived plan."""
+        """All rows of the model with keys and state; why they are not derived; whether their state fits the plan."""
         written = bindings.as_written()
         _require_storable(written, planned)
         refuse_breach(planned.compiled.model, visible(sinks.frame_schema(written)))
@@ -208,7 +208,7 @@ class Materializer:
             tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
-        # Of other strategies of an author dbt asks no key to be one: rows are added beside, or removed by it.
+        # With an author's other strategies, dbt does not require unique_key to be unique.
         is_key = planned.compiled.model.author_strategy in (None, "merge")
         unique_key = config.unique_key if is_key else ()
         return TableSpec(table, config.partition_by, unique_key, state, self.commits_locally)
@@ -221,13 +221,13 @@ def _stored(target: TableSpec, bindings: Bindings) -> DataFrame:
 
 
 def _has_stored_images(planned: PlannedModel) -> bool:
-    """Whether rows that leave are the table's own in every bit: sums of floats may come out otherwise each time."""
+    """Whether rows that leave equal the stored ones in every bit: recomputed sums of floats may differ."""
     types = (column.type or "" for column in planned.target.schema or ())
     return planned.strategy == "aggregate_merge" or not any("float" in t or "double" in t for t in types)
 
 
 def _volume(planned: PlannedModel, history: History) -> Volume:
-    """About how much a whole write of the model is: its inputs, and a tenth of them where groups are merged."""
+    """Estimated volume of a full write: that of the inputs, or a tenth of it where groups are merged."""
     lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
     volume = [history.volume(item.state.uri, item.end or "") for item in lake]
     share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1

@@ -1,8 +1,8 @@
 """A table whose files became too many or too large gets another number of buckets. Owns the rewrite of its rows.
 
-With another number of buckets an upsert would look for a key in the wrong file and duplicate it: all rows move in one
-commit, which also records the number. It is a service, as clustering is: no row changes, so no frontier moves, and what
-consumers have read stays read.
+With another number of buckets an upsert would look for a key in the wrong file and duplicate it, so all rows move in
+one commit, which also records the number. It is a service like clustering: no row changes, so no frontier moves, and
+consumers need not read anything again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 
 def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
-    """Rewrite the table where its size asks for another number of buckets. Raises RetryableError in mid-commit."""
+    """Rewrite a table whose size calls for another number of buckets; None where it is kept as it is.
+
+    Raises RetryableError while a commit is under way.
+    """
     timeline = Timeline(uri)
     frontier, known = timeline.frontier, known_buckets(timeline)
     if frontier is None or known is None or timeline.properties.get("hoodie.table.recordkey.fields") != KEY:
@@ -66,7 +69,7 @@ def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:
 
 
 def _carried(timeline: Timeline, buckets: int) -> dict[str, str]:
-    """What the table's newest commits say of it, with the new number of buckets."""
+    """Metadata of the table that its newest commit must have, with the new number of buckets."""
     text = {key: timeline.extra(STATE_PREFIX + key) for key in CARRIED}
     if record := timeline.extra(STATE_PREFIX + RECORD_KEY):
         text[RECORD_KEY] = replace(TableRecord.from_json(record), buckets=buckets).to_json()

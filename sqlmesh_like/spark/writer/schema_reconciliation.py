@@ -1,4 +1,4 @@
-"""Rows of an author's incremental SQL → the columns of their table. Owns `on_schema_change`, as dbt has it.
+"""Rows of an author's incremental SQL → the columns of their table. Owns `on_schema_change`, as in dbt.
 
 Source: https://docs.getdbt.com/docs/build/incremental-models#what-if-the-columns-of-my-incremental-model-change
 """
@@ -17,7 +17,7 @@ _HINT = "change the query or on_schema_change, or run with --full-refresh, which
 
 
 def reconciled_schema(given: DataFrame, stored: DataFrame, model: RenderedModel) -> DataFrame:
-    """The rows with the columns and types of the table, and with new columns where these are to be added.
+    """The rows with the table's columns and types, and with new columns unless `on_schema_change` ignores these.
 
     Raises NodeError where the table would lose a column or a value.
     """
@@ -42,7 +42,7 @@ def reconciled_schema(given: DataFrame, stored: DataFrame, model: RenderedModel)
 
 
 def can_reconcile(result: str | None, stored: str | None) -> bool:
-    """Whether every value of one type is one of the other as well.
+    """Whether every value of the type `result` is also a value of the type `stored`.
 
     >>> can_reconcile("int", "bigint"), can_reconcile("bigint", "int"), can_reconcile("decimal(10,2)",
     ... "decimal(12,2)"), can_reconcile("date", "timestamp")

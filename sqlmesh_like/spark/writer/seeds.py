@@ -1,6 +1,6 @@
-"""A seed's rows → its Hudi table. Owns keys and the commit's record; `run.seeds` has read and checked the file.
+"""A seed's rows → its Hudi table. Owns keys and the commit's record; `run.seeds` reads and checks the file.
 
-The table looks like a derived one, so that models over it process its changes: an unchanged row keeps its key.
+The table is laid out like a derived one, so that models over it process its changes: an unchanged row keeps its key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlmesh_like.spark.writer.upsert import TableSpec
 def load_seed(
     session: SparkSession, table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, str]
 ) -> None:
-    """Make the table equal to the seed, in one commit; readers see the old rows or the new ones."""
+    """Replace the table's rows by the seed's in one commit; readers see either the old rows or the new ones."""
     fault_point("seed.begin")
     recover(state.uri)
     seed = table.seed
@@ -44,7 +44,7 @@ def _frame(session: SparkSession, table: SeedTable) -> DataFrame:
 
 
 def _keyed(frame: DataFrame, table: SeedTable) -> DataFrame:
-    """Keyed by a hash of `unique_key` or of the whole row, and by a number among equal rows."""
+    """Key rows by a hash of `unique_key`, or of the whole row, and a number among rows with the same hash."""
     names = table.unique_key or tuple(frame.columns)
     content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in names]), {"ignoreNullFields": "false"})
     hashed = frame.withColumn(KEY, F.sha2(content, 256))

@@ -1,4 +1,4 @@
-"""A snapshot's new versions → one Hudi commit. Owns running its program and the checks before; the SQL is `delta`'s."""
+"""A snapshot's new versions → one Hudi commit. Owns running its program and prior checks; `delta` has the SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlmesh_like.spark.writer.upsert import TableSpec
 
 
 def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, must_carry: bool) -> WriteResult:
-    """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
+    """Bring a snapshot's table up to date. Raises NodeError where a key is NULL or repeats, or a type changed."""
     config, model = planned.compiled.model.config.snapshot, planned.compiled.model
     assert config is not None
     fault_point("snapshot.begin")
@@ -75,7 +75,7 @@ def _count(rows: DataFrame, planned: PlannedModel) -> int:
 
 
 def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema) -> None:
-    """Versions of one table have one type: a cast could lose values of old ones or of new ones."""
+    """Raise NodeError where a column has another type than in the table: a cast could lose values of a version."""
     known = {column.name.lower(): column.type for column in stored}
     for column in source:
         now, then = sinks.as_stored(column.type), known.get(column.name.lower())

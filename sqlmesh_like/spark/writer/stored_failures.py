@@ -1,4 +1,4 @@
-"""Rows that a data test found, as a table of their own. Owns when it is written; the test determines them."""
+"""Failing rows of a data test as a table of their own. Owns when it is written; the test determines the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlmesh_like.spark.writer.upsert import TableSpec
 def store_failing_rows(
     rows: DataFrame, place: TablePlace, state: TableState, now: datetime, hudi: Mapping[str, str]
 ) -> bool:
-    """Make the table equal to these keyed rows; whether it is there now: for no rows none is made."""
+    """Replace the table's rows by these keyed rows. Returns whether it exists now: none is created without rows."""
     recover(state.uri)
     if not state.exists and rows.isEmpty():
         return False

@@ -23,15 +23,15 @@ from sqlmesh_like.spark.tables.table_swap import replace_table
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 BEFORE = "_sml_before"
-"""Of an action: the row as it was, a struct; NULL where there was none."""
+"""Column of an action with the old row, a struct; NULL where there was none."""
 _ROW = "_sml_row"
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """Where a model's rows go. `table` has the key `_sml_key` and, where partitioned, `_sml_partition`.
+    """The table of a model. `table` has the key `_sml_key` and, where partitioned, the partition `_sml_partition`.
 
-    `commits_locally`: its upserts are committed without Hudi's writer where that can be done.
+    `commits_locally`: commit upserts without Hudi's writer where possible.
     """
 
     table: HudiTable
@@ -41,7 +41,7 @@ class TableSpec:
     commits_locally: bool = False
 
     def prepared(self, frame: DataFrame) -> DataFrame:
-        """The frame with the derived partition column and Hudi's marker column."""
+        """Add the derived partition column, if the table is partitioned."""
         if self.partition_by:
             frame = frame.withColumn(PARTITION, encoded(self.partition_by))
         return frame
@@ -54,10 +54,10 @@ class WriteCounts:
 
 
 def one_action_a_key(signed: DataFrame, sink: TableSpec) -> DataFrame:
-    """Signed rows netted to at most one upsert or delete per (partition, key); rows that stay as they are drop out.
+    """Net signed rows to at most one upsert or delete per (partition, key), without unchanged rows.
 
-    A row that moves partition is a delete in the old one and an upsert in the new one. Beside its visible columns and
-    state an action has the row as it was.
+    A row that moves to another partition is a delete in the old one and an upsert in the new one. Besides visible
+    columns and state, an action has the old row (`BEFORE`) and the number of rows that enter (`_sml_copies`).
     """
     frame = sink.prepared(signed)
     names = [name for name in frame.columns if name != WEIGHT]
@@ -77,7 +77,7 @@ def one_action_a_key(signed: DataFrame, sink: TableSpec) -> DataFrame:
 
 
 def count_actions(actions: DataFrame, sink: TableSpec) -> WriteCounts:
-    """Upserts and deletes. Raises NodeError where a key has two rows or is NULL."""
+    """Count upserts and deletes. Raises NodeError where a key has two rows or is NULL."""
     row = actions.agg(
         F.count_if(~F.col(IS_DELETED)), F.count_if(F.col(IS_DELETED)), F.max("_sml_copies"), _null_keys(sink.unique_key)
     ).collect()[0]
@@ -88,9 +88,9 @@ def count_actions(actions: DataFrame, sink: TableSpec) -> WriteCounts:
 def commit_actions(
     actions: DataFrame, counts: WriteCounts, sink: TableSpec, metadata: Mapping[str, str], stored: DataFrame | None
 ) -> None:
-    """Commit the actions as one upsert, which names the log of what it changes.
+    """Commit the actions as one upsert, with its change log.
 
-    `stored`: the table's rows, where actions do not have the rows as they were in every bit.
+    `stored`: the table's rows; None where the actions' old rows equal them in every bit.
     """
     rows = actions.drop("_sml_copies", BEFORE)
     if sink.commits_locally and commit_locally(rows, sink.table, metadata, counts.upserts + counts.deletes):
@@ -99,12 +99,12 @@ def commit_actions(
 
 
 def upsert_rows(rows: DataFrame, sink: TableSpec, metadata: Mapping[str, str], log: ChangeLog | None = None) -> None:
-    """Commit the rows by Hudi's writer."""
+    """Commit the rows with Hudi's writer."""
     hudi_table.write(rows, sink.table, "upsert", {**metadata, **(log.metadata if log else {})})
 
 
 def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
-    """Commit metadata alone to a table with the columns of `frame`."""
+    """Commit only metadata to a table with the columns of `frame`."""
     if sink.commits_locally and commit_locally(None, sink.table, metadata, 0):
         return
     log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
@@ -112,9 +112,9 @@ def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]
 
 
 def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored: DataFrame | None) -> ChangeLog | None:
-    """Write the log of actions (see `one_action_a_key`); None where it is not sure what the table will hold.
+    """Write the change log of actions (`one_action_a_key`); None where the table's future content is not certain.
 
-    `stored`: the table's rows, where actions do not have the rows as they were in every bit.
+    `stored`: the table's rows; None where the actions' old rows equal them in every bit.
     """
     timeline, previous, count = Timeline(sink.table.uri), sink.state.frontier, counts.upserts + counts.deletes
     if previous is None or not count:
@@ -134,7 +134,7 @@ def _no_actions(frame: DataFrame, sink: TableSpec) -> DataFrame:
 
 
 def check_rows(frame: DataFrame, sink: TableSpec) -> int:
-    """Number of rows of a whole table. Raises NodeError where its declared key is NULL or repeats."""
+    """Check all rows of a table and count them. Raises NodeError where the declared key is NULL or repeats."""
     keys = list(sink.unique_key)
     if not keys:
         return frame.count()
@@ -145,7 +145,7 @@ def check_rows(frame: DataFrame, sink: TableSpec) -> int:
 
 
 def check_entering(entering: DataFrame, staying: DataFrame, sink: TableSpec) -> None:
-    """Raises NodeError where a declared key of the entering rows is NULL, or repeats among them and those that stay."""
+    """Raise NodeError where the declared key of an entering row is NULL, or repeats among entering and staying rows."""
     keys = [F.col(f"`{name}`") for name in sink.unique_key]
     own = entering.select(*keys)
     shared = staying.select(*keys).join(own.distinct(), list(sink.unique_key), "left_semi")
@@ -153,7 +153,7 @@ def check_entering(entering: DataFrame, staying: DataFrame, sink: TableSpec) -> 
 
 
 def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
-    """Make the whole table equal to the frame, atomically for readers."""
+    """Replace all rows of the table by those of the frame, atomically for readers."""
     rows = sink.prepared(frame).withColumn(IS_DELETED, F.lit(False))
     if sink.state.kind == "missing":
         hudi_table.write(rows, sink.table, "bulk_insert", metadata)
@@ -165,7 +165,7 @@ def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> N
 
 
 def overwrite(frame: DataFrame, sink: TableSpec, paths: Sequence[str], metadata: Mapping[str, str]) -> None:
-    """Replace whole partitions."""
+    """Replace the partitions at these paths by the rows of the frame."""
     rows = sink.prepared(frame).withColumn(IS_DELETED, F.lit(False))
     hudi_table.overwrite_partitions(rows, sink.table, list(paths), metadata)
 
@@ -175,12 +175,12 @@ def frame_schema(frame: DataFrame) -> Schema:
 
 
 def have_same_columns(one: DataFrame, other: DataFrame) -> bool:
-    """Whether a reader sees the same columns of both, of the same types in the same order."""
+    """Whether both frames have the same visible columns, with the same types in the same order."""
     return visible(frame_schema(one)) == visible(frame_schema(other))
 
 
 def _keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
-    """Whether columns, types and partitions are those of the table: then its files can be replaced in place."""
+    """Whether columns, types, partitions and buckets are those of the table, so that it can be replaced in place."""
     record = sink.state.record
     if record is None or record.partition_by != sink.partition_by or record.buckets != sink.table.buckets:
         return False
@@ -192,7 +192,7 @@ def _keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
 
 
 def as_stored(type_: str | None) -> str | None:
-    """A type as a table shows it: Avro has no small integers."""
+    """A type as a table stores it: Avro has no small integers."""
     return "int" if type_ in ("tinyint", "smallint") else type_
 
 
