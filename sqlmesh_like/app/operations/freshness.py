@@ -34,7 +34,8 @@ def source_freshness(
 ) -> tuple[FreshnessResult, ...]:
     """Return the age of the newest rows of the selected sources that have `freshness`.
 
-    It is written to `path`, by default sources.json of the target folder. `started` is when the call began, by `perf_counter`. Raises UsageError where the target has no lake.
+    It is written to `path`, by default sources.json of the target folder. `started` is when the call began, by
+    `perf_counter`. Raises UsageError where the target has no lake.
     """
     started = perf_counter() if started is None else started
     tables = _asked(loaded)
