@@ -60,13 +60,13 @@ def _changes(text: str) -> tuple[Change, ...]:
 
 
 def _run(suite: str, folder: Path, asked: argparse.Namespace) -> bool:
-    """Run a suite and write its result; whether it ended well. A suite that fails does not take the next ones along."""
+    """Run a suite, write its result and return whether it succeeded: a failure does not stop the next suites."""
     folder.mkdir(parents=True)
     print(f"{suite} …", flush=True)
     try:
         options = Options(folder, asked.scale, asked.repeat, asked.memory, asked.changes)
         result = measured(suite, options)
-    except Exception:  # noqa: BLE001 - hours of other suites are worth more than its kind
+    except Exception:  # noqa: BLE001 - no failure may cost the hours of the other suites
         traceback.print_exc()
         return False
     write_result(asked.out, result, described(asked))
@@ -84,7 +84,7 @@ def _work_folder(kept: Path | None) -> Iterator[Path]:
 
 
 def measured(suite: str, options: Options) -> SuiteResult:
-    """Run one suite; one that lacks something on this machine is skipped, and its result says what."""
+    """Run one suite; if the machine lacks something that it needs, it is skipped, and its result says why."""
     module = importlib.import_module(f"bench.{suite}")
     try:
         result: SuiteResult = module.run(options)
@@ -94,7 +94,7 @@ def measured(suite: str, options: Options) -> SuiteResult:
 
 
 def described(options: argparse.Namespace) -> dict[str, object]:
-    """What the ratios of a run depend on: sizes, machine, versions."""
+    """Return what the ratios of a run depend on: sizes, machine, versions."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True)
     hudi = next(jar.version for jar in locked_jars() if jar.artifact.startswith("hudi-"))
     return {

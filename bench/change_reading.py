@@ -1,6 +1,7 @@
-"""A small change read through the change feed, beside an aggregate over the whole table.
+"""Reads a small change through the change feed, compared with an aggregate over the whole table.
 
-0.1% of the orders, deletes included, of a table partitioned by month, of either type; scattered and newest.
+The change is 0.1% of the orders, deletes included, scattered or newest, in a table partitioned by month, of either
+type.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def run(options: Options) -> SuiteResult:
     with spark_session(options.folder, options.memory) as spark:
         tables = {kind: _loaded(spark, options.folder, kind) for kind in ("cow", "mor")}
         for number in range(1, 2 * options.repeat + 3):
-            # The first of each spread is not counted: Java compiles what it runs.
+            # The first of each spread is not counted: the JVM is still compiling.
             change = Change(SHARE, "scattered" if number % 2 else "newest")
             shop.change(shop_data.statements(change, number, moves=False), number)
             for kind, table in tables.items():

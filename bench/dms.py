@@ -1,6 +1,6 @@
-"""A source database that changes, and its log as files of AWS DMS. Owns the files; others say which rows change.
+"""A source database that changes, and its log as files of AWS DMS. Owns the files; callers decide which rows change.
 
-DuckDB keeps the tables as they are after each batch. Nothing is random but by a seed.
+DuckDB holds the tables as they are after each batch. The data is deterministic.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Change:
 
     @staticmethod
     def parse(text: str) -> Change:
-        """A change as an option says it. Raises ValueError.
+        """Return the change that a text of an option describes. Raises ValueError.
 
         >>> Change.parse("newest:0.1")
         Change(share=0.001, spread='newest')
@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SourceDatabase:
-    """The tables of database `name` in `file`, with their primary keys; `landing` gets the files of DMS."""
+    """The tables of database `name` in `file`, with their primary keys; DMS files are written into `landing`."""
 
     name: str
     file: Path
@@ -57,16 +57,16 @@ class SourceDatabase:
     primary_keys: Mapping[str, Sequence[str]]
 
     def load(self, queries: Mapping[str, str]) -> None:
-        """Make the tables, each by its query, and their load files."""
+        """Create the tables, each by its query, and their load files."""
         with self._connected() as db:
             for table, query in queries.items():
                 db.execute(f"create table {table} as {query}")
                 self._write(db, f"select * from {table}", table, _LOAD)
 
     def change(self, statements: Sequence[str], number: int) -> dict[str, int]:
-        """Change the tables in one batch, and tell so in files named by `number`; the changed rows of each table.
+        """Change the tables in one batch and write it to files named by `number`; return changed rows by table.
 
-        The statements make `d_<table>` with the changed rows, `Op` (I, U, D) in front.
+        The statements create `d_<table>` with the changed rows, `Op` (I, U, D) first.
         """
         counts = {}
         with self._connected() as db:

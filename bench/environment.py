@@ -1,4 +1,4 @@
-"""Environments of their own for programs that are measured beside ours. Owns making them, once, in the user's cache."""
+"""Separate Python environments for programs to compare with. Owns creating them, once, in the user's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILD_TOOLS = Path(__file__).parents[1] / "requirements" / "build.txt"
 
 
 def python_of(name: str, folder: Path) -> Path:
-    """Python of an environment with exactly `requirements.txt` of a folder, whose hashes are checked.
+    """Return the Python of an environment with exactly the `requirements.txt` of a folder, with checked hashes.
 
     Raises Unavailable where it cannot be installed.
     """

@@ -1,8 +1,8 @@
-"""Five models kept by `sml` and, on the same Hudi tables, by dbt-core with dbt-spark's session method.
+"""Five models maintained by `sml` and, on the same Hudi tables, by dbt-core with dbt-spark's session method.
 
-The dbt models are what its users write: `merge` by a unique key, and a watermark on `updated_at` that finds the changed
-orders, or the groups that these belong to. Such a model does not see a deleted order, nor the group that an order left.
-So rows that differ from the SELECT, recomputed, are counted beside the times.
+The dbt models are typical of its users: `merge` by a unique key, and a watermark on `updated_at` that finds the changed
+orders, or the groups that they belong to. Such a model does not see a deleted order, nor the group that an order left.
+So rows that differ from a recompute of the SELECT are counted beside the times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARE = 0.001
 DBT = "dbt-spark-1.11.0"
 _QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 _HUDI = {
-    # The layout of our own tables, and the fastest that was measured: no index to look up, no metadata table to keep.
+    # The layout of our own tables, and the fastest that was measured: no index lookup, no metadata table to maintain.
     "type": "cow", "hoodie.metadata.enable": "false", "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "1", "hoodie.bucket.index.hash.field": "{key}",
     "hoodie.parquet.bloom.filter.enabled": "false", "hoodie.parquet.compression.codec": "zstd",
@@ -93,7 +93,7 @@ def run(options: Options) -> SuiteResult:
             our_wrong = {name: wrong_rows(spark, lake, name, f"{lake.root}/warehouse/dws/{name}") for name in MODELS}
         assert not any(our_wrong.values()), our_wrong
         _add(timings, "0.1% scattered, incremental", kept, ours, wrong)
-    # Rebuilt, dbt's tables are right: this is what the same rows cost it.
+    # After a rebuild dbt's tables are correct: this is its time for the same rows.
     rebuilt = [theirs.run("--full-refresh") for _ in range(options.repeat)]
     followed = [figure for figure in timings.figures() if figure.group.startswith("0.1%")]
     for number, call in enumerate(rebuilt):
@@ -127,7 +127,7 @@ def write_ours(lake: Lake, memory: str) -> None:
 
 
 def _filled(select: str, table: str, changed: str = "") -> str:
-    """The query with its tables written as `table` says, and the condition that makes it incremental."""
+    """Return the query with its tables in the form `table`, and with the condition that makes it incremental."""
     filled = select.replace("@changed", changed).replace("@and", "and" if changed else "where")
     for name in shop_data.KEYS:
         filled = filled.replace(f"@{name}", table % name)
@@ -136,7 +136,7 @@ def _filled(select: str, table: str, changed: str = "") -> str:
 
 @dataclass(frozen=True)
 class DbtProject:
-    """The same models as a project of dbt. `settings` is a folder with Spark's configuration."""
+    """The same models as a dbt project. `settings` is a folder with Spark's configuration."""
 
     lake: Lake
     python: Path
@@ -147,7 +147,7 @@ class DbtProject:
         environment = {
             **_QUIET,
             "JAVA_HOME": str(find_jdk().home),
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),  # the same jars, of which Java keeps an archive
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),  # the same jars, which are in Java's class archive
             "SPARK_CONF_DIR": str(self.settings),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
@@ -155,7 +155,7 @@ class DbtProject:
         return Call(done.seconds, done.peak_bytes, node_runs(self.lake.root / "target" / "run_results.json"))
 
     def uri(self, model: str) -> str:
-        """dbt's Spark catalog is Hive's: a schema is a folder `<name>.db`."""
+        """Return the address of a table: in the Hive catalog that dbt uses, a schema is a folder `<name>.db`."""
         return f"{self.lake.root}/warehouse/dws.db/{model}"
 
 
@@ -181,7 +181,7 @@ def write_dbt(options: Options, ours: Lake, python: Path) -> DbtProject:
 
 
 def _write_spark_settings(project: Lake, memory: str) -> Path:
-    """The settings of our own session, in a file that any Spark reads; the catalog is the one that dbt asks for."""
+    """Write the settings of our own session to a file that any Spark reads, with the catalog that dbt needs."""
     jdk, jars = find_jdk(), ensure_jars()
     target = Target(
         "bench", "dbt", "spark", warehouse=f"{project.root}/warehouse", spark={"spark.driver.memory": memory}
@@ -194,7 +194,7 @@ def _write_spark_settings(project: Lake, memory: str) -> Path:
 
 
 def wrong_rows(spark: SparkSession, lake: Lake, name: str, uri: str) -> int:
-    """Rows of a table that its SELECT does not give, and rows that are missing."""
+    """Return the number of rows of a table that its SELECT does not return, plus the number of missing rows."""
     for table in shop_data.KEYS:
         spark.read.format("hudi").load(f"{lake.root}/warehouse/ods/{table}").createOrReplaceTempView(f"ods_{table}")
     expected = spark.sql(_filled(MODELS[name].select, "ods_%s"))

@@ -1,7 +1,7 @@
-"""What a run costs before it does anything: start, empty run, and one-row changes of 1, 10 and 50 models.
+"""The fixed costs of a run: start, empty run, and one-row changes of 1, 10 and 50 models.
 
-Beside them stand bare Hudi upserts of one row into as many tables, as many at a time, in one session: warm in a session
-that has done it before, cold in a process of their own (`python -m bench.fixed_costs FOLDER COUNT MEMORY`).
+They are compared with bare Hudi upserts of one row into as many tables, with as many threads, in one session: warm in a
+session that has done it before, cold in a separate process (`python -m bench.fixed_costs FOLDER COUNT MEMORY`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COLUMNS = "id bigint, device int, amount decimal(12,2)"
 
 
 def run(options: Options) -> SuiteResult:
-    """Warm figures, then cold ones."""
+    """Measure warm runs, then cold ones."""
     counts = COUNTS[:2] if options.is_quick else COUNTS
     names = [f"device_{number:02}" for number in range(max(counts))]
     project = Lake(options.folder / "lake")
@@ -47,7 +47,7 @@ def run(options: Options) -> SuiteResult:
                        " from @orders group by device")  # fmt: skip
         lake.run_well(threads=THREADS)
         for repetition in range(options.repeat + 1):
-            # The first is not counted: it makes the bare tables, and Java compiles what it runs.
+            # The first is not counted: it creates the bare tables, and the JVM is still compiling.
             at = timings if repetition else Timings()
             for count in counts:
                 _warm(spark, options.folder / "bare", lake, orders, names[:count], at)
@@ -82,8 +82,8 @@ def _expect_followed(lake: WarmLake, names: Sequence[str]) -> None:
 
 
 def _cold(project: Lake, options: Options, names: Sequence[str], counts: Sequence[int], timings: Timings) -> None:
-    """The same in processes of their own; the first row of the table is that of the session alone."""
-    project.sml("run")  # what the warm runs left behind
+    """Do the same in separate processes; the first figure is the start of a session alone."""
+    project.sml("run")  # applies pending changes of the warm runs
     start = _bare_process(options, 0)
     timings.add("cold", "nothing to do (beside the start of a session)", other=start, ours=project.sml("run").seconds)
     for count in counts:
@@ -96,7 +96,7 @@ def _cold(project: Lake, options: Options, names: Sequence[str], counts: Sequenc
 
 
 def _shop(options: Options) -> Lake:
-    """A project that takes Debezium's events of three tables from files, and has their first rows."""
+    """Return a project that ingests Debezium events of three tables from files, with their first rows ingested."""
     shop = Lake(options.folder / "shop")
     shop.root.mkdir()
     shop.write_settings("shop", options.memory, THREADS)
@@ -110,7 +110,7 @@ def _shop(options: Options) -> Lake:
 
 
 def _land(shop: Lake, number: int, rows: int) -> None:
-    """One file of events: so many rows inserted into each table, the same keys each time."""
+    """Write a file of events: `rows` inserts or updates in each table, with the same keys each time."""
     events = [
         {"before": None, "after": {"id": id, "name": f"{number}-{id}", "amount": id * number},
          "source": {"db": "db", "table": table}, "op": "u" if number else "c", "ts_ms": 1_700_000_000_000 + number}
@@ -120,7 +120,7 @@ def _land(shop: Lake, number: int, rows: int) -> None:
 
 
 def _cold_ingestion(shop: Lake, options: Options, number: int, timings: Timings) -> None:
-    """75 events into three tables, beside one bare upsert in a session of its own."""
+    """Measure 75 events into three tables, compared with one bare upsert in a separate session."""
     other = _bare_process(options, 1)
     _land(shop, number, 25)
     called = shop.sml("ingest")
@@ -137,7 +137,7 @@ def _models(count: int) -> str:
 
 
 def upsert_one_row_each(spark: SparkSession, folder: Path, count: int) -> None:
-    """Upsert one row into each of so many tables, as many at a time as a run has threads."""
+    """Upsert one row into each of `count` tables, as many at a time as a run has threads."""
     row = spark.range(1).selectExpr("id", "cast(3 as int) as device", "cast(1 as decimal(12,2)) as amount")
     tables = [HudiTable(str(folder / f"t{number:02}"), f"t{number:02}", ("id",)) for number in range(count)]
     with ThreadPoolExecutor(THREADS) as pool:

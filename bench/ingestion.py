@@ -1,7 +1,8 @@
-"""Ingestion of DMS files beside the barest job: PySpark that reads the same files, and one Hudi write for each table.
+"""Ingestion of DMS files compared with a minimal job: PySpark that reads the same files, and one Hudi write per table.
 
-The bare job does a bulk insert and upserts with our write options into the same partitions. It knows no order, no
-duplicates, no schema evolution, no dead letters and no row that moves to another partition. Both run in one session.
+The bare job does a bulk insert and upserts with our write options into the same partitions. It handles no order of
+events, no duplicates, no schema evolution, no dead letters and no row that moves to another partition. Both run in one
+session.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Kind = Literal["cow", "mor"]
 
 @dataclass(frozen=True)
 class Case:
-    """So many tables of a kind, which share the orders; `number` tells the repetition."""
+    """A number of tables of one kind, which share the orders; `number` identifies the repetition."""
 
     kind: Kind
     tables: int
@@ -49,7 +50,7 @@ def run(options: Options) -> SuiteResult:
     timings = Timings()
     pairs: dict[tuple[Kind, int, str], tuple[float, float]] = {}
     with spark_session(options.folder, options.memory) as spark:
-        # Once for the JVM, which compiles what runs often.
+        # Once to warm up the JVM.
         _measure(spark, options.folder, Case("cow", 1, 1000, 0), Timings())
         _measure(spark, options.folder, Case("mor", 1, 1000, 0), Timings())
         for number in range(1, options.repeat + 1):
@@ -59,7 +60,7 @@ def run(options: Options) -> SuiteResult:
                     for change, pair in _measure(spark, options.folder, case, timings).items():
                         pairs[kind, count, change] = pair
             for (kind, count, change), (bare, ours) in pairs.items():
-                if kind == "cow":  # the default, beside a bare job whose author chose the better type of table
+                if kind == "cow":  # the default, compared with a bare job whose author chose the faster type
                     fastest = min(bare, pairs["mor", count, change][0])
                     timings.add(f"default beside the faster type, {_tables(count)}", change, other=fastest, ours=ours)
     return SuiteResult(
@@ -75,7 +76,7 @@ def _tables(count: int) -> str:
 
 
 def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) -> dict[str, tuple[float, float]]:
-    """Seconds of the bare job and of ours, by change."""
+    """Return seconds of the bare job and of ours, by name of the change."""
     root, pairs = folder / case.folder, dict[str, tuple[float, float]]()
     root.mkdir()
     lake, databases = _lake(spark, root, case), [_database(root, name, case) for name in case.names]
@@ -93,7 +94,7 @@ def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) ->
 
 
 def _database(root: Path, name: str, case: Case) -> SourceDatabase:
-    """A source of one table of orders; its files are in a folder that has the table's name."""
+    """Return a source with one table of orders; its files are in a folder named `name`."""
     rows = max(100, case.orders // case.tables)
     database = SourceDatabase(name, root / f"{name}.duckdb", root / "landing", {"orders": ("id",)})
     database.load({"orders": shop_data.orders_query(rows, max(50, rows // 20))})
@@ -123,7 +124,7 @@ def _layout(root: Path, name: str, case: Case) -> HudiTable:
 
 
 def _expect_same(spark: SparkSession, lake: Lake, root: Path, case: Case, databases: list[SourceDatabase]) -> None:
-    """Both wrote the rows that the source has."""
+    """Check that both wrote as many rows as the source has."""
     for name, database in zip(case.names, databases, strict=True):
         rows = database.rows("orders")
         for uri in (lake.uri(name), _layout(root, name, case).uri):

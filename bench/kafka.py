@@ -1,7 +1,7 @@
-"""Events from Kafka into 1, 10 and 50 tables, beside the barest job that could do it for one.
+"""Events from Kafka into 1, 10 and 50 tables, compared with a minimal job for one table.
 
 The bare job is Structured Streaming, one `from_json` with a fixed schema and one Hudi upsert with our write options: no
-deletes, no order, no dead letters, no evolution. Both take the same events, in one batch, in the same session.
+deletes, no order, no dead letters, no schema evolution. Both read the same events, in one batch, in the same session.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EVENT = """concat('{"before":null,"after":{"id":', id, ',"name":"customer ', id
 
 
 def run(options: Options) -> SuiteResult:
-    """One event for each order."""
+    """Measure one event for each order of the scale."""
     counts = COUNTS[:2] if options.is_quick else COUNTS
     try:
         timings = _measured(options.folder, options, counts)
@@ -58,7 +58,7 @@ def _measured(root: Path, options: Options, counts: Sequence[int]) -> Timings:
         for count in counts:
             _send(spark, kafka, f"small_{count}", 1000, count)
             _send(spark, kafka, f"all_{count}", events, count)
-        # Once for the JVM, which compiles what runs often.
+        # Once to warm up the JVM.
         _bare(spark, root / "warm", kafka, "small_1", 1000)
         _ours(spark, root / "warm_ours", kafka, "small", 1000, 1)
         for number in range(options.repeat):

@@ -1,4 +1,4 @@
-"""A project on disk that suites drive by the command line. Owns calls of `sml` and what their artifacts say."""
+"""A project on disk that suites run by the command line. Owns calls of `sml` and reading their artifacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.program import IMPORTABLE, python, run_program
 
 @dataclass(frozen=True)
 class NodeRun:
-    """One model of a run as `run_results.json` tells it; `seconds` of wall time."""
+    """One model of a run as in `run_results.json`; `seconds` of wall time."""
 
     name: str
     status: str
@@ -31,7 +31,7 @@ class NodeRun:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of `sml`: wall seconds and largest memory of the process, and its nodes."""
+    """One call of `sml` or dbt: wall seconds and peak memory of the process, and its nodes."""
 
     seconds: float
     peak_bytes: int
@@ -63,7 +63,7 @@ class Lake:
         self.write(path, yaml.safe_dump(data, sort_keys=False))
 
     def write_settings(self, name: str, memory: str, threads: int = 1) -> None:
-        """Project file and profile."""
+        """Write the project file and the profile."""
         self.write("pyproject.toml", f'[tool.sqlmesh_like]\nname = "{name}"\nprofile = "lake"\n')
         output = {
             "type": "spark", "schema": "dws", "warehouse": "warehouse", "threads": threads,
@@ -73,7 +73,7 @@ class Lake:
 
 
 def dms_source(name: str, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, object]:
-    """The YAML of a source that is read from files of AWS DMS in `landing/`; `ingest` settings of each table."""
+    """Return the YAML of a source that is ingested from AWS DMS files in `landing/`; `tables`: `ingest` settings."""
     stream = {"format": "dms", "files": {"path": "landing/*/*/*.parquet"}}
     declared = [
         {"name": table, "ingest": {"database": name, "table": table, **ingest}} for table, ingest in tables.items()
@@ -83,7 +83,7 @@ def dms_source(name: str, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 
 def node_runs(results: Path) -> dict[str, NodeRun]:
-    """The nodes of a `run_results.json`, ours or dbt's, by name."""
+    """Return the nodes of a `run_results.json`, ours or dbt's, by name; empty where there is no file."""
     if not results.is_file():
         return {}
     rows = json.loads(results.read_text(encoding="utf-8"))["results"]

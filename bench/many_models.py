@@ -1,7 +1,7 @@
-"""1,000 models read by `sml` and by dbt-core: times of a core, first with nothing cached, then again.
+"""1,000 models read by `sml` and by dbt-core: CPU times, first with nothing cached, then again.
 
-Each model has a config, one to three refs and 20 columns; half the columns of all are described, each model has two
-data tests. A profile of DuckDB: neither program starts an engine.
+Each model has a config, one to three refs and 20 columns, of which two are declared, and two data tests. The profile is
+one of DuckDB: neither program starts an engine.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ def _model(number: int, chance: Random) -> str:
 
 
 def _clear(project: Path, cache: Path) -> None:
-    """As in a fresh checkout. Moved away, not deleted: for minutes ext4 passes over each file number that has become
-    free, at a millisecond for each new file, and whoever runs next would pay for what the one before has written."""
+    """Restore the state of a fresh checkout. Outputs are moved away, not deleted: for minutes after a deletion ext4
+    skips each freed inode, at a millisecond per new file, so the next program would pay for the files of the previous
+    one."""
     aside = Path(tempfile.mkdtemp(dir=project.parent))
     for folder in (project / "target", project / "logs", cache):
         if folder.exists():

@@ -1,4 +1,4 @@
-"""A program as a process of its own: its wall time, the time of its cores, and its largest memory."""
+"""Runs a program in a separate process and measures its wall time, CPU time and peak memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAMPLE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Finished:
-    """A process that ended well. `peak_bytes`: the largest sum of resident memory of it and its children, sampled."""
+    """A process that succeeded. `peak_bytes`: the largest sampled sum of resident memory of it and its children."""
 
     seconds: float
     core_seconds: float
@@ -30,7 +30,7 @@ class Finished:
 def run_program(
     words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, timeout: float = 4 * 3600
 ) -> Finished:
-    """Run a program in a folder. Raises RuntimeError with the end of what it printed where it fails."""
+    """Run a program in a folder. Raises RuntimeError with the end of its output where it fails."""
     before, started = os.times(), perf_counter()
     process = subprocess.Popen(
         words, cwd=folder, env={**os.environ, **(environment or {})},
@@ -50,16 +50,16 @@ def run_program(
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """The command line of a module of this repository."""
+    """Return the command line of a module of this repository."""
     return [sys.executable, "-m", module, *arguments]
 
 
 IMPORTABLE = {"PYTHONPATH": str(REPOSITORY)}
-"""Environment in which the modules of this repository are found from any folder."""
+"""Environment in which the modules of this repository can be imported from any folder."""
 
 
 class _PeakMemory:
-    """Looks at the memory of a process and its children until it is stopped."""
+    """Samples the memory of a process and its children until it is stopped."""
 
     def __init__(self, pid: int) -> None:
         self.peak = 0
@@ -78,7 +78,7 @@ class _PeakMemory:
 
 
 def resident_bytes(process: psutil.Process) -> int:
-    """Resident memory of a process and all its children; what has ended counts nothing."""
+    """Return the resident bytes of a process and all its children, up to the first that has ended meanwhile."""
     total = 0
     try:
         for each in (process, *process.children(recursive=True)):

@@ -1,4 +1,4 @@
-"""Results → files: JSON and a plot of each suite and scale, and one `README.md` over all that are in the folder."""
+"""Results → files: JSON and a plot of each suite and scale, and one `README.md` of all results in the folder."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bench.result import WHOLE, Figure, SuiteResult, from_json, means_of, to_jso
 ORDER = ("tpch", "five_models", "fixed_costs", "ingestion", "kafka", "change_reading", "many_models")
 DEFAULT_SCALE = 0.1
 _MOST_NAMED = 60
-"""With more figures than these a plot names groups only, each figure a stroke in its group's line."""
+"""Above this number of figures a plot names only groups; each figure is a stroke in the line of its group."""
 _BYTES = 1024 * 1024
 
 
 def write_result(out: Path, result: SuiteResult, run: Mapping[str, object]) -> None:
-    """Write what one suite measured, and the page over all."""
+    """Write the result of one suite, and the page of all results."""
     out.mkdir(parents=True, exist_ok=True)
     name = _file_name(result.suite, run)
     (out / f"{name}.json").write_text(json.dumps(to_json(result, run), indent=1, ensure_ascii=False) + "\n")
@@ -31,7 +31,7 @@ def write_result(out: Path, result: SuiteResult, run: Mapping[str, object]) -> N
 
 
 def _file_name(suite: str, run: Mapping[str, object]) -> str:
-    """Results of several scales stand beside each other; those of the default one go by the suite's name."""
+    """Return the name of a result's files: the suite's, with the scale appended unless it is the default one."""
     return suite if run["scale"] == DEFAULT_SCALE else f"{suite}-{run['scale']:g}"
 
 
@@ -42,7 +42,7 @@ def write_page(out: Path) -> None:
 
 
 def page(results: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The Markdown of all suites, by line."""
+    """Yield the Markdown of all suites, line by line."""
     yield "# Benchmarks"
     yield ""
     yield "Written by `python -m bench`; [performance.md](../performance.md) says how to read it. Each ratio is of two"
@@ -120,7 +120,7 @@ def _described(run: Mapping[str, Any]) -> str:
 
 
 def plot(result: SuiteResult) -> dict[str, object]:
-    """A specification for Vega-Lite: ratios on a logarithmic axis, a line at 1, the spread of each as a rule."""
+    """Return a Vega-Lite specification: ratios on a logarithmic axis, a line at 1, the spread of each as a rule."""
     is_named = len(result.figures) <= _MOST_NAMED
     values = [
         {"group": f.group, "name": f.name, "ratio": f.ratio, "low": f.spread[0], "high": f.spread[1]}

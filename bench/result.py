@@ -1,4 +1,4 @@
-"""What a suite measures: pairs of times, and their ratio with its spread. Owns the JSON of a result."""
+"""Results of suites: pairs of times, and their ratio with its spread. Owns the JSON of a result."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from bench.dms import Change
 
 
 class Unavailable(Exception):
-    """This machine lacks what a suite, or a part of one, needs; the message says what."""
+    """The machine lacks something that a suite, or a part of one, needs; the message says what."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What all suites are run with.
+    """The options of all suites.
 
-    `scale` is TPC-H's scale factor; the other suites take 10,000,000 orders times it. `memory` is that of Spark's
-    driver. `folder` is for the files of one suite and empty. `changes` are those of TPC-H; none: the usual ones.
+    `scale` is TPC-H's scale factor; the other suites use 10,000,000 orders times it. `memory` is that of Spark's
+    driver. `folder` is an empty folder for the files of one suite. `changes` are those of TPC-H; none: the default
+    ones.
     """
 
     folder: Path
@@ -40,20 +41,21 @@ class Options:
 
     @property
     def is_quick(self) -> bool:
-        """Whether it is only to be seen that all works: fewer changes, models and tables."""
+        """Whether this is only a smoke test, with fewer changes, models and tables."""
         return self.scale < 0.1
 
 
 WHOLE = "whole run"
-"""Name of a figure of a whole call: start of the process, and models that had nothing to do, included. In no mean."""
+"""Name of the figure of a whole call, including the start of the process and models without changes. It is excluded
+from means."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """How many times as fast `sml` is as what it stands beside: `other` over `ours`, both in seconds.
+    """How many times as fast `sml` is as what it is compared with: `other` over `ours`, both in seconds.
 
-    The two have one value for each repetition, in which they were measured one after the other. `facts` say what was
-    done (strategy, rows, bytes …) in the last repetition.
+    The two have one value for each repetition, in which they were measured one after the other. `facts` describe the
+    work (strategy, rows, bytes …) of the last repetition.
     """
 
     group: str
@@ -82,7 +84,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """All that a suite measured. `skipped` says what was left out and why."""
+    """The result of a suite. `skipped`: what was left out, and why."""
 
     suite: str
     title: str
@@ -94,7 +96,7 @@ class SuiteResult:
 
 @dataclass
 class Timings:
-    """Pairs of times as they come in, one repetition after the other."""
+    """Collects pairs of times, one repetition after the other."""
 
     _samples: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=dict)
     _facts: dict[tuple[str, str], Mapping[str, object]] = field(default_factory=dict)
@@ -126,9 +128,9 @@ def geometric_mean(ratios: Iterable[float]) -> float:
 
 
 def means_of(figures: Sequence[Figure]) -> list[float]:
-    """The geometric mean over figures in each repetition, the smallest first.
+    """Return the geometric mean over figures in each repetition, the smallest first.
 
-    A figure that was not measured in all repetitions ends them early.
+    There are as many means as the figure with the fewest repetitions has.
 
     >>> means_of([Figure("g", "a", (1.0, 2.0), (1.0, 1.0)), Figure("g", "b", (4.0, 8.0), (1.0, 1.0))])
     [2.0, 4.0]
@@ -137,7 +139,7 @@ def means_of(figures: Sequence[Figure]) -> list[float]:
 
 
 def to_json(result: SuiteResult, run: Mapping[str, object]) -> dict[str, Any]:
-    """A result with what is told of the whole run: machine, versions, size."""
+    """Return a result as JSON with the description of the run: machine, versions, size."""
     return {
         "suite": result.suite,
         "title": result.title,
@@ -161,7 +163,7 @@ def to_json(result: SuiteResult, run: Mapping[str, object]) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> SuiteResult:
-    """The result that `to_json` wrote."""
+    """Return the result that `to_json` wrote."""
     figures: Sequence[Mapping[str, Any]] = data["figures"]
     return SuiteResult(
         data["suite"],

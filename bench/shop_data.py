@@ -1,4 +1,4 @@
-"""A shop as a database that changes: orders, partitioned by month, with users and products beside them."""
+"""A shop as a database that changes: orders, partitioned by month, users and products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def database(root: Path) -> SourceDatabase:
 
 
 def queries(orders: int) -> dict[str, str]:
-    """The tables as SELECTs: so many orders, the newest ids in the newest months, a user for each twenty."""
+    """Return the tables as SELECTs: `orders` orders, the newest ids in the newest months, a user for each twenty."""
     users = max(50, orders // 20)
     return {
         "orders": orders_query(orders, users),
@@ -40,9 +40,9 @@ def orders_query(orders: int, users: int) -> str:
 
 
 def statements(change: Change, number: int, *, moves: bool = True) -> list[str]:
-    """SQL of a batch: `share` of the orders, a third each inserted, updated and deleted.
+    """Return the SQL of a batch: `share` of the orders, a third each inserted, updated and deleted.
 
-    With `moves`, a tenth of the updated orders goes to another month. `updated_at` tells the batch of what is new.
+    With `moves`, a tenth of the updated orders goes to another month. `updated_at` of a row identifies its batch.
     """
     where = ""
     if change.spread == "newest":

@@ -1,4 +1,4 @@
-"""Spark in this process, for what is measured warm. Owns the session and the bare Hudi writes beside `sml`."""
+"""Spark in this process, for warm measurements. Owns the session and the bare Hudi writes to compare with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MONTH = "ym"
 
 @contextmanager
 def spark_session(folder: Path, memory: str, *, with_kafka: bool = False) -> Iterator[SparkSession]:
-    """The session that `sml` would start, its log in this folder."""
+    """Yield the session that `sml` would start, with its log in this folder."""
     settings = {"spark.driver.memory": memory}
     target = Target("bench", "bench", "spark", warehouse=str(folder / "warehouse"), spark=settings)
     spark = start_session(target, "bench", log_file=folder / "spark.log", with_kafka=with_kafka)
@@ -38,17 +38,17 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def bulk_insert(frame: DataFrame, table: HudiTable) -> None:
-    """What a job written by hand does with a first load, with our write options."""
+    """Write a first load as a hand-written job does, with our write options."""
     hudi_table.write(frame.withColumn(IS_DELETED, F.lit(False)), table, "bulk_insert", {})
 
 
 def upsert(frame: DataFrame, table: HudiTable) -> None:
-    """What a job written by hand does with changes of one row a key; `Op`, if any, says which rows are deleted."""
+    """Write changes, one row per key, as a hand-written job does; `Op`, if there is one, is `D` for deleted rows."""
     if "Op" in frame.columns:
         frame = frame.withColumn(IS_DELETED, F.col("Op") == "D").drop("Op")
     hudi_table.write(frame, table, "upsert", {}, {"hoodie.combine.before.upsert": "false"})
 
 
 def with_month(frame: DataFrame) -> DataFrame:
-    """Orders with the path-safe month that they are partitioned by."""
+    """Add the path-safe month by which orders are partitioned."""
     return frame.withColumn(MONTH, F.date_format("ordered_on", "yyyyMM"))

@@ -1,4 +1,4 @@
-"""TPC-H maintenance: 22 models over eight ODS tables. Each change is followed, then all is rebuilt."""
+"""TPC-H maintenance: 22 models over eight ODS tables. Each change is applied incrementally, then all is rebuilt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(options: Options) -> SuiteResult:
             rows = database.change(tpch_data.statements(change, number), number)
             ingested, followed = lake.sml("ingest"), lake.sml("run")
             if repetition == 0:
-                lake.sml("verify")  # fails where a table is not its SELECT
+                lake.sml("verify")  # fails where a table differs from its SELECT
             rebuilt = lake.sml("run", "--full-refresh")
             _add(timings, change.name, followed, rebuilt)
             facts = {"rows_changed": rows, "seconds_ingest": ingested.seconds, **_memory(followed, rebuilt)}
@@ -52,7 +52,7 @@ def run(options: Options) -> SuiteResult:
 
 
 def write_tpch(lake: Lake, memory: str) -> None:
-    """The suite's project, its sources declared as what DMS writes."""
+    """Write the suite's project, with its sources declared as DMS files."""
     write_project("h", lake.root, without_limit=True)
     lake.write_settings("tpch", memory)
     ingest: dict[str, dict[str, object]] = {}
@@ -75,7 +75,7 @@ def _memory(followed: Call, rebuilt: Call) -> dict[str, object]:
 
 
 def _summary(figures: Iterable[Figure], change: str) -> dict[str, object]:
-    """Geometric mean over the models that moved, and the worst of them."""
+    """Return the geometric mean over the models that changed, and the worst of them."""
     moved = [figure for figure in figures if figure.group == change and figure.name != WHOLE]
     if not moved:
         return {"models moved": 0}

@@ -14,9 +14,9 @@ from tests.tpc.tables import TABLES
 MONTHS = {"orders": "o_orderdate", "lineitem": "l_shipdate"}
 """Tables that are partitioned by the month of a date."""
 LATE = 0.05
-"""Share of a `newest` change that falls on orders of any age."""
+"""Share of a `newest` change that affects orders of any age."""
 NEWEST_DAYS = 45
-"""A `newest` change falls on the orders of so many days, or on twice as many orders as change where these are more."""
+"""A `newest` change affects orders of so many days, or of the newest twice as many as change if these are more."""
 
 
 def database(root: Path) -> SourceDatabase:
@@ -25,7 +25,7 @@ def database(root: Path) -> SourceDatabase:
 
 
 def load(tpch: SourceDatabase, scale: float) -> None:
-    """Make the tables at a scale factor, and their load files."""
+    """Create the tables at a scale factor, and their load files."""
     generator, raw = Path(sys.executable).with_name("tpchgen-cli"), tpch.file.with_name("raw")
     if not generator.exists():
         raise Unavailable("tpchgen-cli is not installed: pip install 'sqlmesh_like[bench]'")
@@ -35,10 +35,10 @@ def load(tpch: SourceDatabase, scale: float) -> None:
 
 
 def statements(change: Change, number: int) -> list[str]:
-    """SQL of a batch: `share` of the orders with their lines, a third each inserted, updated and deleted.
+    """Return the SQL of a batch: `share` of the orders with their lines, a third each inserted, updated and deleted.
 
     A tenth of the updated rows moves to another month; a tenth of the share of the customers changes as well. No date
-    becomes later than the latest one, or `newest` would mean something else in each batch.
+    becomes later than the latest one: `newest` must mean the same in each batch.
     """
     late = LATE if change.spread == "newest" else 1.0
     count = f"(select ceil(count(*) * {change.share}) from orders)"
@@ -59,7 +59,7 @@ def statements(change: Change, number: int) -> list[str]:
         *_changed("lineitem", "l_orderkey", number, "l_quantity + 1 as l_quantity,"
             " l_extendedprice + 100 as l_extendedprice, {moved} as l_shipdate", "l_shipdate"),
         "create or replace temp table d_customer as select 'U' as Op, * replace ("
-        " cast(c_acctbal + 1 as decimal(15, 2)) as c_acctbal,"  # of the same type, or the batch changes the schema too
+        " cast(c_acctbal + 1 as decimal(15, 2)) as c_acctbal,"  # the same type: the batch must not change the schema
         " if(c_mktsegment = 'BUILDING', 'MACHINERY', 'BUILDING') as c_mktsegment) from customer"
         f" order by hash(c_custkey, {number})"
         f" limit (select cast(ceil(count(*) * {change.share} / 10) as bigint) from customer)",

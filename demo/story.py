@@ -1,4 +1,4 @@
-"""How a demo is told: headings, and `sml` commands as a user would type them. Owns no lake."""
+"""The output of a demo: headings, and `sml` commands as a user would type them. Owns no lake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlmesh_like.cli.app import main
 
 @dataclass
 class Story:
-    """The story of the project in a folder; what an earlier telling left in `made` is taken away first."""
+    """The story of the project in a folder; folders in `made`, which an earlier run has left, are removed first."""
 
     root: Path
     made: Sequence[str] = ("warehouse", "landing", "target")
@@ -25,13 +25,13 @@ class Story:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def tell(self, heading: str, *lines: str) -> None:
-        """The heading of a step and what to look at in it."""
+        """Print the heading of a step and what to notice in it."""
         rule = "─" * len(heading)
         shown = f"\033[1m{heading}\033[0m" if sys.stdout.isatty() else heading
         print("", shown, rule, *lines, sep="\n", flush=True)
 
     def sml(self, *words: str) -> None:
-        """Run one command; the demo ends where one fails."""
+        """Run one command; the demo ends if it fails."""
         print(f"\n$ sml {' '.join(words)}", flush=True)
         code = main([*words, "--project-dir", str(self.root)])
         if code:

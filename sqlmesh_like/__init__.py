@@ -12,7 +12,7 @@ __all__ = ["Project", "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    """`Project`, imported when it is first asked for: the command line, and `__version__`, need not wait for it."""
+    """Import `Project` at its first use, so that the command line and `__version__` need not wait for it."""
     if name == "Project":
         from sqlmesh_like.app.api import Project
 

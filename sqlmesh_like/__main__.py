@@ -1,4 +1,4 @@
-"""`sml`, and `python -m sqlmesh_like`. Owns the moments before a call is parsed: Ctrl-C ends them silently."""
+"""`sml`, and `python -m sqlmesh_like`. Owns the time before a call is parsed: Ctrl-C then ends the process silently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """The command line. Its import takes time: nothing is done yet, so that a signal may simply end the process."""
+    """Run the command line. While it is imported a signal may simply end the process: nothing has been done yet."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from sqlmesh_like.cli.app import main as run

@@ -1,6 +1,7 @@
 """Characters that a terminal interprets instead of showing them. Owns finding and escaping them.
 
-A row may hold what clears a screen, names a window, hides a line or turns its order around: people are shown `\\x1b`.
+A value may contain sequences that clear a screen, rename a window, hide a line or reverse its direction: they are
+printed as escapes such as `\\x1b`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import re
 
 _CONTROL = "\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff"
-"""C0, C1, marks of direction and of invisible width, halves of a pair."""
+"""C0, C1, marks of direction, invisible characters, and surrogates."""
 _ANY = re.compile(f"[{_CONTROL}]")
 _BUT_LINES = re.compile(f"(?![\n\t])[{_CONTROL}]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def shown(text: str) -> str:
-    r"""A text on one line, with each such sign spelt out.
+    r"""Return a text on one line, with these characters escaped.
 
     >>> print(shown("a\x1b[2Jb\n\u202ec"))
     a\x1b[2Jb\n\u202ec
@@ -24,7 +25,7 @@ def shown(text: str) -> str:
 
 
 def shown_lines(text: str) -> str:
-    r"""The same for a text of several lines, which stay.
+    r"""Return a text with these characters escaped, except line ends and tabs.
 
     >>> print(shown_lines("a\x07\nb"))
     a\x07
@@ -34,7 +35,7 @@ def shown_lines(text: str) -> str:
 
 
 def shown_json(text: str) -> str:
-    r"""JSON that is the same to whoever reads it, and does nothing to a terminal.
+    r"""Return equivalent JSON that a terminal only displays.
 
     >>> print(shown_json('["a\x9b", "\u202e"]'))
     ["a\u009b", "\u202e"]

@@ -1,4 +1,4 @@
-"""The one tree of errors. Owns what a failure says; the command line decides how it is printed and its exit code.
+"""The hierarchy of errors. Owns their fields and exit codes; the command line decides how they are printed.
 
 Every error a user can cause is a `UsageError` (exit code 2): it says *what* is wrong, *where* (file, line, column, all
 1-based) and *what to do next*. A `NodeError` is the failure of one node, test or comparison (exit code 1).
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a file of the project: path relative to the project root, 1-based line and column (None: unknown)."""
+    """A position in a file of the project: path relative to its root, 1-based line and column (None: unknown)."""
 
     path: str
     line: int | None = None
@@ -29,7 +29,7 @@ class SmlError(Exception):
 
     exit_code = 1
     heading = ""
-    """What stands above `parts` where there are several."""
+    """Text above `parts` where there are several."""
 
     def __init__(self, message: str, *, location: Location | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class SmlError(Exception):
 
     @property
     def parts(self) -> tuple[SmlError, ...]:
-        """The errors that this one reports, each with a place of its own: mostly itself."""
+        """The errors that this one reports, each with its own location; usually only itself."""
         return (self,)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class SmlError(Exception):
 
 
 class UsageError(SmlError):
-    """The user asked for something that cannot be done as asked. Nothing was changed."""
+    """The user requested something that cannot be done as requested. Nothing was changed."""
 
     exit_code = 2
 
@@ -71,7 +71,7 @@ class SqlError(ProjectError):
 
 
 class SeveralErrors(SqlError):
-    """The errors of several nodes; the message lists them one below the other."""
+    """The errors of several nodes; the message lists all of them."""
 
     def __init__(self, errors: tuple[SqlError, ...]) -> None:
         self.heading = f"{len(errors)} nodes cannot be run"
@@ -84,7 +84,7 @@ class SeveralErrors(SqlError):
 
 
 def require_sound(errors: Mapping[str, SqlError]) -> None:
-    """Raise the errors of nodes, given by unique id, where there are some: all of them, one below the other."""
+    """Raise the errors of nodes, given by unique id, if there are any: several different ones as SeveralErrors."""
     distinct = tuple({str(error): error for error in errors.values()}.values())
     if len(distinct) == 1:
         raise distinct[0]
@@ -93,15 +93,15 @@ def require_sound(errors: Mapping[str, SqlError]) -> None:
 
 
 def as_sql_error(error: SmlError) -> SqlError:
-    """What is wrong with one node's template, as what is wrong with its SQL: it costs the node and its readers.
+    """Return the error of a node's template as an error of its SQL: the node and its readers fail.
 
-    A new one each time: an error that is kept would keep alive what was there when it was raised.
+    It is a new one each time: the traceback of a stored error that was raised would keep objects alive.
     """
     return SqlError(error.message, location=error.location, hint=error.hint)
 
 
 class CycleError(ProjectError):
-    """The models depend on each other in a circle; the message prints the whole circle."""
+    """The models depend on each other in a cycle; the message contains the whole cycle."""
 
 
 class SelectionError(UsageError):
@@ -113,11 +113,11 @@ class MachineError(UsageError):
 
 
 class NodeError(SmlError):
-    """One node failed while running; its descendants are skipped, the others go on."""
+    """One node failed while running; its descendants are skipped, the others continue."""
 
 
 class UnreadableTableError(NodeError):
-    """Metadata of a table cannot be read: a file is cut short, empty, or not what it should be."""
+    """Metadata of a table cannot be read: a file is truncated, empty or invalid."""
 
 
 class RetryableError(NodeError):
@@ -129,7 +129,7 @@ class IngestError(NodeError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """A hint naming the closest known name, or None where nothing is near.
+    """Return a hint with the closest known name, or None where none is close.
 
     >>> nearest("user_ag", ["user_agg", "orders"])
     "did you mean 'user_agg'?"
@@ -141,7 +141,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def with_article(noun: str) -> str:
-    """A noun for the middle of a message.
+    """Return a noun with its indefinite article.
 
     >>> with_article("date"), with_article("int")
     ('a date', 'an int')

@@ -1,6 +1,6 @@
 """Named steps at which a test ends this process. Owns their names; nothing happens unless the variable is set.
 
-`SML_FAULT=hudi.commit.staged:3` kills the process (SIGKILL) when it gets to this step the third time, and
+`SML_FAULT=hudi.commit.staged:3` kills the process (SIGKILL) when it reaches this step for the third time, and
 `SML_FAULT=hudi.commit.staged:3:stop` stops it (SIGSTOP) until it is continued. A step is named after what has
 just been done.
 """
@@ -21,14 +21,14 @@ COMMIT_POINTS = (
     "hudi.commit.partition", "hudi.commit.file", "hudi.commit.files", "hudi.commit.log", "hudi.commit.staged",
     "hudi.commit.complete", "hudi.commit.unmarked",
 )  # fmt: skip
-"""Of a commit that this process writes without Spark, in their order."""
+"""Steps of a commit that this process writes without Spark, in their order."""
 REMOVAL_POINTS = ("hudi.removal.begin", "hudi.removal.files", "hudi.removal.inflight", "hudi.removal.request")
-"""Of the removal of a commit that was cut off."""
+"""Steps of the removal of an incomplete commit."""
 SPARK_POINTS = ("spark.write.begin", "spark.write.end")
-"""Around each commit by Spark."""
+"""Steps before and after each commit by Spark."""
 SWAP_POINTS = ("swap.built", "swap.old_aside", "swap.new_in_place", "swap.end")
 PUBLISH_POINTS = ("publish.begin", "publish.read", "publish.written", "publish.end")
-"""`publish.written`: rows are there and not yet shown; of a database within its transaction."""
+"""`publish.written`: rows are written but not visible yet; in a database, its transaction is still open."""
 MAINTAIN_POINTS = (
     "maintain.begin", "maintain.compacted", "maintain.rebucketed", "maintain.cleaned", "maintain.archived",
     "maintain.log_removed",
@@ -37,9 +37,9 @@ INGEST_POINTS = (
     "ingest.begin", "ingest.dead_letters", "ingest.truncates", "ingest.floors", "ingest.table", "ingest.batch",
     "ingest.last_commits",
 )  # fmt: skip
-"""Of one batch; those of a table come once for each table."""
+"""Steps of one batch; those of a table occur once for each table."""
 ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
-"""Of each commit that is taken off a table; `hudi.removal` comes between the last two."""
+"""Steps of each commit that is rolled back; `hudi.removal` comes between the last two."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
@@ -50,19 +50,19 @@ _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 
 class _Count:
-    """How often this process got to the wanted step."""
+    """How often this process has reached the wanted step."""
 
     lock = Lock()
     passed = 0
 
 
 def check_variable() -> None:
-    """Raises UsageError where the environment names what is not a step."""
+    """Raises UsageError where the environment variable does not name a step."""
     _wanted()
 
 
 def fault_point(name: str) -> None:
-    """End this process here, where the environment says so."""
+    """Kill or stop this process here, if the environment variable says so."""
     wanted = _wanted()
     if wanted is None or wanted[0] != name:
         return
@@ -80,7 +80,7 @@ def _wanted() -> tuple[str, int, str] | None:
 
 
 def parsed(text: str) -> tuple[str, int, str]:
-    """The step, which time of it, and what is done then.
+    """Return the step, the number of the pass at which the process ends, and the signal.
 
     >>> parsed("hudi.commit.staged"), parsed("swap.built:2:stop")
     (('hudi.commit.staged', 1, 'kill'), ('swap.built', 2, 'stop'))

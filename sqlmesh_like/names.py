@@ -14,23 +14,23 @@ HIDDEN_PREFIXES = ("_sml_", "_hoodie_")
 KEY = "_sml_key"
 """Record key of a derived table, and the row key that every input relation of a delta program carries."""
 WEIGHT = "_sml_weight"
-"""Sign of a row in a change: -1 as it was, +1 as it is."""
+"""Weight of a row in a change: -1 for a row as it was, +1 for a row as it is."""
 PARTITION = "_sml_partition"
 """Path-safe partition value of a derived table."""
 LONGEST_PARTITION = 255 - len(f"{PARTITION}=")
-"""Characters of such a value: file systems take names of 255 bytes."""
+"""Longest partition value: file systems allow names of 255 bytes."""
 ROWS = "_sml_rows"
 """Hidden count of the input rows behind a group."""
 COMMIT_TIME, SEQUENCE, RECORD_KEY = "_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"
 PARTITION_PATH, FILE_NAME = "_hoodie_partition_path", "_hoodie_file_name"
 HUDI_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH, FILE_NAME)
-"""Columns that Hudi puts before a table's own, in their order."""
+"""Columns that Hudi adds before a table's own, in their order."""
 IS_DELETED = "_hoodie_is_deleted"
-"""Hudi's marker column: a row of an upsert in which it is true is deleted, in the same commit."""
+"""Hudi's marker column: an upsert deletes rows in which it is true, in the same commit."""
 
 
 def is_hidden(column: str) -> bool:
-    """Whether a column is bookkeeping that no `ref()`, `show` or catalog view shows.
+    """Whether a column is internal: `ref()`, `show` and catalog views hide it.
 
     >>> is_hidden("_sml_key"), is_hidden("_hoodie_commit_time"), is_hidden("id")
     (True, True, False)
@@ -43,14 +43,14 @@ NodeKind = Literal[
     "saved_query", "group", "macro", "doc",
     "operation", "fixture", "question",
 ]  # fmt: skip
-"""Kinds of what has a unique id: dbt's, and of what is rendered beside the nodes: hooks, fixtures, questions."""
+"""Kinds of nodes with a unique id: those of dbt, and `operation` (hooks), `fixture` and `question` (ad-hoc queries)."""
 
 
 class NodeId(str):
-    """The unique id of a node: kind, package and name, spelt as in dbt. It is its own text, as artifacts and commits
-    hold it, so that a text read from there finds the node.
+    """The unique id of a node: kind, package and name, spelt as in dbt. It is a `str`, so an id that was read from an
+    artifact or a commit equals it.
 
-    The name may have parts: `shop.user` of a source's table, `orders.v2` of a version, a hash after a generic test's.
+    The name may have parts: `shop.user` of a source's table, `orders.v2` of a version, a generic test's with a hash.
 
     >>> orders = NodeId("source", "lake", "shop", "orders")
     >>> orders, orders.kind, orders.package, orders.name, orders.parts
@@ -66,7 +66,7 @@ class NodeId(str):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The id that an artifact or a commit spells.
+        """Return the id that an artifact or a commit contains as text.
 
         >>> NodeId.parse("model.shop.orders.v2").name
         'orders.v2'
@@ -90,22 +90,22 @@ class NodeId(str):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name's parts."""
+        """The parts of the name."""
         return tuple(self.split(".")[2:])
 
     @property
     def short_name(self) -> str:
-        """The last word alone: `user` of `source.lake.shop.user`."""
+        """The last part: `user` of `source.lake.shop.user`."""
         return self.rpartition(".")[2]
 
     @property
     def qualified_name(self) -> str:
-        """The last two words: `shop.user` of `source.lake.shop.user`, package and name of a model."""
+        """The last two parts: `shop.user` of `source.lake.shop.user`, package and name of a model."""
         return ".".join(self.split(".")[-2:])
 
     @property
     def noun(self) -> str:
-        """The kind as messages have it: `unit test`."""
+        """The kind as it is written in messages: `unit test`."""
         return self.kind.replace("_", " ")
 
 
@@ -120,7 +120,7 @@ class TableName:
         return f"{self.schema}.{self.identifier}"
 
     def sql(self) -> str:
-        """Spark SQL spelling, always quoted (`user` is a reserved word in several dialects).
+        """Return the name in Spark SQL, always quoted (`user` is a reserved word in several dialects).
 
         >>> TableName("ods", "user").sql()
         '`ods`.`user`'
@@ -144,7 +144,7 @@ Schema = tuple[Column, ...]
 
 
 def visible(schema: Schema) -> Schema:
-    """The columns a reader sees.
+    """Return the columns that are not hidden.
 
     >>> [c.name for c in visible((Column("id"), Column("_sml_key")))]
     ['id']

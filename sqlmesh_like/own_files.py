@@ -1,6 +1,6 @@
-"""Files that only this user can write. Owns the check of a cache before its contents are trusted: they are executed.
+"""Files that only this user can write. Owns the check of a cache before its contents are trusted.
 
-A cache is read as a program is: objects of Python, jars, archives of classes. Whoever can write there could run theirs.
+A cache contains executable content: pickles, jars, archives of classes. Anyone who can write there could run code.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_own(folder: Path) -> None:
-    """Raises MachineError where a folder that is there belongs to another user, or others can write into it."""
+    """Raises MachineError where an existing folder belongs to another user, or others can write into it."""
     try:
         state = folder.stat()
     except OSError:
-        return  # not made yet: it will be this user's
+        return  # it does not exist yet, and will be this user's
     if not _is_trusted(state):
         hint = "remove it, or name another folder by SML_CACHE_DIR"
         raise MachineError(f"the cache folder {folder} is another user's, or others can write there", hint=hint)
 
 
 def read_own(path: Path) -> bytes | None:
-    """The content of a file that this user alone can have written; None of any other, and of a link."""
+    """Return the content of a file that only this user can have written; None for any other, and for a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -37,7 +37,7 @@ def read_own(path: Path) -> bytes | None:
 
 
 def _is_trusted(state: os.stat_result) -> bool:
-    """The system's own user could do as it likes anyway. Windows has no such bits."""
+    """Whether only this user or root, who can do anything anyway, can write. Windows has no such bits."""
     if not hasattr(os, "getuid"):
         return True
     return state.st_uid in (0, os.getuid()) and not state.st_mode & _OTHERS_WRITE

@@ -1,9 +1,8 @@
 """Secrets of a call, and the scrubber for everything that is printed, logged and written. Owns both.
 
 Secrets are the values of `DBT_ENV_SECRET_…` variables, of settings named like a password, key or token, and passwords
-within addresses and lists of options. Code that reads such values registers them by `learn…`; whatever leaves the
-process as text goes through `scrubbed`. Values of fewer than four characters are not searched for: they are in every
-text.
+within addresses and lists of options. Code that reads such values registers them with `learn…`; all text that leaves
+the process goes through `scrubbed`. Values of fewer than four characters are ignored: they occur in every text.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ENVIRONMENT_PREFIX = "DBT_ENV_SECRET"
 MASK = "*****"
 _SHORTEST = 4
 _SHORTEST_LINE = 16
-"""Of a secret of many lines, such as a private key: shorter ones may be in any text."""
+"""Length from which a line of a multi-line secret, such as a private key, is a secret: shorter ones occur anywhere."""
 _PLAIN_WORDS = frozenset({"true", "false", "none", "null"})
 
 SECRET_NAME = (
@@ -36,7 +35,7 @@ _SECRET_NAME = re.compile(SECRET_NAME)
 _ABOUT_SECRETS = re.compile(
     r"(?i)(?:path|file|location|ur[il]|endpoint|type|algorithm|class|provider|enabled|expiry|seconds|fields?|name)$"
 )
-"""Such a setting says where a secret is or how it is used. What lies in an address is found by other means."""
+"""Settings about secrets: where one is or how it is used. Secrets within addresses are found by `_WITHIN`."""
 _WITHIN = (
     re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s'\"]+)@"),
     re.compile(r"(?i)(?<![a-z])(?:\w*(?:password|passwd|pwd|secret|token|signature)|\w+[._-]?key|sig)\s*=\s*"
@@ -46,11 +45,11 @@ _WITHIN = (
 _PUBLIC_USERS = frozenset({"git", "oauth2", "x-access-token"})
 
 _spellings: dict[str, None] = {}
-"""Every form in which a secret may stand in a text, the longest first."""
+"""Every form in which a secret may occur in a text, the longest first."""
 
 
 def learn(value: object) -> None:
-    """From now on this value is not shown. Numbers and texts of fewer than four characters are none."""
+    """Register a secret. Values of fewer than four characters, and words such as `true`, are ignored."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return
     text = str(value)
@@ -64,14 +63,14 @@ def learn(value: object) -> None:
 
 
 def learn_environment() -> None:
-    """All variables `DBT_ENV_SECRET_…` of the process."""
+    """Register the values of all variables `DBT_ENV_SECRET_…` of the process."""
     for name, value in os.environ.items():
         if name.startswith(ENVIRONMENT_PREFIX):
             learn(value)
 
 
 def learn_settings(settings: object, name: str = "") -> None:
-    """What is secret in settings of any depth, by the names of their keys and by the form of their values."""
+    """Register the secrets in settings of any depth, by the names of their keys and by the form of their values."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             learn_settings(value, str(key))
@@ -86,7 +85,7 @@ def learn_settings(settings: object, name: str = "") -> None:
 
 
 def learn_within(text: str) -> None:
-    """Passwords in an address or in a list of options, e.g. of a login module of Kafka."""
+    """Register passwords in an address or in a list of options, e.g. of a login module of Kafka."""
     for secret in secrets_within(text):
         learn(secret)
         learn(unquote(secret))
@@ -116,22 +115,22 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret_setting(name: str, value: str) -> bool:
-    """Whether a setting must not stand where others can read it."""
+    """Whether a setting contains a secret, and so must not be written where others can read it."""
     return is_secret_name(name) or next(secrets_within(value), None) is not None or scrubbed(value) != value
 
 
 def forget() -> None:
-    """No value is secret any more: a call is over, or begins."""
+    """Forget all secrets, at the start and at the end of a call."""
     _spellings.clear()
 
 
 def spellings() -> tuple[str, ...]:
-    """The forms of all secrets, for what scrubs outside of this process."""
+    """Return the forms of all secrets, for scrubbers outside of this process."""
     return tuple(_spellings)
 
 
 def scrubbed(text: str) -> str:
-    """The text with `*****` in place of every secret.
+    """Return the text with every secret replaced by `*****`.
 
     >>> forget(); learn("hunter2 & co"); scrubbed("password hunter2 & co, quoted: hunter2%20%26%20co")
     'password *****, quoted: *****'
@@ -144,7 +143,7 @@ def scrubbed(text: str) -> str:
 
 
 def scrubbed_data(data: Mapping[str, object]) -> Mapping[str, object]:
-    """The same for what JSON can hold."""
+    """Scrub data that can be written as JSON; without secrets in it, the data itself is returned."""
     if not _spellings:
         return data
     text = json.dumps(data, ensure_ascii=False, default=str)
@@ -153,14 +152,14 @@ def scrubbed_data(data: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def scrubbed_bytes(data: bytes) -> bytes:
-    """The same for text in UTF-8, and for what merely holds some."""
+    """Scrub bytes that are, or contain, text in UTF-8."""
     for spelling in _spellings:
         data = data.replace(spelling.encode(errors="surrogatepass"), MASK.encode())
     return data
 
 
 def _spellings_of(value: str) -> set[str]:
-    """A value as texts of other languages have it: JSON, twice too, Python, SQL, HTML and addresses."""
+    """Return a value in the spellings of other languages: JSON, also encoded twice, Python, SQL, HTML and addresses."""
     as_json = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
     in_script = [text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") for text in as_json]
     in_script += [text.replace("</", "<\\/") for text in as_json]
@@ -180,7 +179,7 @@ def _is_encodable(value: str) -> bool:
 
 
 class _ScrubbingBytes:
-    """A binary stream that shows no secret."""
+    """A binary stream that scrubs what is written."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -194,7 +193,7 @@ class _ScrubbingBytes:
 
 
 class _ScrubbingText:
-    """A text stream that shows no secret; all else is the stream's own."""
+    """A text stream that scrubs what is written; other methods are those of the stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -203,7 +202,7 @@ class _ScrubbingText:
         clean = scrubbed(text)
         try:
             self._stream.write(clean)
-        except UnicodeEncodeError:  # a sign that the terminal has not, or half of a pair
+        except UnicodeEncodeError:  # a character that the encoding lacks, or a surrogate
             encoding = self._stream.encoding or "utf-8"
             self._stream.write(clean.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
@@ -224,7 +223,7 @@ class _ScrubbingText:
 
 @contextmanager
 def scrubbing() -> Iterator[None]:
-    """Within, nothing that is printed shows a secret. What an earlier call of this process learnt is forgotten."""
+    """Scrub everything that is printed within the context. Secrets of an earlier call of this process are forgotten."""
     forget()
     learn_environment()
     streams = sys.stdout, sys.stderr

@@ -1,4 +1,4 @@
-"""How values and names are written in SQL. Owns quoting for the whole code: a value from outside is never pasted."""
+"""How values and names are written in SQL. Owns quoting for all modules: no value from outside is inserted unquoted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _REPLACED = re.compile(r"\$(?=\{)|\{(?=\w+\})")
 
 
 def spark_literal(text: str) -> str:
-    r"""A text literal of Spark SQL.
+    r"""Return a text literal of Spark SQL.
 
-    It holds neither `${…}`, for which Spark can put a variable, nor a placeholder `{…}` of `frame_query`.
+    It contains neither `${…}`, where Spark could substitute a variable, nor a placeholder `{…}` of `frame_query`.
 
     >>> print(spark_literal("it's ${env:HOME} {x}"))
     'it\'s \u0024{env:HOME} \u007bx}'
@@ -21,7 +21,7 @@ def spark_literal(text: str) -> str:
 
 
 def hive_literal(text: str) -> str:
-    r"""A text literal of Hive and Athena, which know no escapes of braces and put nothing in their place.
+    r"""Return a text literal of Hive and Athena, which neither have escapes for braces nor substitute variables.
 
     >>> print(hive_literal("it's ${x}"))
     'it\'s ${x}'
@@ -30,7 +30,7 @@ def hive_literal(text: str) -> str:
 
 
 def spark_identifier(name: str) -> str:
-    """A name in Spark SQL.
+    """Return a quoted name in Spark SQL.
 
     >>> spark_identifier("a`b")
     '`a``b`'
@@ -39,7 +39,7 @@ def spark_identifier(name: str) -> str:
 
 
 def standard_literal(text: str) -> str:
-    """A text literal of standard SQL, as DuckDB reads it.
+    """Return a text literal in standard SQL, as DuckDB reads it.
 
     >>> standard_literal("it's")
     "'it''s'"
@@ -48,7 +48,7 @@ def standard_literal(text: str) -> str:
 
 
 def standard_identifier(name: str) -> str:
-    """A name of standard SQL, as DuckDB reads it.
+    """Return a quoted name in standard SQL, as DuckDB reads it.
 
     >>> standard_identifier('a"b')
     '"a""b"'

@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM. Owns their effect on a call of the command line, which requests it by `handled`.
 
-Otherwise, in a library, nothing is changed. The first signal interrupts the current work, or is only recorded if that
-is to be finished (`deferred`); the second one ends the process at once. Either way a table is the old one or the new
-one: its commit is what counts.
+Used as a library, the package changes no signal handlers. The first signal interrupts the current work, or is only
+recorded if that must be completed (`deferred`); the second one ends the process at once. Either way a table has its
+old or its new rows, because commits are atomic.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interrupted(KeyboardInterrupt):
-    """The first signal, where nothing asked to be finished."""
+    """Raised at the first signal, unless the current work is `deferred`."""
 
 
 class _State:
-    """Of this process, which is where signals arrive."""
+    """The state of this process: signals concern all of it."""
 
     received: int | None = None
     deferrals = 0
@@ -32,9 +32,10 @@ class _State:
 
 @contextmanager
 def handled(deferred_text: str = "") -> Iterator[None]:
-    """Signals are ours while the context is open; `deferred_text` is told where one is a wish.
+    """Handle signals while the context is open; `deferred_text` is printed where one is only recorded.
 
-    A signal that the process was started to ignore, as by `nohup`, is ignored. In a thread nothing changes.
+    A signal that the process was started to ignore, as by `nohup`, stays ignored. Outside of the main thread nothing is
+    changed.
     """
     _State.received, _State.deferrals, _State.deferred_text = None, 0, deferred_text.encode()
     if threading.current_thread() is not threading.main_thread():
@@ -54,7 +55,7 @@ def handled(deferred_text: str = "") -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """What goes on is finished: a signal is a wish, which `is_wished` tells."""
+    """Complete the work within the context: a signal is only recorded, and `is_wished` returns it."""
     _State.deferrals += 1
     try:
         yield
@@ -63,22 +64,22 @@ def deferred() -> Iterator[None]:
 
 
 def is_wished() -> bool:
-    """Whether somebody asked to stop."""
+    """Whether a signal to stop was received."""
     return _State.received is not None
 
 
 def exit_code() -> int | None:
-    """What the process ends with after a signal, as shells say it: 130 or 143; None where there was none."""
+    """Return the exit code after a signal, by the convention of shells: 130 or 143; None where there was none."""
     return None if _State.received is None else 128 + _State.received
 
 
 def note_interrupt() -> int:
-    """The exit code after a KeyboardInterrupt: some libraries have a handler of their own, for Ctrl-C."""
+    """Return the exit code after a KeyboardInterrupt, also one that a library's own handler of Ctrl-C has raised."""
     return exit_code() or 128 + signal.SIGINT
 
 
 _SWALLOWING = (("<frozen importlib._bootstrap>", "cb"), (None, "__del__"))
-"""File (None: any) and name of functions that Python itself calls: an exception they raise is printed and lost."""
+"""File (None: any) and name of functions that Python itself calls and whose exceptions it only prints."""
 _AGAIN_AFTER = 0.01
 
 
@@ -97,10 +98,10 @@ def _receive(number: int, frame: FrameType | None) -> None:
         threading.Timer(_AGAIN_AFTER, os.kill, (os.getpid(), number)).start()
         return
     if _State.received is not None:
-        # Whatever holds the cursor is not asked any more. Locks end with the process, so does Java.
+        # What hides the cursor cannot restore it any more. Locks are released with the process, and Java ends with it.
         os.write(2, _SHOW_CURSOR if os.isatty(2) else b"")
         os._exit(128 + number)
     _State.received = number
     if not _State.deferrals:
         raise Interrupted
-    os.write(2, _State.deferred_text)  # print is not for a handler: it may be what was interrupted
+    os.write(2, _State.deferred_text)  # not print, which may be what the signal interrupted

@@ -1,7 +1,7 @@
-"""Known vulnerabilities of what is installed and fetched: `python -m tools.audit`. Exit code 1 where there are some.
+"""Known vulnerabilities of installed and fetched components: `python -m tools.audit`. Exit code 1 where there are some.
 
-Python's packages are asked of by `pip-audit`, jars and the site's libraries of OSV (https://osv.dev). A database that
-cannot be reached is skipped, and said to be.
+Python packages are checked by `pip-audit`, jars and the site's libraries with OSV (https://osv.dev). If a database
+cannot be reached, its check is skipped with a message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OSV = "https://api.osv.dev/v1/querybatch"
 
 
 class Published(NamedTuple):
-    """A version of a package, in the words of OSV."""
+    """A version of a package, in OSV's terms."""
 
     ecosystem: str
     name: str
@@ -30,7 +30,7 @@ class Published(NamedTuple):
 
 
 def packages() -> bool:
-    """Whether pip-audit finds nothing, or cannot ask."""
+    """Print the vulnerabilities of Python packages; return whether pip-audit finds none or cannot check."""
     command = [
         str(Path(sys.executable).parent / "pip-audit"),
         "--local",
@@ -54,7 +54,7 @@ def packages() -> bool:
 
 
 def published(what: str, known: Sequence[Published]) -> bool:
-    """Whether OSV knows nothing of these, or cannot be asked."""
+    """Print the vulnerabilities of these packages; return whether OSV knows none or cannot be reached."""
     queries = [{"package": {"ecosystem": each.ecosystem, "name": each.name}, "version": each.version} for each in known]
     try:
         answer = requests.post(OSV, json={"queries": queries}, timeout=20)
@@ -76,7 +76,7 @@ def jars() -> list[Published]:
 
 
 def libraries() -> list[Published]:
-    """Of the documentation site."""
+    """Return the libraries of the documentation site."""
     packages = json.loads((FOLDER / LOCK).read_text(encoding="utf-8"))["packages"]
     return [
         Published("npm", place.removeprefix("node_modules/"), packages[place]["version"]) for place in packages if place

@@ -1,6 +1,6 @@
-"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules a folder, state of modules.
+"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules per folder, state of modules.
 
-`python -m tools.check_words` prints one line for each finding and ends with code 1 where there is any.
+`python -m tools.check_words` prints one line for each finding and exits with code 1 if there is any.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ PROCESS_STATE = frozenset({
     "sqlmesh_like/project/reading/bounds.py",  # signal and timer
     "sqlmesh_like/secrets.py",  # what nobody in this process may print, whoever learned it
 })  # fmt: skip
-"""Modules whose state belongs to the process, so that no value of one call could own it."""
+"""Modules whose state belongs to the process, so that it cannot be owned by a value of one call."""
 
 UNLIMITED = "sqlmesh_like/cli/commands"
-"""One module a command: no limit is meant."""
+"""Folder with one module per command, which has no limit."""
 
 
 @dataclass(frozen=True)
 class Retired:
     """The left columns of the glossary's tables of retired words.
 
-    `names` of code, phrases of any text, and names of `modules` alone.
+    `names` in code, `phrases` in any text, and names of `modules` only.
     """
 
     names: frozenset[str]
@@ -40,7 +40,7 @@ class Retired:
 
 
 def retired_words(glossary: str) -> Retired:
-    """The words of the table below "Retired words".
+    """Return the words of the tables below "Retired words" and "Retired names of modules".
 
     >>> words = retired_words('## Retired words\\n| retired | use |\\n|---|---|\\n| `aim`, "mend" | x |')
     >>> sorted(words.names), words.phrases[0].search("how to mend it") is not None
@@ -62,7 +62,7 @@ def _quoted(cells: list[str]) -> frozenset[str]:
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Each name that a module defines, with its line: classes, functions, parameters, variables and fields."""
+    """Yield each name that a module defines, with its line: classes, functions, parameters, variables and fields."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             yield node.name, node.lineno
@@ -73,14 +73,14 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def texts_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Each text that a module holds, docstrings and messages, with its line."""
+    """Yield each text of a module, docstrings and messages, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value, node.lineno
 
 
 def wrong_names(retired: Retired) -> Iterator[str]:
-    """Modules and names of the package that are retired words, and retired phrases in its texts."""
+    """Yield findings about modules and names of the package that are retired words, and phrases in its texts."""
     for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         if path.stem in retired.names | retired.modules:
@@ -94,7 +94,7 @@ def wrong_names(retired: Retired) -> Iterator[str]:
 
 
 def wrong_documents(retired: Retired) -> Iterator[str]:
-    """Retired phrases in the documents; pages about other systems' tests quote their names."""
+    """Yield findings about retired phrases in documents; checklist.md quotes names of other systems' tests."""
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         if path == GLOSSARY or path.name == "checklist.md":
             continue
@@ -104,12 +104,12 @@ def wrong_documents(retired: Retired) -> Iterator[str]:
 
 
 def phrases_in(text: str, retired: Retired) -> list[str]:
-    """The retired phrases that a text holds."""
+    """Return the retired phrases in a text."""
     return [match[0] for phrase in retired.phrases if (match := phrase.search(text)) is not None]
 
 
 def mutable_globals(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Names of a module whose values are changed after it is imported, with the line of the change.
+    """Yield names of a module whose values are changed after it is imported, with the line of the change.
 
     >>> source = "KNOWN = {}\\nWORDS = {'a': 1}\\ndef learn(word):\\n    KNOWN[word] = WORDS.get(word)"
     >>> list(mutable_globals(ast.parse(source)))
@@ -140,7 +140,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> Iterator[ast.Name]:
 
 
 def module_state() -> Iterator[str]:
-    """State of modules that is not the process's own."""
+    """Yield findings about state in modules that are not in `PROCESS_STATE`."""
     for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         for word, line in mutable_globals(ast.parse(path.read_text(encoding="utf-8"))):
@@ -149,7 +149,7 @@ def module_state() -> Iterator[str]:
 
 
 def large_folders() -> Iterator[str]:
-    """Folders with more modules than a reader can overlook."""
+    """Yield findings about folders with more than `MOST_MODULES` modules."""
     for folder in sorted({path.parent for path in (ROOT / "sqlmesh_like").rglob("*.py")}):
         name = folder.relative_to(ROOT).as_posix()
         count = sum(path.name != "__init__.py" for path in folder.glob("*.py"))
@@ -158,7 +158,7 @@ def large_folders() -> Iterator[str]:
 
 
 def main() -> int:
-    """Print what is wrong; the exit code."""
+    """Print all findings and return the exit code."""
     retired = retired_words(GLOSSARY.read_text(encoding="utf-8"))
     findings = [*wrong_names(retired), *wrong_documents(retired), *module_state(), *large_folders()]
     print("\n".join(findings) or "vocabulary and layout: nothing to report")

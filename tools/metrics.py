@@ -1,4 +1,4 @@
-"""How the code is cut. Owns counting; `python -m tools.metrics [ROOT …]` prints a Markdown column for each checkout."""
+"""Metrics of the code's structure: `python -m tools.metrics [ROOT …]` prints a Markdown column for each checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN_WORDS = re.compile(r"\b(found|told|tell|heard|kept|dear|obstacle|aim)\b")
 
 @dataclass(frozen=True)
 class Metrics:
-    """Counts over the package `sqlmesh_like` of one checkout; private functions are those at the top of a module."""
+    """Counts of the package `sqlmesh_like` in one checkout; private functions are those at the top level of modules."""
 
     files: int
     lines: int
@@ -32,7 +32,7 @@ class Metrics:
 
 
 def measure(root: Path) -> Metrics:
-    """Read and count a checkout."""
+    """Measure a checkout."""
     files = sorted((root / "sqlmesh_like").rglob("*.py"))
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     lengths: list[int] = []
@@ -67,7 +67,7 @@ def measure(root: Path) -> Metrics:
 
 
 def path_lengths(root: Path) -> list[int]:
-    """Files on each of the paths that `docs/architecture.md` lists; a test holds that list."""
+    """Return the number of files on each path that `docs/architecture.md` lists; a test checks that list."""
     text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     tables = text.partition("## Three paths, file by file")[2].partition("\n## ")[0].split("\n\n")
     return [table.strip().count("\n") - 1 for table in tables if table.startswith("| |")]
@@ -92,7 +92,7 @@ ROWS = {
 
 
 def main() -> None:
-    """Print a table, a column for each checkout."""
+    """Print a table with a column for each checkout."""
     roots = [Path(root) for root in sys.argv[1:]] or [Path(__file__).resolve().parent.parent]
     columns = [vars(measure(root)) for root in roots]
     print(f"| | {' | '.join(root.resolve().name for root in roots)} |")

@@ -1,6 +1,6 @@
-"""Writes what the product consists of: `python -m tools.sbom target/sbom.json`, a CycloneDX document.
+"""Writes the software bill of materials, a CycloneDX document: `python -m tools.sbom target/sbom.json`.
 
-Python's packages are those of `requirements/run.txt`, the jars those of `jars.lock.toml`, the site's libraries those of
+Python packages are those of `requirements/run.txt`, the jars those of `jars.lock.toml`, the site's libraries those of
 their `package-lock.json`; all with their hashes.
 """
 

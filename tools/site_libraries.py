@@ -1,9 +1,10 @@
 """Fetches the JavaScript libraries of the documentation site: `python -m tools.site_libraries`.
 
-They are pinned in `sqlmesh_like/docs/assets/libraries/package-lock.json`, fetched from wherever npm is set to fetch
-from, checked by npm against the hashes of that file, and put beside it with their licences. This is hatchling's build
-hook too: whoever builds or installs the package gets them, and a wheel brings them along. Without npm or a network the
-package is built without them, unless SML_DEMAND_LIBRARIES is set; the site then lists its graph instead of drawing it.
+They are pinned in `sqlmesh_like/docs/assets/libraries/package-lock.json`, fetched from the registry that npm is
+configured for, checked by npm against the hashes of that file, and put beside it with their licences. This is also
+hatchling's build hook: every build or installation fetches them, and a wheel contains them. Without npm or a network
+the package is built without them, unless SML_DEMAND_LIBRARIES is set; the site then lists its graph instead of drawing
+it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ DEMAND_VARIABLE = "SML_DEMAND_LIBRARIES"
 FOLDER = Path("sqlmesh_like/docs/assets/libraries")
 LOCK = "package-lock.json"
 STAMP = "fetched"
-"""A file that holds the hash of the lock whose libraries lie beside it; written when they are all there."""
+"""File with the hash of the lock whose libraries are in the folder; written when all of them are."""
 _PATIENCE_SECONDS = 300
 
 
 class Library(NamedTuple):
-    """A package of npm: the files of it that are wanted, code and licence. `name` is theirs here."""
+    """An npm package and the files that are needed of it, `code` and `licence`. `name` is their base name here."""
 
     package: str
     name: str
@@ -44,7 +45,7 @@ LIBRARIES = (
 
 
 class FetchError(Exception):
-    """Why there are no libraries, in words for who builds."""
+    """The libraries cannot be fetched; the message says why, and what to do."""
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -58,13 +59,13 @@ class BuildHook(BuildHookInterface[Any]):
 
 
 def is_fetched(folder: Path) -> bool:
-    """Whether the libraries that the lock names lie beside it."""
+    """Whether the folder contains the libraries of its lock."""
     stamp = folder / STAMP
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == _lock_hash(folder)
 
 
 def fetch(folder: Path, libraries: tuple[Library, ...] = LIBRARIES) -> bool:
-    """Put the libraries of the folder's lock into it; False where they are there. Raises FetchError."""
+    """Fetch the libraries of the folder's lock into it; False if it has them already. Raises FetchError."""
     if is_fetched(folder):
         return False
     npm = shutil.which("npm")
@@ -85,7 +86,7 @@ def fetch(folder: Path, libraries: tuple[Library, ...] = LIBRARIES) -> bool:
 
 
 def _install(npm: str, work: Path) -> None:
-    # No script of a package is run: files are all that is wanted of them.
+    # No script of a package is run: only its files are needed.
     words = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     try:
         done = subprocess.run(words, cwd=work, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS)

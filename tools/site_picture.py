@@ -1,7 +1,7 @@
 """The picture of the documentation site in the README: `python -m tools.site_picture`.
 
-The site is that of the demo's project, which is the root of this repository, drawn by the machine's Chromium. It needs
-no lake: columns are those of the `test` target's fixtures.
+The site is that of the demo's project, which is the root of this repository, rendered by the installed Chromium. It
+needs no lake: columns are those of the `test` target's fixtures.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ PAGE = "#/graph"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _SIZE = (1280, 720)
 _DRAWN = "canvas"
-_MS = 600_000  # a busy machine is no failure
+_MS = 600_000  # long, so that a busy machine does not cause a failure
 
 
 def take(path: Path) -> None:
-    """Write the picture. Raises SystemExit where the site cannot be made or no browser is there."""
+    """Write the picture. Raises SystemExit where the site cannot be generated or there is no browser."""
     browser = next((program for name in _BROWSERS if (program := shutil.which(name))), None)
     if browser is None:
         raise SystemExit("no Chromium here; on Debian: apt-get install chromium")
@@ -51,7 +51,7 @@ def take(path: Path) -> None:
             page.set_default_timeout(_MS)
             page.goto(f"{(Path(folder) / 'index.html').as_uri()}{PAGE}")
             page.locator(_DRAWN).first.wait_for()
-            page.wait_for_timeout(2_000)  # the graph moves to its place
+            page.wait_for_timeout(2_000)  # the layout of the graph is animated
             page.screenshot(path=path)
             started.close()
 

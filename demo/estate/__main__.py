@@ -1,6 +1,6 @@
 """A property developer: one wide log becomes dimensions and a fact, and answers questions that move with the clock.
 
-Run it by `make demo-estate`. The log is hand-made: the document that the lake is made after shows no rows.
+Run it with `make demo-estate`. The log is written by hand: the document that the lake is modelled on shows no rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The developer's log as Debezium reads it from SQL Server. Owns messages, the hand-made rows, a log of any size.
+"""The developer's log as Debezium reads it from SQL Server. Owns messages, the hand-written rows, a log of any size.
 
-Decimals travel as strings (`decimal.handling.mode=string`), DATETIME as milliseconds since 1970, without a zone.
+Decimals are encoded as strings (`decimal.handling.mode=string`), DATETIME as milliseconds since 1970, without a zone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SIGNED = 3
 
 
 def documented(part: str) -> list[Row]:
-    """The hand-made rows: `part1` or `part2`."""
+    """Return the hand-written rows of `part1` or `part2`."""
     with (EVENTS / f"{part}.csv").open(encoding="utf-8", newline="") as file:
         return [{name: _value(name, text) for name, text in row.items()} for row in csv.DictReader(file)]
 
@@ -44,7 +44,7 @@ def _value(name: str, text: str) -> object:
 
 
 def write(root: Path, rows: Iterable[Row], name: str) -> Path:
-    """One file of events below a project, one record a line."""
+    """Write a file of events below a project, one record per line, and return its path."""
     path = root / "landing" / f"{name}.jsonl"
     path.parent.mkdir(exist_ok=True)
     unfinished = path.with_name(f"_{path.name}")  # a file must be complete when it appears
@@ -53,7 +53,7 @@ def write(root: Path, rows: Iterable[Row], name: str) -> Path:
 
 
 def message(row: Row) -> str:
-    """A record of the log as one Debezium message, schema and payload."""
+    """Return a record of the log as a Debezium message with schema and payload."""
     fields = [{"field": name, **kind} for name, kind in _TYPES.items()]
     images = [{"type": "struct", "optional": True, "field": image, "fields": fields} for image in ("before", "after")]
     after = {name: _sent(value) for name, value in row.items()}
@@ -70,7 +70,7 @@ def _sent(value: object) -> object:
 
 @dataclass
 class Developer:
-    """A developer's log, the same for the same seed. `sales` is what it says now, by `SaleId`."""
+    """A developer's log, deterministic for a seed. `sales`: the last record of each sale, by `SaleId`."""
 
     seed: int
     now: datetime = datetime(2024, 5, 1, tzinfo=UTC)
@@ -80,7 +80,7 @@ class Developer:
         self._random = random.Random(self.seed)
 
     def records(self, count: int, days: float) -> list[Row]:
-        """So many records of the next days: mostly new interactions, some corrections of earlier ones."""
+        """Return `count` records of the next `days`: mostly new interactions, some corrections of earlier ones."""
         rows = []
         for _ in range(count):
             self.now += timedelta(days=days / count)

@@ -1,7 +1,7 @@
-"""The live demo: MariaDB, Debezium and Kafka on this machine, `sml watch` between them and the tables.
+"""The live demo: MariaDB, Debezium and Kafka on this machine, and `sml watch` between them and the tables.
 
 Run it in the project root (`make demo-live`). It starts the services on loopback, changes the shop's database while
-`sml watch` runs, shows `user_agg` following, compares ODS with the database row by row, and stops everything.
+`sml watch` runs, shows how `user_agg` follows, compares ODS with the database row by row, and stops everything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WAIT_SECONDS = 240
 
 
 def make_project(kafka: str) -> None:
-    """The demo's own models, their source in Kafka instead of files."""
+    """Create a project with the shop demo's models, whose source reads Kafka instead of files."""
     shutil.rmtree(PROJECT, ignore_errors=True)
     for name in ("models", "macros", "seeds"):
         shutil.copytree(ROOT / name, PROJECT / name)
@@ -53,7 +53,7 @@ def make_project(kafka: str) -> None:
 
 @contextmanager
 def watching() -> Iterator[subprocess.Popen[bytes]]:
-    """`sml watch` beside us; a SIGTERM lets it finish what it is at."""
+    """Run `sml watch` in a separate process while the context is open; SIGTERM lets it complete its work."""
     command = [sys.executable, "-m", "sqlmesh_like", "watch", "--project-dir", str(PROJECT)]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
@@ -66,7 +66,7 @@ def watching() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def shown(name: str) -> list[dict[str, Any]]:
-    """Rows of a table, by `sml show`; none where it is not there yet."""
+    """Return the rows of a table, by `sml show`; empty where it does not exist yet."""
     out = io.StringIO()
     words = ["show", name, "--output", "json", "--limit", "-1", "--project-dir", str(PROJECT)]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
@@ -75,7 +75,7 @@ def shown(name: str) -> list[dict[str, Any]]:
 
 
 def differences(server: Server) -> list[str]:
-    """Rows in which an ODS table is not the database's, of all tables."""
+    """Return the rows in which ODS tables differ from the database's, of all tables."""
     unequal = []
     for table in database.TABLES:
         theirs, key = database.rows(server, table), database.KEYS[table]
@@ -88,7 +88,7 @@ def differences(server: Server) -> list[str]:
 
 
 def wait(process: subprocess.Popen[bytes], problems: Callable[[], list[str]]) -> float:
-    """Seconds until there are no problems left; the demo ends where they stay."""
+    """Wait until there are no problems left and return the seconds; the demo ends if they persist."""
     started = time.monotonic()
     while open_problems := problems():
         if process.poll() is not None or time.monotonic() - started > _WAIT_SECONDS:

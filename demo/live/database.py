@@ -1,4 +1,4 @@
-"""The shop's MariaDB: its tables, what happens in it, and what it shows. Owns the SQL; knows nothing of a lake."""
+"""The shop's MariaDB: its tables, their changes, and their rows. Owns the SQL; knows nothing of a lake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAY = "'2022-06-01' + interval %s day"
 
 
 def create(server: Server) -> None:
-    """The tables with what the shop has sold so far."""
+    """Create the tables with the shop's rows so far."""
     run(server, *SCHEMA)
     users = [(n, f"customer-{n:02d}", f"dm-{n % 3:02d}", f"abc{n:02d}@email.com", n, n) for n in range(1, 31)]
     products = [(n, f"product-{n}", f"{n * 7}.90", n, n) for n in range(1, 9)]
@@ -61,7 +61,7 @@ CHANGES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""What happens while the lake follows, step by step."""
+"""The changes while the lake follows: each step has a description and its statements."""
 
 
 def run(server: Server, *statements: str) -> None:
@@ -73,7 +73,7 @@ def run(server: Server, *statements: str) -> None:
 
 
 def rows(server: Server, table: str) -> dict[Any, dict[str, Any]]:
-    """What the database shows of a table, by key, as `sml show --output json` would."""
+    """Return the rows of a table in the database by key, with values as in `sml show --output json`."""
     with server.connect("test_db") as connection, connection.cursor() as cursor:
         cursor.execute(f"select * from `{table}`")
         names = [column[0] for column in cursor.description or ()]
@@ -82,7 +82,7 @@ def rows(server: Server, table: str) -> dict[Any, dict[str, Any]]:
 
 
 def devices(server: Server) -> dict[str, int]:
-    """What `user_agg` must hold."""
+    """Return the rows that `user_agg` must have: number of users by device."""
     with server.connect("test_db") as connection, connection.cursor() as cursor:
         cursor.execute("select device_model, count(*) from user group by device_model")
         return dict(cursor.fetchall())

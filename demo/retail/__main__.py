@@ -1,6 +1,6 @@
-"""A chain of shops: files of AWS DMS become a table, its sums follow inserts, an update and a delete.
+"""A chain of shops: files of AWS DMS become a table, whose sums follow inserts, an update and a delete.
 
-Run it by `make demo-retail`. The rows are those of the blog post that this lake is made after.
+Run it with `make demo-retail`. The rows are those of the blog post that this lake is modelled on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sales as AWS DMS writes them into files. Owns the layout, the documents' rows, and a chain of shops of any size.
 
 A full load is `LOAD00000001.parquet` with every row and no `Op`; later files are named by their time and have `Op` I, U
-or D. `dms_received_ts` is the column that DMS adds when it is told a `timestampColumnName`.
+or D. `dms_received_ts` is the column that DMS adds if `timestampColumnName` is set to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COLUMNS = [
 
 
 def documented(part: str) -> list[Row]:
-    """The documents' rows: `full` or `changes` (these with `Op`)."""
+    """Return the documents' rows of `full` or `changes` (these with `Op`)."""
     with (EVENTS / f"{part}.csv").open(encoding="utf-8", newline="") as file:
         return [_typed(row) for row in csv.DictReader(file)]
 
@@ -48,14 +48,14 @@ def _typed(row: Mapping[str, str]) -> Row:
 
 
 def write(root: Path, rows: Iterable[Row], received: datetime) -> Path:
-    """One file of DMS below a project: the full load where rows have no `Op`."""
+    """Write a DMS file below a project and return its path: the full load if rows have no `Op`."""
     records = [{"dms_received_ts": received.replace(tzinfo=None), **row} for row in rows]
     has_op = any("Op" in row for row in records)
     schema = pa.schema([("Op", pa.string()), *_COLUMNS] if has_op else _COLUMNS)
     name = f"{received:%Y%m%d-%H%M%S}000.parquet" if has_op else "LOAD00000001.parquet"
     path = root / FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A file must be complete when it appears; names that start with `_` are not looked at.
+    # A file must be complete when it appears; names that start with `_` are ignored.
     unfinished = path.with_name(f"_{name}")
     pq.write_table(pa.Table.from_pylist(records, schema), unfinished)
     return unfinished.rename(path)
@@ -63,7 +63,7 @@ def write(root: Path, rows: Iterable[Row], received: datetime) -> Path:
 
 @dataclass
 class Chain:
-    """A chain's sales, the same for the same seed; `sales` is what its database holds now, by `tran_id`."""
+    """A chain's sales, deterministic for a seed; `sales`: current rows of its database, by `tran_id`."""
 
     seed: int
     sales: dict[int, Row] = field(default_factory=dict)
@@ -73,11 +73,11 @@ class Chain:
         self._last = 0
 
     def load(self, count: int) -> list[Row]:
-        """The first so many sales."""
+        """Return `count` new sales, for a full load."""
         return [self._sell() for _ in range(count)]
 
     def change(self, count: int) -> list[Row]:
-        """So many new sales, corrections (another store, day or quantity) and deletions, in order, with `Op`."""
+        """Return `count` new sales, corrections (another store, day or quantity) and deletions, in order, with `Op`."""
         return [self._changed() for _ in range(count)]
 
     def _changed(self) -> Row:

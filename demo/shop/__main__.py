@@ -1,7 +1,7 @@
-"""A shop: changes of its database reach DWD and DWS tables, one change after another. Every step is a `sml` command.
+"""A shop: changes of its database reach DWD and DWS tables, one change after another. Every step is an `sml` command.
 
 Run it in the project root (`make demo-shop`). The rows and the first changes are those of the document that this lake
-is made after; then come what it leaves out: deleted, late and moved orders, a new price, a broken line.
+is modelled on; then follow cases that it leaves out: deleted, late and moved orders, a new price, a malformed event.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def first_rows(story: Story) -> None:
 
 
 def documented_changes(story: Story) -> None:
-    """A column and a user, another name, one more user: the count by device is right after each."""
+    """Show the documented changes: a column and a user, another name, one more user; each changes the device counts."""
     for heading, told, name in (
         ("3. A column appears", "`alter table user add column age int`, and a user who has one.", "3-age"),
         ("4. A user has another name", "An update: it must not count twice.", "4-renamed"),

@@ -1,10 +1,10 @@
-"""A shop's Debezium event log of any size, the same for the same seed; `demo/shop/events` is a small one.
+"""A shop's Debezium event log of any size, deterministic for a seed; `demo/shop/events` is a small one.
 
     python -m demo.shop.generate --users 1000 --products 50 --orders 5000 --changes 500 --seed 1 --out landing
 
-`part1` is a snapshot of the tables `user`, `product` and `user_order` of database `test_db`; `part2` is what happened
-then: users that change device, new users (with a column `age` that did not exist before), new, changed, deleted, moved
-and late orders, new prices.
+`part1` is a snapshot of the tables `user`, `product` and `user_order` of database `test_db`; `part2` are the changes
+after it: users that change device, new users (with a column `age` that did not exist before), new, changed, deleted,
+moved and late orders, new prices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINES_PER_FILE = 200_000
 
 @dataclass
 class Shop:
-    """The database as it is now (table → key → row): what the lake must hold once all events are in."""
+    """The current database (table → key → row): the rows that the lake must have when all events are ingested."""
 
     chance: random.Random = field(compare=False)
     user: dict[int, Row] = field(default_factory=dict)
@@ -42,14 +42,14 @@ class Shop:
 
 
 def generate(out: Path, *, users: int, products: int, orders: int, changes: int, seed: int = 0) -> Shop:
-    """Write `part1` and `part2` under `out`; returns the database as it is at the end."""
+    """Write `part1` and `part2` below `out` and return the database as it is at the end."""
     shop = begin(out / "part1", users=users, products=products, orders=orders, seed=seed)
     go_on(out / "part2", shop, changes)
     return shop
 
 
 def begin(out: Path, *, users: int, products: int, orders: int, seed: int = 0) -> Shop:
-    """Write the snapshot of a new shop into a folder."""
+    """Write the snapshot of a new shop into a folder and return the shop."""
     shop = Shop(random.Random(seed))
     for table, rows in (
         ("user", _users(shop.chance, range(1, users + 1))),
@@ -61,7 +61,7 @@ def begin(out: Path, *, users: int, products: int, orders: int, seed: int = 0) -
 
 
 def go_on(out: Path, shop: Shop, changes: int, name: str = "changes") -> None:
-    """Write so many more changes into files of this name, in order."""
+    """Write `changes` more changes into files of this name, in order."""
     _write(out, name, _changes(shop.chance, shop, changes))
 
 
@@ -129,7 +129,7 @@ def _orders(chance: random.Random, ids: Iterable[int], users: int, products: int
 
 
 def _changes(chance: random.Random, shop: Shop, count: int) -> Iterator[str]:
-    """What happens to the shop, one change a second, after the last row of the snapshot was made."""
+    """Yield changes of the shop, one per second, after the last row of the snapshot was created."""
     now = _START + datetime.timedelta(days=_DAYS_BEFORE)
     kinds = (_move_device, _new_user, _new_order, _change_order, _delete_order, _move_order, _late_order, _new_price)
     for _ in range(count):
@@ -146,7 +146,7 @@ def _put(shop: Shop, table: str, after: Row) -> Iterator[str]:
 
 
 def _any(chance: random.Random, shop: Shop, table: str) -> Row | None:
-    """Some row; None where nearly all are gone."""
+    """Return a random row; None where 20 random keys have none."""
     tries = (chance.randint(1, shop.last.get(table, 1)) for _ in range(20))
     return next((shop.rows(table)[key] for key in tries if key in shop.rows(table)), None)
 
@@ -172,7 +172,7 @@ def _new_order(chance: random.Random, shop: Shop, now: datetime.datetime) -> Ite
 
 
 def _late_order(chance: random.Random, shop: Shop, now: datetime.datetime) -> Iterator[str]:  # noqa: ARG001
-    """An order with times long gone: a watermark on `modify_time` would never see it."""
+    """Yield an order with times in the past: a watermark on `modify_time` would never see it."""
     yield from _put(shop, "user_order", _next_order(chance, shop))
 
 
@@ -204,7 +204,7 @@ def _new_price(chance: random.Random, shop: Shop, now: datetime.datetime) -> Ite
 
 
 def _write(folder: Path, name: str, lines: Iterable[str]) -> None:
-    """One file for every so many lines, so that readers can share the work."""
+    """Write lines into files of `_LINES_PER_FILE` lines, so that readers can work in parallel."""
     folder.mkdir(parents=True, exist_ok=True)
     number, chunk = 0, []
     for line in lines:

@@ -1,6 +1,6 @@
-"""Events of the shop's database as Debezium's MySQL connector writes them. Owns messages, and where they are landed.
+"""Events of the shop's database as Debezium's MySQL connector writes them. Owns messages, and the landing folder.
 
-`events/` has the documents' rows and changes, and some more; `user` and `product` events carry their schema,
+`events/` has the documents' rows and changes, and some more; `user` and `product` events contain their schema,
 `user_order` events do not.
 """
 
@@ -36,7 +36,7 @@ _TYPES: Mapping[str, Mapping[str, object]] = {
 
 
 def land(root: Path, *names: str) -> int:
-    """Put files of `events/` where the source of the project looks for them; how many lines these are."""
+    """Copy files of `events/` to where the project's source reads them; return their number of lines."""
     landing = root / "landing" / "shop"
     landing.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -45,7 +45,7 @@ def land(root: Path, *names: str) -> int:
 
 
 def event(table: str, op: str, before: Row | None, after: Row | None, position: int = 0) -> str:
-    """One message value as Debezium's MySQL connector writes it."""
+    """Return a message value as Debezium's MySQL connector writes it."""
     row = after or before or {}
     body = {
         "before": _image(before),
@@ -72,7 +72,7 @@ def event(table: str, op: str, before: Row | None, after: Row | None, position: 
 
 
 def _image(row: Row | None) -> Row | None:
-    """A row as JSON has it: decimals as base64 of their unscaled value, times in ISO 8601."""
+    """Return a row as JSON values: decimals as base64 of their unscaled value, times in ISO 8601."""
     if row is None:
         return None
     return {name: _json_value(value) for name, value in row.items()}

@@ -1,12 +1,12 @@
-"""The Python API: a project whose methods do what the commands do, and return what these print.
+"""The Python API: a project whose methods do what the commands do, and return what those print.
 
 >>> from sqlmesh_like import Project  # doctest: +SKIP
 >>> with Project.load(".") as project:  # doctest: +SKIP
 ...     project.run(select="dws")
 ...     project.table("dws.user_agg").to_arrow()
 
-Nothing is printed: warnings and progress go to the logger `sqlmesh_like`. What is wrong with a call or a project is
-raised, an error of `sqlmesh_like.errors`; what becomes of a node is in the result.
+Nothing is printed: warnings and progress go to the logger `sqlmesh_like`. An error in a call or a project is raised,
+as an exception of `sqlmesh_like.errors`; the outcome of a node is in the result.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ __all__ = (
 )  # fmt: skip
 
 Words = str | Sequence[str]
-"""One word of a selection, such as `+user_agg` or `tag:daily`, or several: what any of them selects."""
+"""One word of a selection, such as `+user_agg` or `tag:daily`, or several, which select the union."""
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What `Project.load` was given, for each of its calls."""
+    """The arguments of `Project.load`, used for each call."""
 
     root: Path
     target: str | None
@@ -75,9 +75,9 @@ class _Choice:
 
 
 class Project:
-    """A project under one of its targets. Made by `Project.load`.
+    """A project with one of its targets, created by `Project.load`.
 
-    Each call reads the files as they are then, as a command does; what has not changed comes from the cache. On a
+    Each call reads the files as they are then, as a command does; an unchanged project comes from the cache. On a
     target of type `spark` the calls share one Spark, which starts with the first call that needs it and ends with
     `close`, or at the end of a `with`. A call may be made from any thread, one at a time.
     """
@@ -100,9 +100,9 @@ class Project:
         threads: int | None = None,
         spark: Session | None = None,
     ) -> Self:
-        """The project that this folder is in, read once to find what is wrong with it.
+        """Return the project that contains this folder; it is read once to find its errors.
 
-        `spark` is a session that is there, such as that of a notebook: it is used as it is, and never stopped. Raises
+        `spark` is an existing session, such as that of a notebook: it is used as it is, and never stopped. Raises
         ProjectError with file, line and column, or UsageError.
         """
         folder = None if profiles_dir is None else Path(profiles_dir)
@@ -121,16 +121,16 @@ class Project:
         return self._load().target
 
     def ls(self, select: Words = (), exclude: Words = (), *, resource_type: Words = ()) -> tuple[Node, ...]:
-        """The selected nodes of these types (none given: of all), inputs first, as `sml ls`.
+        """Return the selected nodes of these types (none given: of all), inputs first, as `sml ls`.
 
         Raises SelectionError where nothing is selected.
         """
         return self._load(select, exclude).selected(*_words(resource_type))
 
     def plan(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> Plan:
-        """What a run of the selected models would do and why; nothing is changed and no JVM starts.
+        """Return what a run of the selected models would do and why; nothing is changed and no JVM starts.
 
-        On a `duckdb` target nothing is there before a run, so that every model is built in full.
+        On a `duckdb` target no table exists before a run, so every model is built in full.
         """
         loaded = self._load(select, exclude, full_refresh=full_refresh)
         return plan_models(loaded) if loaded.target.type == "spark" else plan_in_memory(loaded)
@@ -146,8 +146,8 @@ class Project:
     ) -> RunResult:
         """Update the selected models with work that is proportional to the change, as `sml run`.
 
-        `now` is the run's clock (without a zone: UTC). `run_results.json` and `manifest.json` are written. A model
-        that fails is in the result; `result.ok` tells whether there is one.
+        `now` is the run's time (without a zone: UTC). `run_results.json` and `manifest.json` are written. A model
+        that fails is in the result, and `result.ok` is false then.
         """
         return self._run("run", select, exclude, full_refresh, fail_fast, now)
 
@@ -156,7 +156,7 @@ class Project:
         return self._run("seed", select, exclude, full_refresh)
 
     def snapshot(self, select: Words = (), exclude: Words = (), *, now: datetime | None = None) -> RunResult:
-        """Keep the versions of the rows of the selected snapshots, as `sml snapshot`."""
+        """Record new versions of rows in the selected snapshots, as `sml snapshot`."""
         return self._run("snapshot", select, exclude, now=now)
 
     def test(
@@ -175,18 +175,19 @@ class Project:
         now: datetime | None = None,
         store_failures: bool = False,
     ) -> RunResult:
-        """Seeds, models, snapshots and tests in the order of the graph, as `sml build`."""
+        """Run the selected seeds, models, snapshots and tests in the order of the graph, as `sml build`."""
         return self._run("build", select, exclude, full_refresh, fail_fast, now, store_failures=store_failures)
 
     def ingest(self, sources: Words = ()) -> tuple[IngestReport, ...]:
-        """Ingest the pending events of these sources (none given: of all), a report each, as `sml ingest`."""
+        """Ingest the pending events of these sources (none given: of all) and return their reports, as `sml ingest`."""
         selected = [word if ":" in word else f"source:{word}" for word in _words(sources)]
         return tuple(ingest(self._load(selected), IngestRequest(), LogListener()))
 
     def verify(self, select: Words = (), exclude: Words = (), *, limit: int = 20) -> tuple[Verification, ...]:
-        """Compare the selected tables with a full recompute, as `sml verify`; `limit` differing rows of each are kept.
+        """Compare the selected tables with a full recompute, as `sml verify`.
 
-        Raises UsageError on a `duckdb` target: its tables are built anew in each call.
+        A result has up to `limit` differing rows. Raises UsageError on a `duckdb` target: each call builds its tables
+        from scratch.
         """
         log = LogListener()
         return verify_tables(self._load(select, exclude), limit, log.verified)
@@ -206,30 +207,31 @@ class Project:
     ) -> tuple[MaintenanceResult, ...]:
         """Compact the selected tables and remove history that nothing needs, as `sml maintain`.
 
-        A table that could not be served is in the result with its `error`. Raises UsageError where the target has no
-        lake, RetryableError where another process is writing.
+        `rebucket` also rewrites tables whose number of buckets no longer fits. A table that fails is in the result
+        with its `error`. Raises UsageError where the target has no lake, RetryableError where another process is
+        writing.
         """
         return maintain(self._load(select, exclude), TableLog(), rebucket=rebucket)
 
     def freshness(self, select: Words = (), exclude: Words = ()) -> tuple[FreshnessResult, ...]:
-        """The age of the newest rows of the selected sources that have `freshness`, as `sml freshness`.
+        """Return the age of the newest rows of the selected sources that have `freshness`, as `sml freshness`.
 
         `sources.json` is written. Raises UsageError where the target has no lake.
         """
         return source_freshness(self._load(select, exclude), FreshnessLog())
 
     def table(self, name: str) -> Table:
-        """A table, view or seed by its name, `schema.name` or unique id; a source table by `source.table` too."""
+        """Return a table, view or seed by name, `schema.name` or unique id; a source table also by `source.table`."""
         return Table(self, name)
 
     def sql(self, query: str, *, limit: int | None = None) -> pyarrow.Table:
-        """Rows of a SELECT over tables and views of the project, in Spark's SQL, as `sml sql`."""
+        """Return the rows of a SELECT over tables and views of the project, in Spark's SQL, as `sml sql`."""
         from sqlmesh_like.app.arrow_rows import arrow_table
 
         return arrow_table(query_rows(self._load(), query, _limit(limit)))
 
     def close(self) -> None:
-        """Stop the Spark that calls started, if any. Calls after it raise UsageError."""
+        """Stop the Spark session that calls started, if any. Later calls raise UsageError."""
         self._is_closed = True
         self._spark.close()
 
@@ -277,25 +279,25 @@ class Project:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a project by name; what it holds is read when it is asked for, as it is then."""
+    """A table of a project by name; each access reads its current state."""
 
     project: Project
     name: str
 
     @property
     def state(self) -> TableState:
-        """Its newest commit, kind, columns and record. Raises ProjectError for an unknown name."""
+        """The newest commit, kind, columns and record. Raises ProjectError for an unknown name."""
         return state_of_table(self.project._load(), self.name)
 
     @property
     def schema(self) -> Schema:
-        """The columns that a reader sees, with Spark's types; none where nothing is built yet."""
+        """The columns without hidden ones, with Spark's types; empty where the table is not built."""
         return visible(self.state.schema or ())
 
     def to_arrow(self, *, limit: int | None = None, as_of: datetime | str | None = None) -> pyarrow.Table:
-        """Its rows, without hidden columns. `as_of`: as it was at a time, or at a commit of `sml history`.
+        """Return the rows without hidden columns. `as_of`: a time, or a commit of `sml history`, to read the table at.
 
-        A copy-on-write table is read without a JVM. Raises NodeError where nothing is built.
+        A copy-on-write table is read without a JVM. Raises NodeError where the table is not built.
         """
         past = as_of.isoformat() if isinstance(as_of, datetime) else as_of
         return table_arrow(self.project._load(), self.name, _limit(limit), past)
@@ -310,7 +312,7 @@ def _limit(limit: int | None) -> int:
 
 
 def _yaml(variables: Mapping[str, object]) -> str:
-    """Variables as `--vars` has them. Raises UsageError for what YAML has no word for."""
+    """Return variables as text for `--vars`. Raises UsageError for a value that YAML cannot represent."""
     import yaml
 
     try:

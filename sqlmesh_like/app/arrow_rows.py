@@ -21,7 +21,7 @@ _SIMPLE: Mapping[exp.DType, Any] = {
     exp.DType.FLOAT: pa.float32(),
     exp.DType.DOUBLE: pa.float64(),
     exp.DType.DATE: pa.date32(),
-    exp.DType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),  # what `timestamp` is in Spark
+    exp.DType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),  # Spark's `timestamp`
     exp.DType.TIMESTAMPLTZ: pa.timestamp("us", tz="UTC"),
     exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
     exp.DType.BINARY: pa.binary(),
@@ -29,7 +29,7 @@ _SIMPLE: Mapping[exp.DType, Any] = {
 
 
 def arrow_table(rows: Rows) -> Any:
-    """A `pyarrow.Table` with a column for each of the rows'; where a type is not known, that of its values."""
+    """Return the rows as a `pyarrow.Table`; Arrow infers the type of a column whose type is not known."""
     types = [arrow_type(column.type) for column in rows.schema]
     values = list(zip(*rows.rows, strict=True)) or [()] * len(types)
     arrays = [pa.array(map(_plain, column), type=type_) for column, type_ in zip(values, types, strict=True)]
@@ -37,12 +37,12 @@ def arrow_table(rows: Rows) -> Any:
 
 
 def arrow_schema(schema: Schema) -> Any:
-    """The `pyarrow.Schema` of these columns; a column whose type is not known is of type null."""
+    """Return the `pyarrow.Schema` of these columns; a column whose type is not known is of type null."""
     return pa.schema([(column.name, arrow_type(column.type) or pa.null()) for column in schema])
 
 
 def arrow_type(spark_type: str | None) -> Any | None:
-    """The Arrow type of a Spark type as Spark spells it; None where it is not known.
+    """Return the Arrow type of a Spark type as Spark spells it; None where it is not known.
 
     >>> arrow_type("decimal(10,2)"), arrow_type("array<int>")
     (Decimal128Type(decimal128(10, 2)), ListType(list<element: int32>))
@@ -69,7 +69,7 @@ def _arrow(type_: exp.DataType) -> Any:
 
 
 def _plain(value: object) -> object:
-    """A value as Arrow takes it: structs of Spark as mappings, maps as pairs."""
+    """Return a value in a form that Arrow accepts: Spark's rows become dicts, at any depth of lists and tuples."""
     as_dict = getattr(value, "asDict", None)
     if as_dict is not None:
         return {name: _plain(item) for name, item in as_dict().items()}

@@ -10,11 +10,11 @@ from sqlmesh_like.project.selection import Indirect
 
 @dataclass(frozen=True)
 class Invocation:
-    """What one call has in common with all others. `vars` is a YAML mapping, as text.
+    """The options that all calls have in common. `vars` is a YAML mapping, as text.
 
     `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
-    artifacts instead of the settings', from the project's root on. `partial_parse`: what the last call read may be used
-    again. `warn_error`: what the project's files would be warned of is an error, and tests that would warn fail.
+    artifacts that overrides the settings', relative to the project's root. `partial_parse`: the project may be read
+    from the cache. `warn_error`: warnings about the project's files are errors, and tests that would warn fail.
     """
 
     select: tuple[str, ...] = ()
@@ -38,13 +38,13 @@ class Invocation:
 
     @property
     def is_selecting(self) -> bool:
-        """Whether nodes are named; else all are meant."""
+        """Whether nodes are selected explicitly; else all are."""
         return bool(self.select or self.exclude or self.selector)
 
 
 @dataclass(frozen=True)
 class ResourceTypes:
-    """Types to take, none given: all but analyses, as in dbt, and types to leave out."""
+    """Types to include (none given: all except analyses, as in dbt) and types to exclude."""
 
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Progress of operations for `logging`, as a library reports it. Owns the words; the logger is `sqlmesh_like`."""
+"""Progress of operations for `logging`, as a library reports it. Owns the messages; the logger is `sqlmesh_like`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LogListener(LogReporter):
 
 
 class TableLog:
-    """Listens to what goes from table to table, maintenance and publishing: one line each."""
+    """Listens to operations on one table after another, maintenance and publishing: one line for each table."""
 
     def started(self, number: int, total: int, table: TablePlace | RenderedModel) -> None:
         _LOGGER.debug("%s of %s: %s", number, total, table.unique_id)
@@ -64,7 +64,7 @@ class TableLog:
 
 
 class FreshnessLog:
-    """Listens to what asks sources for their newest rows; a stale one is an error, as in dbt."""
+    """Listens to freshness checks of sources; a status with "error" in it is logged as an error."""
 
     def started(self, number: int, total: int, table: SourceTable) -> None:
         _LOGGER.debug("%s of %s: %s", number, total, table.unique_id)

@@ -1,7 +1,7 @@
 """The listener to which an operation reports while it runs. Owns the port, and the listener that logs.
 
-What an operation returns is its result; a listener gets only what would be too late then: warnings, progress,
-downloads. The command line prints it, the Python API hands it to `logging`.
+An operation returns its result; a listener gets only what must be known earlier: warnings, progress, downloads. The
+command line prints it, the Python API logs it.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from sqlmesh_like.run.schedule import Listener
 
 Level = Literal["debug", "info", "warn", "error"]
 OnProgress = Callable[[str, int, int], None]
-"""Called with a file's name, the bytes that have arrived, and all its bytes."""
+"""Called with a file's name, the number of bytes that have arrived, and its size in bytes."""
 _LOGGER = logging.getLogger("sqlmesh_like")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
 class Notify(Protocol):
-    """Takes one line for people."""
+    """Reports one line for people."""
 
     def __call__(self, text: str, level: Level = "info") -> None: ...
 
 
 class Reporter(Protocol):
-    """Told what concerns a call as a whole."""
+    """Receives messages that concern a call as a whole."""
 
     def notify(self, text: str, level: Level = "info") -> None: ...
 
     def phase(self, name: str) -> None:
-        """What the call does from here on, e.g. "starting Spark": what may take longer than a second."""
+        """Report what the call does from here on, e.g. "starting Spark", where it may take longer than a second."""
         ...
 
     def downloading(self) -> AbstractContextManager[OnProgress]:
-        """Files are fetched, such as the jars of Spark, while the context is open."""
+        """Report downloads, such as the jars of Spark, while the context is open."""
         ...
 
 
 class RunListener(Listener, Protocol):
-    """Told of each node, of what is to be known besides, and of the end, before artifacts are written."""
+    """Receives each node, messages, and the end of the run; `finished` is called before artifacts are written."""
 
     def notify(self, text: str, level: Level = "info") -> None: ...
 
@@ -50,7 +50,7 @@ class RunListener(Listener, Protocol):
 
 
 class LogReporter:
-    """Hands what is told to the logger `sqlmesh_like`, as libraries do; each text once."""
+    """Logs to the logger `sqlmesh_like`; each text of `notify` once."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()

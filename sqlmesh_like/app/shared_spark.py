@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class StartSpark(Protocol):
-    """Starts Spark, with the jars that read Kafka or without."""
+    """Starts Spark, with or without the jars that read Kafka."""
 
     def __call__(self, *, with_kafka: bool) -> Session: ...
 
 
 class SharedSpark:
-    """One Spark until `close`. A session that is given is used as it is, and never stopped: it is somebody else's."""
+    """One Spark session until `close`. A session that the caller gives is used as it is, and never stopped."""
 
     def __init__(self, session: Session | None = None) -> None:
         self._session = session
@@ -25,7 +25,7 @@ class SharedSpark:
         self._lock = Lock()
 
     def session(self, start: StartSpark, *, with_kafka: bool = False) -> Session:
-        """Spark, started when it is first asked for; anew where it has to read Kafka and cannot yet."""
+        """Return the session; the first call starts it, and one that needs Kafka's jars restarts it without them."""
         with self._lock:
             if self._session is not None and with_kafka and not self._reads_kafka:
                 self._session.stop()

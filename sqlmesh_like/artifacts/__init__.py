@@ -1,5 +1,5 @@
 """Files that tools read: dbt's manifest, run results, catalog and sources, and our compiled SQL.
 
-Each module owns the format of one file; `state` reads an earlier folder of them, `compare` finds the differences and
-`change_impact` what they rebuild.
+Most modules own the format of one file or of a part of it; `state` reads those of an earlier call, `compare` finds the
+differences between two manifests, and `change_impact` which tables they rebuild.
 """

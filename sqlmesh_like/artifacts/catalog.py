@@ -1,4 +1,4 @@
-"""`catalog.json` in the shape of dbt's schema v1: columns and sizes that the lake really has. Owns the shape.
+"""`catalog.json` in the shape of dbt's schema v1: actual columns and sizes of tables in the lake. Owns the shape.
 
 Tables that do not exist yet are left out, and so are views, which the compiler inlines.
 """
@@ -28,7 +28,7 @@ _STATS = {
 
 
 def write_catalog(path: Path, content: Mapping[str, object], now: datetime.datetime | None = None) -> None:
-    """Writes what `catalog` made. Raises MachineError where the file cannot be written."""
+    """Write the content that `catalog` returned. Raises MachineError where the file cannot be written."""
     metadata = {
         "dbt_schema_version": CATALOG_SCHEMA,
         "dbt_version": __version__,
@@ -45,7 +45,10 @@ def catalog(
     docs: Mapping[str, Mapping[str, ColumnDoc]],
     descriptions: Mapping[str, str],
 ) -> dict[str, object]:
-    """Tables that exist, by unique id: sources apart from models and seeds. The other mappings go by unique id too."""
+    """Return the content of catalog.json: existing tables by unique id, sources separate from models and seeds.
+
+    The keys of `names`, `docs` and `descriptions` are unique ids.
+    """
     facts_by_id = {facts.unique_id: facts for facts in tables}
     entries = {
         unique_id: _entry(facts, names[unique_id], docs.get(unique_id, {}), descriptions.get(unique_id))

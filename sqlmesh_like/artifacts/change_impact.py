@@ -1,7 +1,7 @@
-"""What changed between two manifests does to tables. Owns when a change forces a rebuild, judged by the queries alone.
+"""The impact of changes between two manifests on tables. Owns when a change forces a rebuild, by the queries alone.
 
-Two queries are the same where they differ in comments, layout and letter case of names only, tables being told apart by
-what they hold: a view stands for its own query, a table for its place. What the lake itself holds is `sml explain`'s.
+Two queries are the same if they differ only in comments, layout and letter case of names, and their inputs are the
+same: views by their queries, tables by their location. The state of the lake is not considered: `sml explain` does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.state_comparison import StateDifference
 
 Impact = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
-"""What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
+"""What the next run does to a node's table. `follow`: apply changes of its inputs; `left`: no run writes it again."""
 
 _KINDS = ("model", "seed", "test", "source", "analysis", "exposure")
 _NOT_LISTED = ("snapshot", "unit_test", "semantic_model", "metric", "saved_query")
@@ -31,7 +31,7 @@ _WITHOUT_TABLE = ("view", "ephemeral")
 
 @dataclass(frozen=True)
 class ChangedNode:
-    """One node that is not as it was. `downstream`: ids of models that read it, directly or not."""
+    """A node that is new, modified or removed. `downstream`: ids of models that read it, directly or indirectly."""
 
     unique_id: str
     name: str
@@ -46,7 +46,7 @@ class ChangedNode:
 
 @dataclass(frozen=True)
 class AffectedNode:
-    """A model that did not change itself and reads one that did."""
+    """An unchanged model downstream of changed nodes. `because`: their ids."""
 
     unique_id: str
     effect: Impact
@@ -64,11 +64,12 @@ class ImpactAnalysis:
         self._old, self._new = _Queries(old, is_compiled), _Queries(new, is_compiled, frozenset(macros))
 
     def changes(self) -> tuple[ChangedNode, ...]:
-        """New, modified and removed models, seeds, tests and sources, by unique id."""
+        """Return new, modified and removed nodes of the types in `_KINDS`, sorted by unique id; no removed tests."""
         before, after = self._old.nodes, self._new.nodes
         modified = {i: kinds for i, kinds in self._differences.items() if kinds or self._is_rendered_otherwise(i)}
         new = [unique_id for unique_id in after if unique_id not in self._differences]
-        # A test that dbt named with a hash is not a removed one; removed tests are nobody's rows.
+        # dbt names some tests with a hash, so a missing id does not mean that a test was removed; and no rows depend on
+        # tests.
         removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
         nodes = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
         nodes += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
@@ -76,7 +77,7 @@ class ImpactAnalysis:
         return tuple(sorted(nodes, key=lambda changed: changed.unique_id))
 
     def touched(self, changes: Iterable[ChangedNode]) -> tuple[AffectedNode, ...]:
-        """Unchanged models below changed ones, by unique id."""
+        """Return unchanged models downstream of changed nodes, sorted by unique id."""
         causes: dict[str, list[str]] = {}
         for change in changes:
             for unique_id in change.downstream:
@@ -88,7 +89,7 @@ class ImpactAnalysis:
         )
 
     def _is_rendered_otherwise(self, unique_id: str) -> bool:
-        """Whether the same files make another query: a variable, the environment or the target is in it."""
+        """Whether unchanged files are rendered to another query, by a variable, the environment or the target."""
         if self._new.nodes[unique_id]["resource_type"] != "model":
             return False
         return self._old.query(unique_id) != self._new.query(unique_id)
@@ -144,8 +145,8 @@ class ImpactAnalysis:
 class _Queries:
     """The queries of one manifest, comparable with those of another.
 
-    Without compiled Spark SQL (dbt's `parse`, or another adapter's SQL) templates stand for queries; `macros` are then
-    the nodes for which a macro that they call changed.
+    Without compiled Spark SQL (dbt's `parse`, or another adapter's SQL) templates are compared instead; `macros` are
+    then the nodes that call a changed macro.
     """
 
     def __init__(self, manifest: Artifact, is_compiled: bool, macros: frozenset[str] = frozenset()) -> None:
@@ -172,7 +173,7 @@ class _Queries:
         return children
 
     def below(self, unique_id: str) -> tuple[str, ...]:
-        """Models that read it, directly or not, by id."""
+        """Return ids of the models that read a node, directly or indirectly, sorted."""
         ids: set[str] = set()
         waiting = [unique_id]
         while waiting:
@@ -180,10 +181,10 @@ class _Queries:
             waiting += [child for child in children if child not in ids]
             ids.update(children)
         models = (child for child in ids if child in self.nodes and self.nodes[child]["resource_type"] == "model")
-        return tuple(sorted(models))  # unit tests are children too, but no nodes of the manifest
+        return tuple(sorted(models))  # children that are not in `nodes`, such as unit tests, are left out
 
     def meaning(self, unique_id: str) -> object:
-        """The normalized query with what each table in it stands for."""
+        """Return the normalized query with the meaning of each input: a view's query or a table's location."""
         if unique_id not in self._meanings:
             node = self.nodes[unique_id]
             inputs = [(parent, self._stands_for(parent)) for parent in sorted(_inputs(node)) if parent in self.nodes]
@@ -191,7 +192,7 @@ class _Queries:
         return self._meanings[unique_id]
 
     def query(self, unique_id: str) -> object:
-        """The model's own query, normalized; its inputs are under their unique ids."""
+        """Return the model's own query, normalized, with inputs named by their unique ids."""
         if unique_id not in self._queries:
             node = self.nodes[unique_id]
             raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
@@ -208,7 +209,7 @@ class _Queries:
     def _normalized(self, text: str) -> str:
         try:
             tree = parse_text(text)
-        except SqlglotError:  # refused elsewhere, with its place; here the text decides
+        except SqlglotError:  # reported elsewhere, with its location; here the text is compared
             return text.strip()
         for table in tree.find_all(exp.Table):
             unique_id = self._by_place.get((table.db.lower(), table.name.lower()))
@@ -220,14 +221,14 @@ class _Queries:
 
 
 def _asked(node: Artifact) -> str:
-    """The settings that a Python model reads."""
+    """Return the settings that a Python model reads, as text."""
     config = _config(node)
     keys = config.get("config_keys_used")
     return repr([(key, config.get(str(key))) for key in keys] if isinstance(keys, list) else [])
 
 
 def _has_spark_sql(manifest: Artifact) -> bool:
-    """Whether every model is there as Spark SQL. A manifest without metadata is the one just made."""
+    """Whether every model has compiled Spark SQL. A manifest without metadata is that of the current project."""
     adapter = mapping_of(manifest.get("metadata")).get("adapter_type", "spark")
     models = (node for node in nodes_of(manifest, _KINDS).values() if node["resource_type"] == "model")
     return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
@@ -247,7 +248,7 @@ def _is_virtual(node: Artifact) -> bool:
 
 
 def _place(node: Artifact) -> str:
-    """By the project's own settings: another target is not another place."""
+    """Return a table's location by the project's settings: another target does not change it."""
     if node["resource_type"] == "source":
         return f"{node.get('schema')}.{node.get('identifier')}"
     config = _config(node)
@@ -255,7 +256,7 @@ def _place(node: Artifact) -> str:
 
 
 def _differs(old: Artifact, new: Artifact, key: str) -> bool:
-    """A setting that one of the manifests does not know is not a difference; one text stands for a list of one."""
+    """Whether a setting that both manifests have differs; a text equals a list of this text."""
     lists = [[entry[key]] if isinstance(entry[key], str) else entry[key] or [] for entry in (old, new) if key in entry]
     return len(lists) == 2 and lists[0] != lists[1]
 

@@ -1,8 +1,8 @@
-"""Two manifests, the older one ours or dbt's. Owns when a node counts as modified, and how.
+"""Comparison of two manifests, the older one ours or dbt's. Owns when a node counts as modified, and how.
 
-As in dbt: text, settings, place, called macros, promised columns, folder, and descriptions that `persist_docs` stores
-count; tags, other descriptions and meta do not, nor where a target puts tables. A setting that a template gives is
-compared as it is written. Settings that only one of the manifests has are another version's matter.
+As in dbt, changes of text, settings, relation, called macros, contract, folder, and descriptions that `persist_docs`
+stores count; tags, other descriptions, meta and the target's location of tables do not. A setting that is a template
+is compared as it is written. Settings that only one of the manifests has belong to another version and are ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
 def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
-    """How each node that is in both differs, by unique id; an empty set where it does not."""
+    """Return how each node that is in both manifests differs, by unique id; an empty set where it does not."""
     before, after = nodes_of(old, _KINDS), nodes_of(new, _KINDS)
     macros = _changed_macros(old, new)
     return {
@@ -54,14 +54,14 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifferenc
 
 
 def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
-    """Nodes of these types by unique id, as plain JSON values."""
+    """Return nodes of these types by unique id, as plain JSON values."""
     nodes = {key: node for kind in _SECTIONS for key, node in mapping_of(manifest.get(kind)).items()}
     plain: dict[str, Artifact] = json.loads(json.dumps(nodes, default=str))
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
 
 def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
-    """Macros of the project whose text is another one, or new."""
+    """Return unique ids of macros that are new or whose text changed."""
     before = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(old.get("macros")).items()}
     after = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(new.get("macros")).items()}
     return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
@@ -86,19 +86,19 @@ def _place_of_source(old: Artifact, new: Artifact) -> bool:
 
 
 def _has_other(*keys: str) -> Callable[[Artifact, Artifact], bool]:
-    """Whether one of these keys has another value; one that is empty is as good as none."""
+    """Return a check whether one of these keys has another value; empty values equal missing ones."""
     return lambda old, new: any((old.get(key) or None) != (new.get(key) or None) for key in keys)
 
 
 def _semantic_config(old: Artifact, new: Artifact) -> bool:
-    """As in dbt the group of a metric is none of its settings."""
+    """As in dbt, the group of a metric is not one of its settings."""
     left_out = {"group"} if new["resource_type"] == "metric" else set[str]()
     before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
     return any(before.get(key) != after.get(key) for key in (before.keys() | after.keys()) - left_out)
 
 
 def _saved_query(old: Artifact, new: Artifact) -> bool:
-    """As in dbt neither the order of rows nor their number counts, nor where a target puts exports."""
+    """As in dbt, changes of `order_by`, `limit` and the target's location of exports do not count."""
     before, after = mapping_of(old.get("query_params")), mapping_of(new.get("query_params"))
     is_asked_otherwise = _has_other("metrics", "group_by", "where")(before, after)
     return _has_other(*_OF_SAVED_QUERY)(old, new) or is_asked_otherwise or _exports(old) != _exports(new)
@@ -124,7 +124,7 @@ def _unit_test(old: Artifact, new: Artifact) -> bool:
 
 
 def _rows(value: object) -> object:
-    """Inputs and rows in one spelling: dbt keeps the rows of a CSV as mappings, and `ref` with either quote."""
+    """Normalize inputs and rows: dbt stores the rows of a CSV as mappings, and `ref` with either quote."""
     match value:
         case dict() if value.get("format") == "csv" and isinstance(value.get("rows"), str):
             table = list(csv.DictReader(io.StringIO(str(value["rows"]).strip()), skipinitialspace=True))
@@ -140,7 +140,7 @@ def _rows(value: object) -> object:
 
 
 def _definition(old: Artifact, new: Artifact) -> bool:
-    """What else readers of a model rely on; the arguments of a data test that has a name of its own."""
+    """Whether something else that readers of a model rely on changed, or the arguments of a named data test."""
     if new["resource_type"] == "test":
         before, after = mapping_of(old.get("test_metadata")), mapping_of(new.get("test_metadata"))
         return bool(before) and before.get("kwargs") != after.get("kwargs")
@@ -160,7 +160,7 @@ def _column_texts(node: Artifact) -> dict[str, object]:
 def _body(old: Artifact, new: Artifact) -> bool:
     if new["resource_type"] == "seed":
         before, after = mapping_of(old.get("checksum")), mapping_of(new.get("checksum"))
-        # Of a seed above 1 MB dbt keeps the path alone.
+        # For a seed above 1 MB dbt stores only the path.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(new, "raw_code") and _DBT_CALL not in _text(old, "raw_code"):
         return False  # earlier versions wrote a generic test's arguments, which are in its id
@@ -174,7 +174,7 @@ def _configs(old: Artifact, new: Artifact) -> bool:
 
 
 def _is_same_text(key: str, old: Mapping[str, object], new: Mapping[str, object]) -> bool:
-    """Whether a setting is the same template in both: what it comes to follows the target and the environment."""
+    """Whether a setting is the same template in both: its value depends on the target and the environment."""
     return has_jinja(new.get(key)) and new.get(key) == old.get(key)
 
 
@@ -185,20 +185,20 @@ def _settings(node: Artifact) -> dict[str, object]:
 
 
 def _normal(key: str, value: object) -> object:
-    """One spelling for what means the same: dbt writes hooks as mappings, a severity in capitals, no keys as null."""
+    """Normalize spellings of a setting: dbt writes hooks as mappings, a severity in capitals, no keys as null."""
     if isinstance(value, str) and key == "severity":
         return value.lower()
     try:
         checked = check_setting(key, value)
     except UnusedSetting:
         checked = None
-    except ConfigFault:  # a setting of a test or seed, or one that sml refuses: compared as it stands
+    except ConfigFault:  # a setting of a test or seed, or one that sml refuses: compared as it is written
         checked = value
     return None if checked in ((), [], {}) else json.loads(json.dumps(checked, default=str))
 
 
 def _relation(old: Artifact, new: Artifact) -> bool:
-    """By the settings: where a target puts its tables is not a change of the project."""
+    """Compare the settings: the target's location of tables is not a change of the project."""
     before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
     written = mapping_of(old.get("unrendered_config")), mapping_of(new.get("unrendered_config"))
     keys = (key for key in ("schema", "alias") if key in before and key in after)
@@ -210,7 +210,7 @@ def _contract(old: Artifact, new: Artifact) -> bool:
 
 
 def _promise(node: Artifact) -> object:
-    """Columns with types, where the contract is enforced, and the kind of table; their order is not part of it."""
+    """Return the enforced contract: kind of table and columns with types, in any order; None where none is enforced."""
     config = mapping_of(node.get("config"))
     if not mapping_of(config.get("contract")).get("enforced"):
         return None
@@ -240,9 +240,9 @@ _CHECKS: Mapping[str, Mapping[StateDifference, Callable[[Artifact, Artifact], bo
     "metric": {"configs": _semantic_config, "definition": _has_other(*_OF_METRIC)},
     "saved_query": {"configs": _semantic_config, "definition": _saved_query},
 }
-"""What is compared, by type of node."""
+"""The checks by type of node; the other types use `_OF_QUERIES`."""
 
 
 def _text(node: object, key: str) -> str:
-    """Without blanks around it, and its lines ended alike: dbt keeps what Windows writes."""
+    """Return a text without surrounding blanks and with Unix line ends: dbt keeps those of Windows."""
     return str(mapping_of(node).get(key) or "").strip().replace("\r\n", "\n")

@@ -12,7 +12,7 @@ _NOBODY: Mapping[str, object] = {"email": None, "name": None}
 
 
 def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
-    """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
+    """Return an entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
     declared = rendered.exposure
     path = within_package(declared.declared_at.path, declared.fqn[0])
     return {
@@ -42,7 +42,7 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
 
 
 def group_entry(group: ModelGroup) -> dict[str, object]:
-    """One entry of the manifest's `groups`."""
+    """Return an entry of the manifest's `groups`."""
     package = group.unique_id.package
     path = within_package(group.declared_at.path, package)
     return {
@@ -59,7 +59,7 @@ def group_entry(group: ModelGroup) -> dict[str, object]:
 
 
 def group_map(groups: Iterable[ModelGroup], rendered: RenderedProject) -> dict[str, list[str]]:
-    """Members of each group, by its name."""
+    """Return the unique ids of the members of each group, by its name."""
     members: dict[str, list[str]] = {group.name: [] for group in groups}
     named = [(model.config.group, model.unique_id) for model in rendered.models]
     for group, unique_id in (*named, *((one.declared.group, one.unique_id) for one in rendered.semantic)):

@@ -1,4 +1,4 @@
-"""Writing into the target folder. Owns how: whole files or nothing, no secrets, compiled SQL by its source's path."""
+"""Writes files into the target folder: atomically, without secrets, and compiled SQL by the path of its source."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sqlmesh_like.secrets import scrubbed
 
 
 def write_json(path: Path, data: object, indent: int | None = 2) -> None:
-    """The value as JSON, keys as given. Raises MachineError where the folder cannot be written.
+    """Write a value as JSON, keys in the order given. Raises MachineError where the folder cannot be written.
 
-    Large files have no `indent`: with one Python's own encoder writes them, at a tenth of the speed.
+    Large files should have no `indent`: with one, Python uses its pure-Python encoder, at a tenth of the speed.
     """
     write_text(path, json_text(data, indent) + "\n")
 
@@ -29,30 +29,30 @@ def json_text(data: object, indent: int | None = None) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces the file as a whole: a reader never sees half of it."""
+    """Replace a file atomically. Raises MachineError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Made by hand: a temporary file of `tempfile` is readable by its owner alone, and artifacts are for others too.
+        # Not by `tempfile`: its files are readable only by their owner, and others may read artifacts.
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             beside.write_bytes(_encoded(text))
             os.replace(beside, path)
         finally:
-            beside.unlink(missing_ok=True)  # where a full disk or a signal came between
+            beside.unlink(missing_ok=True)  # after a full disk or a signal
     except OSError as error:
         hint = "make the folder writable, or set target-path in the settings"
         raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
 def _encoded(text: str) -> bytes:
-    """Half of a pair, which no encoding has, is spelt as JSON spells it."""
+    """Encode without secrets as UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes an escape."""
     return scrubbed(text).encode("utf-8", "backslashreplace")
 
 
 def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
-    """`compiled/<project>/<path>` of every model and test, under the target folder; the paths written.
+    """Write `compiled/<project>/<path>` of every model, analysis and test below the target folder; return the paths.
 
-    Hand-written incremental SQL gets a second file, `<name>.incremental.sql`: its text where the table exists.
+    Hand-written incremental SQL gets a second file, `<name>.incremental.sql`: the SQL for when the table exists.
     """
     root = folder / "compiled" / rendered.name
     texts: dict[PurePosixPath, str] = {}
@@ -65,15 +65,15 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     lies_within = all(".." not in path.parts and not path.is_absolute() for path in texts)
     if root.exists() or not lies_within or not _write_at_once(root, texts):
         for path, text in texts.items():
-            if not _holds(root / path, text):  # to replace a file costs ten times what reading it does
+            if not _holds(root / path, text):  # replacing a file takes ten times as long as reading it
                 write_text(root / path, text)
     return tuple(root / path for path in texts)
 
 
 def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
-    """Writes a folder that is not there yet, in a tenth of the time: it gets its name when all files are in it.
+    """Write a new folder in a tenth of the time, by renaming it when all files are in it.
 
-    False where that cannot be: another call has made it meanwhile, or nothing can be written here.
+    Returns False where that fails: another call has created it meanwhile, or it cannot be written.
     """
     beside = root.with_name(f".{root.name}.{uuid.uuid4().hex}")
     try:
@@ -97,21 +97,21 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def compiled_model_path(path: str, name: str, unique_id: NodeId) -> PurePosixPath:
-    """A file may hold several snapshots: they lie in a folder of its name."""
+    """Return the path of a model's compiled SQL; a snapshot's is in a folder of its file, which may have several."""
     return PurePosixPath(path) / f"{name}.sql" if unique_id.kind == "snapshot" else PurePosixPath(path)
 
 
 def compiled_test_path(declared_in: str, name: str) -> PurePosixPath:
-    """As in dbt, the tests of a YAML file lie in a folder of its name."""
+    """Return the path of a test's compiled SQL; as in dbt, tests of a YAML file are in a folder of its name."""
     path = PurePosixPath(declared_in)
     return path if path.suffix == ".sql" else path / f"{name}.sql"
 
 
 def timestamp(moment: datetime.datetime) -> str:
-    """UTC in ISO 8601 with microseconds, as dbt writes it.
+    """Return a time in UTC, in ISO 8601 with microseconds, as dbt writes it.
 
     >>> timestamp(datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC))
     '2024-01-02T00:00:00.000000Z'
     """
-    # strftime writes the year 1, which says "never", without zeros.
+    # Not strftime: it writes the year 1, which means "never", without leading zeros.
     return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

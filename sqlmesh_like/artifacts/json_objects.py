@@ -1,4 +1,4 @@
-"""Parts of an artifact that was read back. Owns reading them without assumptions: any program may have written them."""
+"""Reading parts of an artifact without assumptions about their types: any program may have written it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Artifact = Mapping[str, object]
 
 
 def mapping_of(value: object) -> Artifact:
-    """The value where it is a mapping, else an empty one.
+    """Return the value if it is a mapping, else an empty one.
 
     >>> mapping_of({"a": 1}), mapping_of(None)
     ({'a': 1}, {})

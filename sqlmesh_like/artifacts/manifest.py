@@ -1,4 +1,4 @@
-"""`manifest.json` in the shape of dbt's schema v12. Owns the shape. No profile and no `ingest:` block enters it."""
+"""`manifest.json` in the shape of dbt's schema v12. Owns the shape. It contains no profile and no `ingest:` block."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
 
 
 def write_manifest(path: Path, project: ParsedProject, content: str, now: datetime.datetime | None = None) -> None:
-    """Writes what `manifest` made, as JSON. Raises MachineError where the file cannot be written."""
+    """Write the content that `manifest` returned, given as JSON. Raises MachineError where that fails."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
         **dbt_keys.METADATA,
@@ -68,10 +68,10 @@ def manifest(
     schema: str,
     locations: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
-    """Everything of the manifest that depends on the project and the target alone: the same for the same files.
+    """Return the part of the manifest that depends only on the project and the target.
 
-    `schema` is the target's, into which saved queries would be exported.
-    `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
+    `schema` is the target's, the default for exports of saved queries. `locations`, the folders of tables by unique
+    id, are stored under `sml` in the tables' meta, where `--defer` reads them.
     """
     groups: Mapping[str | None, str | None] = {model.unique_id: model.config.group for model in rendered.models}
     spines = {file.unique_id: {"time_spine": file.time_spine} for file in project.models if file.time_spine}
@@ -168,7 +168,7 @@ def _ref(ref: InputRef) -> dict[str, object]:
 
 
 def _version(version: object) -> object:
-    """A number where it is one, as YAML reads it."""
+    """Return a version as a number where it is one, as YAML would read it."""
     return int(version) if isinstance(version, str) and version.isdigit() else version
 
 
@@ -226,7 +226,7 @@ def _is_yaml_snapshot(model: RenderedModel) -> bool:
 
 
 def _asked_settings(model: RenderedModel) -> dict[str, object]:
-    """Settings that a Python model reads, of which dbt lists the keys too; those of `meta` stand there."""
+    """Return settings that a Python model reads, and their keys as in dbt; without those of `meta`."""
     if model.python is None:
         return {}
     settings = {key: value for key, value in model.python.settings.items() if not key.startswith("meta.")}
@@ -234,7 +234,7 @@ def _asked_settings(model: RenderedModel) -> dict[str, object]:
 
 
 def _config(model: RenderedModel) -> dict[str, object]:
-    """As `asdict` gives it, without copying what is only read; settings of people's own as they are."""
+    """Return a model's config as `asdict` would, without copying values, with custom settings as they are."""
     config, others = model.config, {key: value for key, value in model.settings.items() if key not in HOOKS}
     values = {field.name: getattr(config, field.name) for field in fields(config)}
     ours = {
@@ -256,7 +256,7 @@ def _config(model: RenderedModel) -> dict[str, object]:
 
 
 def _moment(value: object) -> object:
-    """A moment as dbt writes it."""
+    """Return a time as dbt writes it; a value that is not a time is returned as it is."""
     try:
         return datetime.datetime.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -301,7 +301,7 @@ def _kind(model: RenderedModel) -> str:
 
 
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
-    # As dbt hashes it, without blanks at both ends: the manifest of one can be a state for the other.
+    # Hashed as in dbt, without surrounding blanks, so that each can compare with the other's manifest.
     content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
     given, meta = seed.config.get("docs"), seed.config.get("meta")
     docs = {"show": True, "node_color": None, **(given if isinstance(given, Mapping) else {})}
@@ -382,7 +382,7 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
 
 
 def _generic_call(test: RenderedTest, short_name: str) -> str:
-    """A generic test's text as dbt spells it: its arguments are in `test_metadata`, its settings in `config()`."""
+    """Return a generic test's text as in dbt: its arguments are in `test_metadata`, its settings in `config()`."""
     assert test.metadata is not None
     namespace = f"{test.metadata.namespace}." if test.metadata.namespace else ""
     settings = {key: test.entry[key] for key in (*_SETTINGS_OF_TESTS, *test.entry) if test.entry.get(key) is not None}
@@ -400,11 +400,11 @@ def _generic_call(test: RenderedTest, short_name: str) -> str:
 
 _SETTINGS_OF_TESTS = ("severity", "tags", "enabled", "where", "limit", "warn_if", "error_if", "fail_calc",
                       "store_failures", "store_failures_as", "meta", "database", "schema", "alias")  # fmt: skip
-"""In the order in which dbt writes them."""
+"""The settings of tests in the order in which dbt writes them."""
 
 
 def _file_key(attached_to: NodeId | None) -> str | None:
-    """The entry of YAML that a generic test is declared in: that of a model, a seed, a snapshot or a source."""
+    """Return the YAML entry that declares a generic test, such as `models.orders` or `sources.shop`."""
     return None if attached_to is None else f"{attached_to.kind}s.{attached_to.parts[0]}"
 
 
@@ -466,7 +466,10 @@ def _macro(unique_id: NodeId, file: MacroFile, doc: MacroDoc) -> dict[str, objec
 
 
 def _macro_text(name: str, raw: str) -> str:
-    """The macro alone, as in dbt: another one of its file may change without it. The whole file where it hides."""
+    """Return the text of one macro, as in dbt, so that changes of others in its file do not count.
+
+    Returns the whole file where the macro cannot be found in it.
+    """
     test = rf"|(?:data_)?test\s+{re.escape(name.removeprefix('test_'))}" if name.startswith("test_") else ""
     start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}{test})\b"
     match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)

@@ -1,8 +1,8 @@
-"""`run_history.json`: what the calls of each target did, and which of its nodes have had a problem since when.
+"""`run_history.json`: the calls of each target, and which of its nodes have had a problem since when.
 
-`run_results.json` holds only the last call. A node's problem lasts until a call in which it succeeds; one that skips
-it or leaves it out says nothing of it. Owns the shape; it is ours alone, and whoever deletes the file loses only the
-past.
+`run_results.json` holds only the last call. A node's problem lasts until a call in which it succeeds; a call that
+skips the node or leaves it out does not change that. Owns the shape, which is not dbt's; deleting the file loses
+nothing but the history.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlmesh_like.artifacts.state import statuses
 
 HISTORY = "run_history.json"
 MOST_CALLS = 60
-"""Calls of a target that are kept, the newest."""
+"""Number of calls that are kept for a target, the newest ones."""
 FAILED = frozenset({"error", "fail", "runtime error"})
 _PROBLEMS = FAILED | {"warn"}
 _SUCCESSES = frozenset({"success", "pass", "no-op"})
@@ -25,7 +25,7 @@ _Json = Mapping[str, object]
 
 
 def extend_history(history: Artifact | None, target: str, run_results: _Json) -> dict[str, object]:
-    """The history with the call of these run results, of this target, as its newest."""
+    """Return the history with the call of these run results added as the newest of this target."""
     targets = dict(mapping_of((history or {}).get("targets")))
     targets[target] = _extended(mapping_of(targets.get(target)), run_results)
     return {"metadata": {"generated_at": _ended(run_results)}, "targets": targets}
@@ -33,7 +33,7 @@ def extend_history(history: Artifact | None, target: str, run_results: _Json) ->
 
 @dataclass(frozen=True)
 class TargetHistory:
-    """What is known of one target: its calls, oldest first, problems by unique id, and its last results, if any."""
+    """The history of one target: its calls, oldest first, problems by unique id, and its last results, if any."""
 
     calls: tuple[Artifact, ...] = ()
     problems: Artifact = field(default_factory=dict)
@@ -41,7 +41,9 @@ class TargetHistory:
 
 
 def target_history(history: Artifact | None, target: str, run_results: Artifact | None) -> TargetHistory:
-    """What a target folder's two files say of a target. Results that the history does not know count as this target's.
+    """Return a target's history from the two files of a target folder.
+
+    Run results that are not in the history of any target count as this target's.
 
     >>> target_history(None, "dev", None).calls
     ()
@@ -73,7 +75,8 @@ def _extended(before: _Json, run_results: _Json) -> dict[str, object]:
 
 
 def _call(run_results: _Json, rows: list[Artifact], read: Iterable[tuple[int, int]]) -> dict[str, object]:
-    """`read_bytes` and `rebuild_bytes` are of the models whose rebuilding has a known size, `measured` their number."""
+    """Return the entry of a call. `measured` is the number of models whose rebuild has a known size; `read_bytes` and
+    `rebuild_bytes` are sums over them."""
     known = [pair for pair in read if pair[1]]
     outcomes = list(statuses(run_results).values())
     responses = [mapping_of(row.get("adapter_response")) for row in rows]
@@ -92,9 +95,9 @@ def _call(run_results: _Json, rows: list[Artifact], read: Iterable[tuple[int, in
 
 
 def _read(row: _Json, rebuild: Mapping[str, int]) -> tuple[int, int]:
-    """Bytes that a model's run read and that rebuilding it would have read, by commit metadata; 0: not known.
+    """Return the bytes that a model's run read, and that a rebuild would have read, by commit metadata; 0: not known.
 
-    Where nothing had changed no input was measured: rebuilding reads what it would have read the last time.
+    Where no input changed none was measured, and the last known size of a rebuild is used.
     """
     if row.get("status") == "no-op":
         return 0, rebuild.get(str(row.get("unique_id")), 0)

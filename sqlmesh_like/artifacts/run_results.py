@@ -1,4 +1,4 @@
-"""`run_results.json` in the shape of dbt's schema v6. Owns the shape; `run` says what happened."""
+"""`run_results.json` in the shape of dbt's schema v6. Owns the shape; `run` owns the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class NodeRow:
-    """What became of one node. `execution_time` in seconds; `failures` counts the rows a data test returned."""
+    """The outcome of one node. `execution_time` in seconds; `failures`: number of rows that a data test returned."""
 
     unique_id: str
     status: ResultStatus
@@ -48,9 +48,9 @@ def write_run_results(
     rendered: RenderedProject | None = None,
     now: datetime.datetime | None = None,
 ) -> dict[str, object]:
-    """Writes the results of one call in the order given, and returns what the file holds. Raises MachineError.
+    """Write the results of one call in the order given, and return the content of the file. Raises MachineError.
 
-    `elapsed` in seconds; `args` are the flags of the call. With `rendered`, each result repeats its compiled SQL.
+    `elapsed` in seconds; `args` are the flags of the call. With `rendered`, results contain their compiled SQL.
     """
     moment = now or datetime.datetime.now(datetime.UTC)
     compiled = _compiled(rendered) if rendered else {}
@@ -95,7 +95,7 @@ def _row(result: NodeRow, compiled: tuple[str, str | None] | None) -> dict[str, 
 
 
 def _plain(args: Mapping[str, object]) -> dict[str, object]:
-    """Flags as JSON has them; `vars` stay out, since they may carry a secret."""
+    """Return flags as JSON values, without `vars`, which may contain a secret."""
     listed = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items() if key != "vars"}
     return {
         key: value if value is None or isinstance(value, bool | int | float | list) else str(value)

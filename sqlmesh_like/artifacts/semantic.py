@@ -15,7 +15,7 @@ _Entry = dict[str, object]
 def semantic_entries(
     semantic: Iterable[RenderedSemantic], refs: Mapping[str, Mapping[str, object]], schema: str
 ) -> dict[str, dict[str, _Entry]]:
-    """The manifest's sections. `refs`: calls of ref() by unique id, as dbt spells them; `schema`: the target's."""
+    """Return the manifest's sections. `refs`: calls of ref() by unique id, as in dbt; `schema`: the target's."""
     sections: dict[str, dict[str, _Entry]] = {"semantic_models": {}, "metrics": {}, "saved_queries": {}}
     for rendered in sorted(semantic, key=lambda one: one.unique_id):
         entry = {**_common(rendered), "refs": refs[rendered.unique_id]["refs"]}

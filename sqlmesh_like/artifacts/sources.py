@@ -1,4 +1,4 @@
-"""`sources.json` in the shape of dbt's schema v3. Owns the shape and what is stale; reading tables is the command's."""
+"""`sources.json` in the shape of dbt's schema v3. Owns the shape, and when a source is stale; it reads no tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ FreshnessStatus = Literal["pass", "warn", "error", "runtime error"]
 
 @dataclass(frozen=True)
 class FreshnessResult:
-    """How fresh one source table was found. `newest` (UTC): when its last row came; `error`: why nobody knows."""
+    """The freshness of one source table. `newest`: time of its newest row; `asked`: time of the check; both UTC.
+
+    `error`: why the check failed; `newest` is meaningless then.
+    """
 
     unique_id: str
     criteria: Freshness
@@ -30,7 +33,7 @@ class FreshnessResult:
 
     @property
     def status(self) -> FreshnessStatus:
-        """dbt's words; stale is `error`."""
+        """The status as dbt names it; `error` means stale, `runtime error` that the check failed."""
         if self.error is not None:
             return "runtime error"
         age = self.asked - self.newest
@@ -40,7 +43,7 @@ class FreshnessResult:
 
 
 def write_sources(path: Path, results: Sequence[FreshnessResult], elapsed: float, now: datetime.datetime) -> None:
-    """Writes the results of one call; `elapsed` in seconds. Raises MachineError where the file cannot be written."""
+    """Write the results of one call; `elapsed` in seconds. Raises MachineError where the file cannot be written."""
     metadata = {
         "dbt_schema_version": SOURCES_SCHEMA,
         "dbt_version": __version__,
@@ -52,7 +55,7 @@ def write_sources(path: Path, results: Sequence[FreshnessResult], elapsed: float
 
 
 def criteria(freshness: Freshness) -> Mapping[str, object]:
-    """The thresholds as manifest.json and sources.json spell them."""
+    """Return the thresholds in the form of manifest.json and sources.json."""
     return {
         "warn_after": _threshold(freshness.warn_after),
         "error_after": _threshold(freshness.error_after),

@@ -1,4 +1,4 @@
-"""The artifacts of an earlier call, ours or dbt's, read back. Owns finding them and what is wrong with them."""
+"""The artifacts of an earlier call, ours or dbt's. Owns finding and reading them, and errors in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANIFEST, RESULTS, SOURCES = "manifest.json", "run_results.json", "sources.json"
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a folder holds of manifest.json, run_results.json and sources.json; at least one of them."""
+    """The manifest.json, run_results.json and sources.json of a folder; it has at least one of them."""
 
     folder: Path
     manifest: Artifact | None
@@ -26,16 +26,16 @@ class SavedState:
     sources: Artifact | None = None
 
     def past(self, current: Artifact, sources: Artifact | None = None) -> ComparisonState:
-        """Compared with the project as it is, given by its manifest, and with the newest word on its sources."""
+        """Compare with the current project, given by its manifest, and with its current sources.json."""
         changes = None if self.manifest is None else compared(self.manifest, current)
         known = None if self.results is None else statuses(self.results)
         fresher = None if self.sources is None or sources is None else _fresher(self.sources, sources)
         return ComparisonState(str(self.folder), changes, known, fresher)
 
     def locations(self, warehouse: str) -> dict[str, str]:
-        """Where each table of the state lies, by unique id. A manifest that does not say (dbt's) means `warehouse`.
+        """Return the location of each table of the state, by unique id; below `warehouse` if the manifest has none.
 
-        Raises UsageError where there is no manifest.
+        dbt's manifests have none. Raises UsageError where there is no manifest.
         """
         if self.manifest is None:
             hint = "`sml compile` and `sml parse` write it"
@@ -46,7 +46,7 @@ class SavedState:
 
 
 def read_state(folder: Path) -> SavedState:
-    """Raises UsageError where the folder holds neither artifact, or one that cannot be read."""
+    """Read the artifacts of a folder. Raises UsageError where it has none, or one that cannot be read."""
     manifest, results, sources = (read_artifact(folder / name) for name in (MANIFEST, RESULTS, SOURCES))
     if manifest is None and results is None and sources is None:
         hint = "give the target folder of an earlier call, or a copy of it"
@@ -55,7 +55,7 @@ def read_state(folder: Path) -> SavedState:
 
 
 def read_artifact(path: Path) -> Artifact | None:
-    """None where there is no such file. Raises UsageError where it is not JSON object."""
+    """Return an artifact, None where there is no such file. Raises UsageError where it is not an artifact."""
     try:
         data: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -68,20 +68,20 @@ def read_artifact(path: Path) -> Artifact | None:
 
 
 def statuses(results: Artifact) -> dict[str, str]:
-    """The status of each node of a run_results.json."""
+    """Return the status of each node of a run_results.json, by unique id."""
     rows = results.get("results")
     entries = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): str(row.get("status")) for row in entries}
 
 
 def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
-    """Sources whose newest row is newer, or was not known. Those that could not be asked are none, as in dbt."""
+    """Return sources whose newest row is newer, or was not known; as in dbt, none whose check failed now."""
     old, new = _newest(before), _newest(now)
     return frozenset(unique_id for unique_id, moment in new.items() if unique_id not in old or moment > old[unique_id])
 
 
 def _newest(sources: Artifact) -> dict[str, datetime.datetime]:
-    """Of each source when its newest row came."""
+    """Return the time of each source's newest row, by unique id."""
     rows = sources.get("results")
     results = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): _moment(row["max_loaded_at"]) for row in results if row.get("max_loaded_at")}

@@ -1,4 +1,7 @@
-"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` are in `config.meta`."""
+"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape.
+
+`changes`, which dbt does not have, are in `config.meta`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _OVERRIDES = ("macros", "vars", "env_vars")
 
 
 def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, object]:
-    """One entry of the manifest's `unit_tests`."""
+    """Return an entry of the manifest's `unit_tests`."""
     given = [{"input": _input(test, entry.ref.unique_id), **_fixture(entry.fixture)} for entry in test.given]
     meta = test.config.get("meta")
     changes = {"sml_changes": [_change(test, entry) for entry in test.changes]} if test.changes else {}

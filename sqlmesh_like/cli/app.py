@@ -1,6 +1,6 @@
-"""The command `sml`. Owns which commands there are, exit codes and how errors reach the user.
+"""The command `sml`. Owns the list of commands, exit codes, and how errors are reported to the user.
 
-Commands are imported when they are called: `sml --help` knows them by the table below alone and starts in no time.
+Commands are imported when they are called: `sml --help` uses only the table below and starts immediately.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ COMMANDS = {
 
 
 _BELOW = ("generate", "serve", "freshness")
-"""Commands of commands, which get the flags before the command as well."""
+"""Subcommands, which get the flags before the command as well."""
 
 
 class LazyGroup(click.Group):
-    """Finds a command's module `cli.commands.<name>` when it is called; its `command` is the command."""
+    """Imports a command's module `cli.commands.<name>` when it is called, and returns its attribute `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -99,12 +99,12 @@ class LazyGroup(click.Group):
         return name, command, spread(rest)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands with their help from the table: no module is imported at a press of Tab."""
+        """Return commands with their help from the table: pressing Tab imports no command's module."""
         items = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands first: there is more to find among them."""
+        """Write the commands before the options: they are what users look for."""
         for heading, rows in command_groups(COMMANDS):
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -121,7 +121,7 @@ def _with_help(command: click.Command, words: str) -> None:
 
 
 def _pass_on(**given: object) -> None:
-    """Flags before the command become the defaults of the same flags after it."""
+    """Make flags before the command the defaults of the same flags after it."""
     context = click.get_current_context()
     chosen = {
         name: value
@@ -132,7 +132,7 @@ def _pass_on(**given: object) -> None:
 
 
 def build_app() -> click.Group:
-    """The group of all commands."""
+    """Return the group of all commands."""
     version = click.version_option(__version__, "--version", prog_name="sml")
     group = LazyGroup(
         name="sml",
@@ -147,16 +147,16 @@ def build_app() -> click.Group:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project, 130 and
-    143 stopped by Ctrl-C and SIGTERM."""
-    # What a call makes mostly stays to its end: looking for cycles among it each 700 values takes a third of the time.
+    """Run `sml` and return its exit code: 0 success, 1 a node or comparison failed, 2 an invalid call or project, 130
+    and 143 stopped by Ctrl-C and SIGTERM."""
+    # Most objects live to the end of a call: at the default threshold of 700, collections take a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with scrubbing(), stop_signals.handled(_stopping(words)):
             code = _run(words)
             return stop_signals.exit_code() or code
-    except KeyboardInterrupt:  # after the call was over
+    except KeyboardInterrupt:  # after the end of the call
         return stop_signals.note_interrupt()
 
 
@@ -179,10 +179,10 @@ def _run(words: list[str]) -> int:
         what = "something is nested too deep" if isinstance(error, RecursionError) else "there is not enough memory"
         _print_error(f"{what}\n  add --debug to see where it comes from", words)
         return 2
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         sys.stderr.close()
         return 0
-    except Exception as error:  # noqa: BLE001 (a last resort: nobody wants a traceback unasked)
+    except Exception as error:  # noqa: BLE001 (a last resort: tracebacks are only for --debug)
         return _print_unexpected(error, words)
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
 
@@ -205,7 +205,7 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def _stopping(words: Sequence[str]) -> str:
-    """What a signal is answered with where something is to be finished first."""
+    """Return the text to print at a signal if the current work is completed first."""
     text = "stopping after this commit … (again: at once)"
     return f"{json_line('warn', text) if _is_json(words) else text}\n"
 
@@ -215,7 +215,7 @@ def _is_json(words: Sequence[str]) -> bool:
 
 
 def _start(words: Sequence[str]) -> Path:
-    """Where the call looks for its project."""
+    """Return the folder in which the call looks for its project."""
     given = [word.partition("=")[2] for word in words if word.startswith("--project-dir=")]
     given += [after for word, after in pairwise(words) if word == "--project-dir"]
     return Path(given[-1]) if given else Path()

@@ -1,4 +1,4 @@
-"""Shell completion: names of nodes and words of selectors. Owns finding them quickly, from file names alone.
+"""Shell completion: names of nodes and words of selectors. Owns finding them quickly, only from file names.
 
 If a project has errors, completion offers nothing and prints nothing.
 """
@@ -19,12 +19,12 @@ _OPERATORS = "+@0123456789"
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Models, seeds and snapshots whose name begins so."""
+    """Return models and seeds whose names start with `incomplete`."""
     return [CompletionItem(name) for name in _names(ctx) if name.startswith(incomplete)]
 
 
 def complete_selectors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Names of nodes, after `+` and `@` too, and the methods of selection."""
+    """Return names of nodes, also after operators such as `+` and `@`, and the methods of selection."""
     word = incomplete.lstrip(_OPERATORS)
     before = incomplete[: len(incomplete) - len(word)]
     offered = [*_names(ctx), *(f"{method}:" for method in METHODS if method != "fqn")]

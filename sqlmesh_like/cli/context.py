@@ -22,7 +22,7 @@ from sqlmesh_like.cli.printing.output import Output
 
 @dataclass(frozen=True)
 class TerminalReporter:
-    """Prints on standard error: what a command prints stays fit for a pipe."""
+    """Prints on standard error, so that a command's standard output can be piped."""
 
     flags: Flags
 
@@ -39,7 +39,7 @@ class TerminalReporter:
 
 
 def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: bool = False) -> Loaded:
-    """Reads and renders the project, as `loaded.load` does. `now` is the clock of templates."""
+    """Read and render the project, as `loaded.load` does. `now` is the clock of templates."""
     with staying():
         project = loaded.load(flags, now=now, reporter=TerminalReporter(flags), broken=broken)
     show_phase("working")
@@ -48,10 +48,10 @@ def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: 
 
 @contextmanager
 def staying() -> Iterator[None]:
-    """What is made within stays to the end of the process: cycles are not looked for among it, now and later.
+    """Exclude objects that are created within the context from garbage collection, to the end of the process.
 
-    But not where Spark has been used: what is set aside is never freed, and keeps alive the Java objects that it stands
-    for.
+    After Spark has been used they are excluded only within the context: frozen objects are never collected, and would
+    keep Java objects alive.
     """
     with without_collector():
         try:
@@ -62,9 +62,9 @@ def staying() -> Iterator[None]:
 
 
 def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:
-    """The printer that these flags ask for, on standard output by default.
+    """Return the printer that these flags configure, by default on standard output.
 
-    Colours, and a `bar` where the command has use for one, are for terminals only.
+    Colours, and the `bar` if the command wants one, are for terminals only.
     """
     chosen = stream or sys.stdout
     is_terminal = chosen.isatty() and "NO_COLOR" not in os.environ

@@ -1,6 +1,6 @@
-"""Flags that are only useful to dbt. Owns which are accepted without effect, and what to do instead of the others.
+"""Flags that only dbt has. Owns which are accepted without effect, and what to do instead of the others.
 
-Tools that drive dbt, such as Airflow or Dagster, pass them; none of the first kind changes the result of a call.
+Tools that call dbt, such as Airflow or Dagster, pass them; none of the first kind changes the result of a call.
 Source: https://docs.getdbt.com/reference/global-configs/about-global-configs, dbt 1.10.
 """
 
@@ -15,7 +15,7 @@ _SWITCHES = (
     "populate-cache print send-anonymous-usage-stats static-parser use-colors-file use-experimental-parser "
     "use-fast-test-edges version-check write-json"
 ).split()
-"""With their `--no-…`."""
+"""Flags that also have the form `--no-…`."""
 _VALUES = (
     "log-file-max-bytes log-format-file log-level log-level-file log-path partial-parse-file-path printer-width"
 ).split()
@@ -36,7 +36,7 @@ _REFUSED_VALUES: Mapping[str, str] = {
 
 
 def dbt_flags() -> list[click.Option]:
-    """All of them; help does not list them."""
+    """Return all these flags; help does not list them."""
     switches = [_option([f"--{name}/--no-{name}"], "As dbt has it; without effect.") for name in _SWITCHES]
     colours = _option(["--use-colors"], "As dbt has it; without effect.", is_flag=True)
     values = [_option([f"--{name}"], "As dbt has it; without effect.", type=str) for name in _VALUES]

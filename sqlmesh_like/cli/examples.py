@@ -43,4 +43,4 @@ COMMAND_EXAMPLES = {
     "run-operation": "sml run-operation drop_old --args '{days: 30}'",
     "clean": "sml clean",
 }
-"""By the words that call a command."""
+"""Example calls by the words that name a command."""

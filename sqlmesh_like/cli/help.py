@@ -15,11 +15,11 @@ GROUPS = {
     "Look at the tables": ("show", "sql", "changes", "verify", "freshness", "source", "history", "docs", "report"),
     "Keep house": ("maintain", "rollback", "repair", "clean", "run-operation", "ddl"),
 }
-"""Headings of `sml --help` and the commands below each; one that is in none stands below `Others`."""
+"""Headings of `sml --help` and the commands below each; other commands are listed below `Others`."""
 
 
 def command_groups(commands: Mapping[str, str]) -> Iterable[tuple[str, list[tuple[str, str]]]]:
-    """Headings, and below each its commands with their help."""
+    """Yield headings, each with its commands and their help."""
     grouped = {name for names in GROUPS.values() for name in names}
     others = [name for name in commands if name not in grouped]
     for heading, names in (*GROUPS.items(), ("Others", others)):
@@ -28,7 +28,7 @@ def command_groups(commands: Mapping[str, str]) -> Iterable[tuple[str, list[tupl
 
 
 class _GroupedFormatter(click.HelpFormatter):
-    """Writes flags of every command below a heading of their own."""
+    """Writes the flags that all commands share below a separate heading."""
 
     shared: frozenset[str] = frozenset()
 
@@ -46,7 +46,7 @@ class _GroupedFormatter(click.HelpFormatter):
 
 
 class GroupedContext(click.Context):
-    """The context of a command whose help is laid out so."""
+    """The context of a command whose help uses `_GroupedFormatter`."""
 
     def make_formatter(self) -> click.HelpFormatter:
         formatter = _GroupedFormatter(width=self.terminal_width, max_width=self.max_content_width)

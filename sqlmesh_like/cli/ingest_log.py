@@ -1,4 +1,4 @@
-"""The lines of an ingestion: sources, tables, what was left out, and the end block. Owns their words."""
+"""The lines of an ingestion: sources, tables, skipped events, and the end block. Owns their texts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _WIDTH = 70
 
 
 class IngestLog:
-    """Prints what an ingestion tells."""
+    """Prints the reports of an ingestion."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
 
     def reading(self, source: Source, *, dead_letters: bool = False) -> None:
-        """The line before a source is ingested."""
+        """Print the line before a source is ingested."""
         assert source.ingest is not None
         what = "the dead letters" if dead_letters else source.ingest.files or "Kafka"
         self._output.line(f"Reading {what} of source {source.name}")
@@ -31,7 +31,7 @@ class IngestLog:
 
 
 def report_batch(report: IngestReport, output: Output) -> None:
-    """The lines of a batch, or of a whole run: tables, changes of their columns, what was left out."""
+    """Print the lines of a batch, or of a whole ingestion: tables, changes of their columns, skipped events."""
     for index, table in enumerate(report.tables, start=1):
         output.line(
             _line(index, len(report.tables), table, output.color, report.seconds), "error" if table.error else "info"
@@ -52,7 +52,7 @@ def report_batch(report: IngestReport, output: Output) -> None:
 
 
 def _line(index: int, total: int, table: TableReport, color: bool, seconds: float = 0.0) -> str:
-    """dbt's line of a finished node; `seconds` is how long the batches took in all.
+    """Return a table's line in dbt's format for a finished node; `seconds`: total time of the batches.
 
     >>> from sqlmesh_like.names import TableName
     >>> _line(1, 3, TableReport(TableName("ods", "user"), upserts=2, seconds=0.61), False)
@@ -88,7 +88,7 @@ def _status(table: TableReport) -> DisplayStatus:
 def report_end(
     output: Output, reports: Sequence[IngestReport], others: Sequence[DisplayStatus] = (), problems: Sequence[str] = ()
 ) -> int:
-    """The end block, with what else was done; the exit code, 0 or 1."""
+    """Print the end block, including `others`, the outcomes of models; return the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
     warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
     if not tables and not warnings and not stop_signals.is_wished():

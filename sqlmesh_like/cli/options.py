@@ -1,4 +1,4 @@
-"""The flags that commands share. Owns their names, types and help; their effect is `context`'s."""
+"""The flags that commands share. Owns their names, types and help; `context` owns their effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MULTI = frozenset(
 
 @dataclass(frozen=True)
 class Flags(Invocation):
-    """The shared flags of one call, as the user gave them: what it asks for, and how it prints."""
+    """The shared flags of one call, as the user gave them: its request, and how it prints."""
 
     log_format: str = "text"
     quiet: bool = False
@@ -91,12 +91,12 @@ def _options() -> list[click.Option]:
 
 
 def global_options() -> list[click.Parameter]:
-    """The shared flags for the place before the command."""
+    """Return the shared flags, for use before the command."""
     return [*_options(), *dbt_flags()]
 
 
 def shared_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Gives a command all shared flags; it gets them as one `Flags` in its argument `flags`."""
+    """Add all shared flags to a command, which gets them as one `Flags` in its argument `flags`."""
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
@@ -115,7 +115,7 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _refuse_warnings(warnings: Sequence[str]) -> None:
-    """What a call warned of after it had read the project: its work is done. Raises NodeError with the first."""
+    """Raise NodeError with the first warning of a call, if there is one; the work of the call is done."""
     texts = list(dict.fromkeys(warnings))
     if texts:
         hint = f"--warn-error makes warnings errors; there are {len(texts)}"
@@ -123,7 +123,7 @@ def _refuse_warnings(warnings: Sequence[str]) -> None:
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
-    """`-s a b` as click wants it, `-s a -s b`: as in dbt a selection takes every word up to the next flag.
+    """Rewrite `-s a b` to `-s a -s b` for click: as in dbt, a selection extends to the next flag.
 
     >>> spread(["-s", "a", "b", "--exclude=c", "d", "-x"])
     ['-s', 'a', '-s', 'b', '--exclude=c', '--exclude', 'd', '-x']

@@ -28,7 +28,7 @@ TYPES = (
 
 
 def resource_types(command: Callable[..., object]) -> Callable[..., object]:
-    """Gives a command both options; it gets them as one `ResourceTypes` in its argument `types`."""
+    """Add both options to a command, which gets them as one `ResourceTypes` in its argument `types`."""
     kind = click.Choice(TYPES)
 
     @click.option(

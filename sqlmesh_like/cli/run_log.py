@@ -1,4 +1,4 @@
-"""A run's lines and summary. Owns the text for each node's outcome; `output` has the layout."""
+"""A run's lines and summary. Owns the text for each node's outcome; `output` owns the layout."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunRe
 
 
 class RunLog:
-    """Prints a run's lines in dbt's format, with what the contract adds. `root` is the project's: lines are shown."""
+    """Prints a run's lines in dbt's format, with reasons of full refreshes and failing rows.
+
+    `root` is the project's folder, for excerpts of its files.
+    """
 
     def __init__(self, output: Output, root: Path) -> None:
         self._output = output
         self._root = root
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        if not isinstance(node, RenderedExposure | RenderedSemantic):  # as in dbt: nothing starts
+        if not isinstance(node, RenderedExposure | RenderedSemantic):  # as in dbt: never started
             self._output.start(_step(number, total, node, {**_node_data(node), "status": "started"}))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
@@ -58,7 +61,7 @@ class RunLog:
         self._output.end([node_result.status for node_result in result.results], problems(result, self._root))
 
     def _explain_full_refresh(self, result: NodeResult) -> None:
-        """Where a run must rescan it says why."""
+        """Print the reasons if a run had to rescan."""
         if isinstance(result, ModelResult) and result.strategy in (
             "full_refresh",
             "recompute_merge",
@@ -68,7 +71,7 @@ class RunLog:
                 self._output.line(f"       {reason.rule} {reason.message}")
 
     def _show_failures(self, result: NodeResult) -> None:
-        """A few of the rows that the test found."""
+        """Print a sample of the rows that the test returned."""
         if not isinstance(result, TestResult) or result.sample is None or not result.sample.rows:
             return
         level: LogLevel = "error" if result.status == "fail" else "warn"
@@ -80,7 +83,7 @@ class RunLog:
 
 
 def problems(result: RunResult, root: Path) -> list[str]:
-    """A text for each node that failed or warned: what and where."""
+    """Return a text for each node that failed or warned, with its location."""
     bad = [node_result for node_result in result.results if node_result.status in ("error", "fail", "warn")]
     return [_problem_text(node_result, root) for node_result in bad]
 
@@ -102,8 +105,8 @@ def indented(text: str) -> str:
 
 
 def result_data(result: NodeResult) -> dict[str, object]:
-    """What became of a node, for programs: rows that it changed and bytes that its commit wrote, null where it writes
-    no table; `failures` of a test; `elapsed` in seconds."""
+    """Return the outcome of a node for programs: rows that it changed and bytes that its commit wrote, null where it
+    writes no table; `failures` of a test; `elapsed` in seconds."""
     return {
         **_node_data(result.node),
         "status": result.status,

@@ -1,4 +1,4 @@
-"""What `run`, `seed`, `test`, `snapshot` and `build` have in common as commands: flags in, lines and exit code out."""
+"""The common part of the commands `run`, `seed`, `test`, `snapshot` and `build`: flags in, lines and exit code out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_selected(
     units_on: str = "duckdb",
     types: ResourceTypes = ALL_TYPES,
 ) -> int:
-    """Run what is selected for a command, or `only` these nodes; the exit code, 0 or 1."""
+    """Run the nodes that a command selects, or `only` these, and return the exit code, 0 or 1."""
     started, request = perf_counter(), RunRequest(command, now, only, store_failures, units_on, types)
     loaded, output = open_project(flags, now=clock(now), broken=True), make_output(flags, bar=True)
     try:

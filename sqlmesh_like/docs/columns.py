@@ -10,13 +10,12 @@ from sqlmesh_like.plan.lineage import Lineage
 from sqlmesh_like.render.rendered import RenderedProject
 
 LineageEdge = tuple[str, str, str, str, str]
-"""Input's unique id and column, reader's unique id and column (`*`: each of them), and how the first enters the
-second: copied, computed, aggregated; filters, joins or groups where it decides the reader's rows and is not part of the
-value."""
+"""Input's unique id and column, reader's unique id and column (`*`: all of them), and how the first contributes to the
+second: copied, computed, aggregated; filters, joins or groups where it only determines the reader's rows."""
 
 
 def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[LineageEdge], dict[str, Schema]]:
-    """All edges, and each model's columns with the types that the compiler knows. Raises SqlError."""
+    """Return all edges, and each model's columns with the types that the compiler knows. Raises SqlError."""
     edges: list[LineageEdge] = []
     columns: dict[str, Schema] = {}
     for model in rendered.models:
@@ -32,7 +31,7 @@ def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[Line
 
 
 def _deciding(unique_id: str, columns: Sequence[ColumnLineage]) -> list[LineageEdge]:
-    """What decides the rows mostly does so for all columns: one edge then stands for them."""
+    """Return edges of columns that determine rows, with one edge to `*` where they do so for all columns."""
     readers: dict[tuple[ColumnOrigin, InfluenceRole], list[str]] = {}
     for column in columns:
         for origin, role in column.influences.items():

@@ -24,11 +24,11 @@ _SETTINGS = ("materialized", "refresh", "unique_key", "partition_by", "table_typ
 _USUAL: tuple[object, ...] = (None, "", [], (), "protected")
 _COLOUR = re.compile(r"[a-zA-Z]+|#[0-9a-fA-F]{3,8}")
 OVERVIEW = "__overview__"
-"""As in dbt, the doc block that stands on the first page."""
+"""Name of the doc block that is shown on the first page, as in dbt."""
 
 
 def content(findings: SiteData) -> dict[str, object]:
-    """The value that the page shows."""
+    """Return the value that the page shows."""
     nodes = _nodes(findings)
     ids = {unique_id: number for number, unique_id in enumerate(nodes)}
     blocks = [mapping_of(block) for block in mapping_of(findings.manifest.get("docs")).values()]
@@ -77,7 +77,7 @@ def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
 
 
 def _is_hidden(node: Json) -> bool:
-    """`docs: {show: false}`, as in dbt."""
+    """Whether a node has `docs: {show: false}`, as in dbt."""
     return mapping_of(mapping_of(node.get("config")).get("docs")).get("show") is False
 
 
@@ -129,13 +129,13 @@ def _of_kind(node: Json) -> dict[str, object]:
 
 
 def _color(node: Json) -> str | None:
-    """`docs: {node_color: …}`, as in dbt: a name or a hexadecimal number; anything else could be more than a colour."""
+    """Return `docs: {node_color: …}`, as in dbt: a name or hexadecimal number; other text could inject CSS."""
     color = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
     return color if _COLOUR.fullmatch(color) else None
 
 
 def _folders(node: Json, project: str) -> list[str]:
-    """Where the node is in the tree: its source, or the folders of its file; below its package, if not our own."""
+    """Return the node's path in the tree: its source, or its file's folders; below its package if that is another."""
     fqn = node.get("fqn")
     folders = [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
     if node.get("resource_type") == "source":
@@ -144,7 +144,10 @@ def _folders(node: Json, project: str) -> list[str]:
 
 
 def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, object]]:
-    """Columns as the lake has them, else as the compiler derives them, else as they are declared."""
+    """Return columns as the compiler derives them, else as the lake has them, else as they are declared.
+
+    Types are those of the lake, else derived, else declared.
+    """
     declared = {str(name): mapping_of(column) for name, column in mapping_of(node.get("columns")).items()}
     facts = findings.tables.get(unique_id)
     derived = findings.columns.get(unique_id) or ()

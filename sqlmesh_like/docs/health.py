@@ -1,8 +1,7 @@
 """Problems of a project's nodes, and since when: failed, with a warning, or stale. Owns finding them.
 
-Failures are those of the calls of this target (`artifacts.run_history`), whichever call it was: a test that failed on
-Monday has not passed because Tuesday's call did not run it. Sources are stale by their freshness, tables by their
-frontier.
+Failures are those of all calls of this target (`artifacts.run_history`): a test that failed on Monday has not passed
+because Tuesday's call did not run it. Sources are stale by their freshness, tables by their frontier.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _KINDS: tuple[ProblemKind, ...] = ("failed", "warned", "stale")
 
 @dataclass(frozen=True)
 class Problem:
-    """One node and what is wrong with it. `since` and `checked` in ISO 8601 (UTC); `since` None: not known."""
+    """A problem of one node. `since` and `checked` in ISO 8601 (UTC); None: not known."""
 
     unique_id: str
     kind: ProblemKind
@@ -36,7 +35,7 @@ class Problem:
 
 
 def find_problems(site_data: SiteData) -> tuple[Problem, ...]:
-    """Failures first, then warnings, then what is stale; within these the oldest first."""
+    """Return failures first, then warnings, then stale nodes; within these the oldest first."""
     problems = [
         *_uncompiled(site_data), *_unreadable(site_data), *_failures(site_data.problems),
         *_stale_sources(site_data.freshness), *_stale_tables(site_data),
@@ -77,7 +76,7 @@ def _stale_sources(freshness: Json | None) -> Iterator[Problem]:
 
 
 def _overdue(loaded: str, row: Json) -> str | None:
-    """When the first of its thresholds had passed."""
+    """Return the time at which a source exceeded its lowest threshold, None where it is not known."""
     ages = [_age(mapping_of(each)) for each in mapping_of(row.get("criteria")).values()]
     known = [age for age in ages if age is not None]
     moment = _moment(loaded)
@@ -99,7 +98,7 @@ def _moment(text: str) -> datetime.datetime | None:
 
 
 def _stale_tables(site_data: SiteData) -> Iterator[Problem]:
-    """Tables that a run would change now: their inputs have moved, or what they read is itself behind."""
+    """Yield problems of tables that a run would change now: their inputs have changed, or are behind themselves."""
     behind: dict[str, Problem] = {}
     for unique_id, model in site_data.models.items():  # each after its inputs
         if (problem := _behind(unique_id, model, site_data, behind)) is not None:
@@ -137,7 +136,7 @@ def _names(inputs: Sequence[InputVersion]) -> str:
 
 
 def _first_unread(item: InputVersion, site_data: SiteData) -> str | None:
-    """When the first commit after the frontier was complete; of many, the first that the site knows."""
+    """Return the completion time of the first known commit after the frontier."""
     facts = site_data.tables.get(item.ref.unique_id)
     consumed = (item.start or "").partition("_")[2]
     times = [commit.time for commit in facts.commits if commit.instant.partition("_")[2] > consumed] if facts else []

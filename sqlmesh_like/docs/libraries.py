@@ -1,6 +1,6 @@
-"""The JavaScript libraries of the page, each with its licence. Owns reading them; `tools/site_libraries.py` fetches.
+"""The JavaScript libraries of the page and their licences. Owns reading them; `tools/site_libraries.py` fetches them.
 
-They are part of a package that was built with npm; an installation without them writes a site without drawings.
+A package that was built with npm contains them; an installation without them writes a site without drawings.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 _NAMES = {"cytoscape": "cytoscape", "dagre": "@dagrejs/dagre", "minisearch": "minisearch"}
-"""Files, and the packages of npm that they are of."""
+"""The npm package of each file."""
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Library:
-    """One library: its package's name in npm, version, licence and code."""
+    """One library: name of its npm package, version, licence and code."""
 
     package: str
     version: str
@@ -28,13 +28,13 @@ class Library:
 
     @property
     def script(self) -> str:
-        """The code as a page may hold it: its licence asks to stand with each copy, and maps lie elsewhere."""
+        """The code to embed, with its licence, which each copy must include, and without a link to its source map."""
         licence = self.licence.replace("*/", "* /").strip()
         return f"/*! {self.package} {self.version}\n\n{licence}\n*/\n{_SOURCE_MAP.sub('', self.code)}"
 
 
 def site_libraries() -> tuple[Library, ...]:
-    """What draws and searches the site; none where this installation was built without."""
+    """Return the libraries that draw and search the site; none where this installation was built without them."""
     folder = files(__package__).joinpath("assets", "libraries")
     return tuple(_read(folder)) if folder.joinpath("fetched").is_file() else ()
 

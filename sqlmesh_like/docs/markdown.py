@@ -1,4 +1,4 @@
-"""Descriptions as HTML. Owns what a description may be: Markdown, in which HTML is text and nothing is loaded."""
+"""Descriptions as HTML. Owns their format: Markdown, in which HTML is shown as text and nothing is loaded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from markdown_it import MarkdownIt
 
 @cache
 def _parser() -> MarkdownIt:
-    # Images would be fetched from elsewhere; a page of documentation asks nobody for anything.
+    # Images would be fetched from elsewhere; the site makes no requests.
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
 def as_html(text: str) -> str:
-    """The description as HTML that is safe to insert: tags that the author wrote are shown, not obeyed.
+    """Return a description as HTML that is safe to insert: the author's own tags are escaped.
 
     >>> as_html("all *users* <script>alert(1)</script>")
     '<p>all <em>users</em> &lt;script&gt;alert(1)&lt;/script&gt;</p>\\n'

@@ -1,4 +1,4 @@
-"""What the compiler decided for each model, for readers. Owns compiling a whole project once."""
+"""Strategies and plans of all models, for readers. Owns compiling a whole project once."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 
 MOST_JOINS = 3
-"""A program grows with the square of its joins: beyond these nobody reads it, and a site of 150 models had 19 MB."""
+"""Joins above which the program is left out: its size grows with their square, and a site of 150 models had 19 MB."""
 
 
 @dataclass(frozen=True)
 class DocumentedModel:
-    """A compiled model and, where there is a lake, what its next run would do."""
+    """A compiled model and, where there is a lake, the plan of its next run."""
 
     compiled: CompiledModel
     planned: PlannedModel | None
 
     @property
     def program(self) -> str:
-        """What `sml explain --sql` prints; empty for a view, which is inlined where it is read."""
+        """The output of `sml explain --sql`, or how to get it where it is long; empty for a view."""
         if not self.is_table:
             return ""
         relation = self.compiled.facts.relation
@@ -45,7 +45,7 @@ class DocumentedModel:
         return self.compiled.model.config.materialized in ("incremental", "table")
 
     def plan(self) -> dict[str, object]:
-        """What `sml explain --output json` says; without a lake, what follows from the SQL alone."""
+        """Return the model's entry of `sml explain --output json`; without a lake, the part that needs only the SQL."""
         if self.planned is not None:
             return explain_model(self.planned)
         return explain_classification(self.compiled)
@@ -59,9 +59,10 @@ def documented(
     states: Mapping[str, TableState],
     now: datetime,
 ) -> tuple[dict[str, DocumentedModel], dict[str, SqlError]]:
-    """All models by unique id, each after its inputs. `schemas`: columns of sources and seeds; `states`: of the lake.
+    """Compile all models; return them by unique id, each after its inputs, and the errors of invalid ones.
 
-    Those that cannot be compiled are apart, with what is wrong.
+    `schemas`: columns of sources and seeds; `states`: tables of the lake. Models whose templates query the lake are
+    left out.
     """
     models: dict[str, RenderedModel] = {model.unique_id: model for model in rendered.models}
     stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
@@ -71,7 +72,7 @@ def documented(
     errors: dict[str, SqlError] = {}
     for unique_id in graph.order(models):
         model = models[unique_id]
-        if model.asks_lake:  # its text is known when it is run
+        if model.asks_lake:  # its SQL is known only in a run
             continue
         fresh: dict[str, Schema | None] = {
             ref.unique_id: stored[ref.unique_id] for ref in model.inputs if ref.unique_id in stored

@@ -1,4 +1,4 @@
-"""What selectors ask of a node, as plain values: the page's filter answers them as `plan.selector_methods` does."""
+"""Properties of nodes that selectors use, as plain values: the page's filter works like `plan.selector_methods`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlmesh_like.project.versions import Version
 
 
 def selection_facts(node: Node) -> dict[str, object]:
-    """Keys that say nothing are left out.
+    """Return a node's properties; empty ones are left out.
 
     >>> config = {"enabled": True, "meta": {}, "alias": None}
     >>> selection_facts(Node("model.p.m", "m", "model", "models/m.sql", ("p", "m"), config=config))
@@ -29,7 +29,7 @@ def selection_facts(node: Node) -> dict[str, object]:
 
 
 def _words(setting: object) -> object:
-    """A setting as selectors compare it: mappings of words and of lists of words; None where there is nothing."""
+    """Return a setting as selectors compare it: texts, lists of texts, or mappings of these; None for null."""
     match setting:
         case Mapping():
             kept = {str(key): _words(value) for key, value in setting.items()}

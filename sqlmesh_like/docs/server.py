@@ -1,4 +1,4 @@
-"""The site over HTTP. Owns what of the target folder is served, to whom, and the headers that the page cannot set."""
+"""The site over HTTP. Owns which files are served, to whom, and the headers that the page cannot set itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SITE, STATIC = "index.html", "static_index.html"
 
 
 class _Site(SimpleHTTPRequestHandler):
-    """Shows the site and dbt's artifacts, nothing else of the target folder: logs and compiled SQL stay private."""
+    """Serves the site and dbt's artifacts, nothing else of the target folder: logs and compiled SQL stay private."""
 
     shown = frozenset({"", SITE, STATIC, "manifest.json", "catalog.json", "run_results.json", "sources.json"})
 
@@ -36,18 +36,18 @@ class _Site(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
-        # The page forbids itself the rest; this it cannot say of itself.
+        # The rest of the policy is in the page; frame-ancestors is ignored there.
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
         self.send_header("X-Frame-Options", "DENY")
         self.send_header("Referrer-Policy", "no-referrer")
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: who looks at a site does not want its requests listed."""
+        """Log nothing: a list of the site's requests is of no use to its reader."""
 
 
 def is_own_host(host: str) -> bool:
-    """Whether a request names this server. A page elsewhere, whose name was made to lead here, names another.
+    """Whether a Host header names this server: not so in DNS rebinding, where another name is resolved to its address.
 
     >>> is_own_host("localhost:8080"), is_own_host("evil.example:8080")
     (True, False)
@@ -64,7 +64,7 @@ def is_own_host(host: str) -> bool:
 
 
 def site_server(site: Path, host: str, port: int) -> ThreadingHTTPServer:
-    """Serves the folder of a site. Raises MachineError where the address is not free."""
+    """Return a server of the folder of a site. Raises MachineError where the address is not free."""
     try:
         return ThreadingHTTPServer((host, port), partial(_Site, directory=str(site.parent)))
     except OSError as error:

@@ -1,6 +1,6 @@
 """One HTML file from the content. Owns how it is assembled: styles, scripts, libraries and data inline.
 
-The page forbids itself every request (Content-Security-Policy), and every script but these, known by their hashes.
+Its Content-Security-Policy forbids all requests, and all scripts except these, which are identified by their hashes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 
 
 def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> str:
-    """The whole site as one HTML text, the same for the same content. Without libraries it lists its graph."""
+    """Return the site as HTML, deterministic for given content. Without libraries the page lists its graph."""
     style, script = _asset("site.css"), _script()
     codes = [library.script for library in libraries]
     hashes = " ".join(map(_hash, (*codes, script)))
@@ -39,12 +39,12 @@ def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> st
         "libraries": "\n".join(f"<script>{code}</script>" for code in codes),
         "script": script,
     }
-    # In one pass: what is filled in may hold the name of another part.
+    # In one pass: an inserted part may contain the placeholder of another one.
     return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _script() -> str:
-    """All scripts in one scope of their own."""
+    """Return all scripts in one function scope."""
     body = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
@@ -54,7 +54,7 @@ def _asset(name: str) -> str:
 
 
 def _json(content: Mapping[str, object]) -> str:
-    """JSON that no HTML parser takes for an end of the script that holds it."""
+    """Return content as JSON in which no HTML parser can find the end of its script element."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
     for sign, escaped in _UNSAFE.items():
         text = text.replace(sign, escaped)

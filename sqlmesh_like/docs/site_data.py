@@ -19,7 +19,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that a site is made of. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
+    """The inputs of a site. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
 
     `columns` are those that the compiler knows, by unique id.
     """
@@ -36,13 +36,13 @@ class SiteData:
     results: Json | None = None
     freshness: Json | None = None
     calls: Sequence[Json] = ()
-    """Of this target, oldest first, and the problems of its nodes, as `artifacts.run_history` has both."""
+    """Calls of this target, oldest first, and the problems of its nodes, both as in `artifacts.run_history`."""
     problems: Json = field(default_factory=dict)
     errors: Mapping[str, SqlError] = field(default_factory=dict)
-    """Of models that cannot be compiled, by unique id."""
+    """Errors of models that cannot be compiled, by unique id."""
 
 
 def artifact_rows(artifact: Json | None) -> list[Json]:
-    """The `results` of an artifact; none where there is none."""
+    """Return the `results` of an artifact, empty where there is none."""
     rows = (artifact or {}).get("results")
     return [mapping_of(row) for row in rows] if isinstance(rows, list) else []

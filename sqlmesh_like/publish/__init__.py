@@ -1,5 +1,5 @@
 """Changed rows → databases, DuckDB files and Parquet folders.
 
-`publisher` decides what to send since the destination's frontier; a `store` writes rows and frontier in
-one transaction.
+`publisher` decides whether to send the change since the destination's frontier or the whole table; a `store` writes
+rows and frontier in one transaction.
 """

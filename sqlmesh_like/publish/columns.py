@@ -1,7 +1,7 @@
-"""Arrow's types as database types. Owns which type a column gets there and how its values are written.
+"""Arrow types as database types. Owns the type of a column in a database, and how its values are written.
 
-What a database has no type for (arrays, maps, structs) becomes JSON text. Times are UTC; where a type has no zone they
-are written without one. SQLite has no decimals: they are text there, which keeps their digits.
+Arrays, maps and structs, for which databases have no type, become JSON text. Times are in UTC, without a zone where
+the type has none. SQLite has no decimals: they are text there, which keeps their digits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SIMPLE: tuple[tuple[Callable[[Any], bool], TypeEngine[Any]], ...] = (
 
 
 def database_type(name: str, type_: Any) -> TypeEngine[Any]:
-    """The column type for an Arrow type, the same for every database but where a variant says otherwise."""
+    """Return the column type for an Arrow type, the same for every database except for its variants."""
     if name == KEY_COLUMN:
         return _KEY
     if pa.types.is_decimal(type_):
@@ -53,7 +53,7 @@ def database_type(name: str, type_: Any) -> TypeEngine[Any]:
 
 
 def converter(type_: Any, dialect: str) -> Convert | None:
-    """What is done with each value that is not NULL; None: nothing."""
+    """Return the function to apply to values that are not NULL; None: they are written as they are."""
     if pa.types.is_nested(type_):
         return _as_json
     if pa.types.is_timestamp(type_) and dialect != "postgresql":

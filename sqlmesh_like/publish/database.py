@@ -1,8 +1,8 @@
-"""Any database that SQLAlchemy speaks to. Owns the order of statements that makes a publication one step for readers.
+"""Any database that SQLAlchemy supports. Owns the order of statements that makes a publication atomic for readers.
 
-Rows are loaded in batches, changed ones by way of a temporary table, in the transaction that also says which commit
-they are: every reader sees the old rows or the new ones. No statement is specific to a dialect except the exchange of
-two tables, which is needed where columns went or changed.
+Rows are loaded in batches, changed ones through a temporary table, in the transaction that also stores their commit:
+every reader sees either the old rows or the new ones. No statement is specific to a dialect except the exchange of
+two tables, which is needed where columns were removed or changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlmesh_like.run.ports import Export
 
 _NEW, _OLD = "__sml_new", "__sml_old"
 _IMPLICIT_COMMIT = ("mysql", "mariadb", "oracle")
-"""Databases in which a change of tables ends the transaction."""
+"""Databases in which DDL commits the transaction."""
 _INNODB: dict[str, Any] = {"mysql_engine": "InnoDB", "mariadb_engine": "InnoDB"}
 
 
@@ -58,7 +58,7 @@ class DatabaseStore:
                     raise foreign(table, self._name)
                 return None
             published = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
-            # Where somebody dropped the table or changed its columns, all of it is written again.
+            # If the table was dropped or its columns were changed, all of it is written again.
             return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
@@ -74,7 +74,7 @@ class DatabaseStore:
                     self._follow(db, target, export)
                     fault_point("publish.written")
                     return
-                # First: SQLite's driver begins a transaction with the first change of rows, not of tables.
+                # Before DDL: SQLite's driver begins a transaction only with the first DML statement.
                 self._mark(db, table, None, new)
                 self._widen(db, target)
                 db.execute(sa.delete(target))
@@ -82,7 +82,7 @@ class DatabaseStore:
                 fault_point("publish.written")
 
     def _claim(self, db: sa.Connection, table: str, old: Published | None, new: Published) -> None:
-        """Before there is a table its name is ours: a crash leaves none that nobody knows."""
+        """Record a new table's name before the table is created: a crash must not leave a table of unknown origin."""
         with db.begin():
             if self._schema and not sa.inspect(db).has_schema(self._schema):
                 db.execute(sa.schema.CreateSchema(self._schema))
@@ -92,20 +92,20 @@ class DatabaseStore:
                 db.execute(sa.insert(self._state).values(**values))
 
     def _needs_exchange(self, db: sa.Connection, target: sa.Table, old: Published | None) -> bool:
-        """Whether columns that are there must go or change, or come where that is not part of a transaction.
+        """Whether the table must be replaced: columns were removed or changed, or added where DDL commits.
 
-        A table that is not there is made.
+        A table that does not exist is created.
         """
         with db.begin():
             if not sa.inspect(db).has_table(target.name, schema=self._schema):
-                target.create(db)  # empty until its rows come
+                target.create(db)  # empty until its rows are loaded
                 return False
             known, wanted = old.columns if old else (), _columns(target)
             is_widened = set(known) <= set(wanted) and db.dialect.name not in _IMPLICIT_COMMIT
             return not self._has(db, target.name, known) or not (known == wanted or is_widened)
 
     def _widen(self, db: sa.Connection, target: sa.Table) -> None:
-        """Add the columns that the table lacks: grants and views stay."""
+        """Add the columns that the table lacks, which keeps grants and views."""
         known = {column["name"] for column in sa.inspect(db).get_columns(target.name, schema=self._schema)}
         for column in target.columns:
             if column.name not in known:
@@ -113,7 +113,7 @@ class DatabaseStore:
                 self._run(db, f"ALTER TABLE {self._spelt(db, target)} ADD COLUMN {spelt}")
 
     def _exchange(self, db: sa.Connection, target: sa.Table, export: Export, new: Published) -> None:
-        """A table with the new columns is filled beside and takes the name in one step."""
+        """Load a new table with the new columns and exchange it with the old one atomically."""
         beside, aside = self._table(target.name + _NEW, export.schema), self._table(target.name + _OLD, export.schema)
         with db.begin():
             beside.drop(db, checkfirst=True)
@@ -122,8 +122,8 @@ class DatabaseStore:
         with db.begin():
             self._load(db, beside, export)
         if db.dialect.name in _IMPLICIT_COMMIT:
-            # The exchange is not part of a transaction: until its end nothing is said to be published, so that a crash
-            # here costs another whole publication.
+            # The exchange is not part of a transaction: until its end the frontier is unknown, so after a crash here
+            # the whole table is published again.
             with db.begin():
                 self._mark(db, target.name, None, replace(new, frontier=None))
             with db.begin():
@@ -142,7 +142,7 @@ class DatabaseStore:
             aside.drop(db)
 
     def _mark(self, db: sa.Connection, table: str, followed: Published | None, new: Published) -> None:
-        """Say what the table shows from here on. Raises RetryableError where it is not what a change follows."""
+        """Store the new content of the table. Raises RetryableError where its frontier is not that of `followed`."""
         row = self._state.c.table_name == table
         if followed is not None:
             row = row & (self._state.c.frontier == followed.frontier)
@@ -154,7 +154,7 @@ class DatabaseStore:
             raise overtaken(table)
 
     def _follow(self, db: sa.Connection, target: sa.Table, export: Export) -> None:
-        """Apply a change by way of a temporary table, which goes with the connection."""
+        """Apply a change through a temporary table, which is dropped with the connection."""
         gone: sa.Column[bool] = sa.Column(DELETED_COLUMN, sa.Boolean(create_constraint=False))
         columns = self._columns(export.schema)
         staged = sa.Table("_sml_change", sa.MetaData(), *columns, gone, prefixes=["TEMPORARY"], **_INNODB)
@@ -179,12 +179,12 @@ class DatabaseStore:
                 db.execute(sa.insert(table), rows)
 
     def _delete(self, target: sa.Table, staged: sa.Table) -> sa.Delete:
-        if self._engine.dialect.name in ("mysql", "mariadb"):  # which would look at every row of a subquery's outside
+        if self._engine.dialect.name in ("mysql", "mariadb"):  # IN would examine every row of `target`
             return sa.delete(target).where(target.c[KEY_COLUMN] == staged.c[KEY_COLUMN])
         return sa.delete(target).where(target.c[KEY_COLUMN].in_(sa.select(staged.c[KEY_COLUMN])))
 
     def _has(self, db: sa.Connection, table: str, columns: tuple[tuple[str, str], ...]) -> bool:
-        """Whether a table is there with columns of these names."""
+        """Whether a table exists and has exactly `_sml_key` and columns of these names."""
         if not sa.inspect(db).has_table(table, schema=self._schema):
             return False
         there = {column["name"] for column in sa.inspect(db).get_columns(table, schema=self._schema)}
@@ -209,7 +209,7 @@ class DatabaseStore:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """What the database says is a NodeError. Values and the URL, which may be secrets, are left out."""
+        """Raise errors of the database as NodeError, without values and the URL, which may be secrets."""
         try:
             yield
         except exc.DBAPIError as error:

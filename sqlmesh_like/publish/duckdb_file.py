@@ -26,7 +26,7 @@ _CHANGE = "_sml_change"
 
 
 class DuckDBStore:
-    """One file; it is open while it is read or written, so that others can have it in between."""
+    """One file; it is open only while it is read or written, so that others can open it in between."""
 
     def __init__(self, destination: Destination) -> None:
         self._name = destination.name
@@ -35,7 +35,7 @@ class DuckDBStore:
         self._state = f"{quoted(self._schema)}.{quoted(STATE)}"
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing: the file is not left open."""
 
     def published(self, table: str) -> Published | None:
         if not self._path.exists():
@@ -87,7 +87,7 @@ class DuckDBStore:
         return bool(self._names(db, table))
 
     def _names(self, db: duckdb.DuckDBPyConnection, table: str) -> set[str]:
-        """Columns of a table; none where there is no such table."""
+        """Return the names of a table's columns, empty where there is no such table."""
         select = (
             "SELECT column_name FROM information_schema.columns"
             " WHERE table_catalog = current_database() AND table_schema = ? AND table_name = ?"
@@ -96,7 +96,7 @@ class DuckDBStore:
 
     @contextmanager
     def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection; what is not committed at the end of it never was."""
+        """Yield a connection; changes that are not committed when it is closed are lost."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with database(str(self._path)) as db:

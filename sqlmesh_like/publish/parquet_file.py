@@ -1,7 +1,7 @@
-"""A folder of Parquet files, one for each table. Owns writing a new file beside and giving it the name in one step.
+"""A folder of Parquet files, one for each table. Owns replacing a file atomically.
 
-The published commit is in the file's own metadata, so that rows and commit cannot diverge. A change rewrites the file:
-DuckDB merges it, with bounded memory. If a few changes in many rows are typical, a database is more suitable.
+The published commit is in the file's own metadata, so rows and commit cannot diverge. A change rewrites the whole
+file: DuckDB merges it, with bounded memory. For small changes in large tables a database is more suitable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ParquetStore:
         self._folder = folder(destination.place.rstrip("/") + below)
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing: no file is left open."""
 
     def published(self, table: str) -> Published | None:
         if not self._folder.exists(f"{table}.parquet"):
@@ -54,7 +54,7 @@ class ParquetStore:
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:  # noqa: ARG002
         with self._failing(), tempfile.TemporaryDirectory(prefix="sml_publish_") as scratch:
             self._folder.fs.makedirs(self._folder.path, exist_ok=True)
-            # Only a rename within one file system is one step; an object store shows a file once it is all there.
+            # A rename is atomic only within one file system; an object store shows a file only when it is complete.
             place = Path(self._folder.path if self._folder.is_local else scratch)
             made = place / f".{table}.parquet.new"
             self._merge(table, export, new, made, Path(scratch))
@@ -80,7 +80,7 @@ class ParquetStore:
             db.execute(f"COPY ({rows}) TO {standard_literal(str(made))} (FORMAT parquet, COMPRESSION zstd, {marks})")
 
     def _local(self, table: str, scratch: Path) -> Path:
-        """The present file where DuckDB can read it."""
+        """Return a local path of the current file; a remote one is copied first."""
         if self._folder.is_local:
             return Path(self._path(table))
         copy = scratch / "before.parquet"

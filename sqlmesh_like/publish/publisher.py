@@ -1,6 +1,6 @@
-"""What is sent to which destination, and when. Owns the choice between a change and the whole table.
+"""Sends tables to destinations. Owns the choice between a change and the whole table.
 
-The change between the commit that a destination shows and the newest one comes from the change feed of the model's
+The change between the commit that a destination has and the newest one comes from the change feed of the model's
 table. If that commit or its files are gone, or columns differ, the whole table is sent.
 """
 
@@ -26,7 +26,7 @@ OpenStore = Callable[[Destination], Store]
 
 @dataclass
 class _Exports:
-    """Exports of one table, open until it is published everywhere: places that show one commit share the change."""
+    """Exports of one table, open until all destinations have it: those that have the same commit share the change."""
 
     engine: ChangeExporter
     staging: str
@@ -42,9 +42,9 @@ class _Exports:
 
 @dataclass
 class LakePublisher:
-    """Publishes tables of one lake. `chosen`: destinations by unique id of the model; one table at a time in each.
+    """Publishes tables of one lake, to each destination one at a time. `chosen`: destinations by the model's unique id.
 
-    `afresh`: whole tables, whatever is there.
+    `afresh`: send whole tables, whatever the destinations have.
     """
 
     catalog: Catalog
@@ -57,7 +57,7 @@ class LakePublisher:
     _locks: dict[str, Lock] = field(init=False)
 
     def __post_init__(self) -> None:
-        # All at once: two threads that each made one would both go on.
+        # Created in advance: if two threads each created one of their own, neither would wait.
         self._locks = {to.name: Lock() for places in self.chosen.values() for to in places}
 
     def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
@@ -87,7 +87,7 @@ class LakePublisher:
             try:
                 return self._attempt(model, to, table, exports)
             except RetryableError:
-                # A file of the pinned commits vanished, or another process was first.
+                # A file of the pinned commits vanished, or another process has published meanwhile.
                 return self._attempt(model, to, table, exports)
 
     def _attempt(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> PublishResult:
@@ -103,21 +103,21 @@ class LakePublisher:
         export = exports.of(state, since)
         fault_point("publish.read")
         if not export.whole and (old is None or old.columns != published_columns(export.schema)):
-            export = exports.of(state, None)  # columns came, went or changed
+            export = exports.of(state, None)  # columns differ
         new = Published(model.unique_id, state.uri, state.frontier, published_columns(export.schema))
         result = _written(store, to, table, export, old, new)
         fault_point("publish.end")
         return result
 
     def _since(self, old: Published | None, state: TableState) -> str | None:
-        """The commit from which changes can be followed; None: the whole table must be sent."""
+        """Return the commit since which the change can be sent; None: the whole table must be sent."""
         if self.afresh or old is None or old.frontier is None or old.uri != state.uri:
             return None
         assert state.frontier is not None
         if old.frontier == state.frontier:
             return old.frontier
         if any("map<" in (column.type or "") for column in state.schema or ()):
-            return None  # Spark cannot compare maps, so that what was written again as it was is not told apart
+            return None  # Spark cannot compare maps, so rows that were rewritten unchanged cannot be recognized
         return None if self.catalog.history.lost(state.uri, old.frontier, state.frontier) else old.frontier
 
     def _store(self, to: Destination) -> Store:

@@ -1,4 +1,4 @@
-"""What a chart shows: columns, kind, words. Owns the values, and what `report.yml` may say of them."""
+"""Charts: columns, kind, texts. Owns the values, and their declaration in `report.yml`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sqlmesh_like.run.ports import Rows
 ChartKind = Literal["line", "area", "bar", "point", "number", "table"]
 FILE = "report.yml"
 TOP = 15
-"""Bars that a chart shows where nothing else is said: the largest."""
+"""Default number of bars that a chart shows, the largest ones."""
 TIME_LIKE = re.compile(r"(^|_)(date|day|month|year|hour|time|week|quarter|at|ts)(_|$)", re.IGNORECASE)
-"""Names of columns in which a text or number such as 202401 is a time."""
+"""Pattern of column names in which a text or number such as 202401 is a time."""
 CHART = Shape("a chart", {
     "table": Key(text, help="The table that is drawn; or `sql`.", example="sales_by_day"),
     "sql": Key(text, help="A SELECT over all tables; or `table`.", example="select day, total from sales_by_day"),
@@ -41,9 +41,9 @@ REPORT = Shape(FILE, {
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart of the rows of a query. `y` are the columns that are drawn; of a table all that are shown.
+    """One chart of the rows of a query. `y` are the measured columns; for a table, all that are shown.
 
-    `x` and `color` None: there is none. Bars are horizontal where `x` is a text and vertical where it is a time.
+    `x` and `color` None: there is none. Bars are vertical where `x` is a time or there is a `color`, else horizontal.
     """
 
     kind: ChartKind
@@ -56,13 +56,13 @@ class Chart:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it needs, each once."""
+        """The columns that the chart needs, each once."""
         return tuple(dict.fromkeys(name for name in (self.x, self.color, *self.y) if name is not None))
 
 
 @dataclass(frozen=True)
 class ChartRequest:
-    """A chart that a file declares: of a table by name or of a query. What is not said is chosen by the rows."""
+    """A chart that a file declares, of a table or of a query. Missing parts are inferred from the rows."""
 
     query: str
     table: str | None
@@ -88,7 +88,7 @@ class ChartRequest:
 
 @dataclass(frozen=True)
 class Report:
-    """What `report.yml` says."""
+    """The declarations of `report.yml`."""
 
     title: str | None
     text: str
@@ -96,7 +96,7 @@ class Report:
 
 
 def read_report(root: Path) -> Report | None:
-    """The project's `report.yml`; None where there is none. Raises ProjectError with line and column."""
+    """Read the project's `report.yml`; None where there is none. Raises ProjectError with line and column."""
     path = root / FILE
     if not path.is_file():
         return None

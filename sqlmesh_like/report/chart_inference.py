@@ -1,4 +1,4 @@
-"""Which chart fits rows. Owns the choice if none is declared; declared parts are kept and the rest filled in."""
+"""Chooses a chart for rows. Owns the choice if none is declared; declared parts are kept and the rest is filled in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PERIOD = re.compile(r"\d{6}|\d{4}-\d{2}(-\d{2})?|\d{4}")
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns of rows by what they may be drawn as, in their order."""
+    """Columns of rows by their possible role in a chart, in their order."""
 
     measures: tuple[str, ...]
     times: tuple[str, ...]
@@ -27,14 +27,14 @@ class _Columns:
 
 
 def infer_chart(rows: Rows, title: str, text: str = "", keys: Collection[str] = ()) -> Chart:
-    """The chart that says most of rows; a table where none would be true to them. `keys`: these are not measures."""
+    """Return the most informative chart of rows; a table where no chart could show them all. `keys`: not measures."""
     return complete_chart(
         ChartRequest("", None, None, None, (), None, title, text, TOP, {}, Location("")), rows, title, keys
     )
 
 
 def complete_chart(wanted: ChartRequest, rows: Rows, title: str, keys: Collection[str] = ()) -> Chart:
-    """A declared chart with what was left open."""
+    """Return a declared chart with its missing parts inferred from the rows."""
     columns = _columns(rows, keys)
     y = wanted.y or _measure(columns)
     kind, x, color = wanted.kind, wanted.x, wanted.color
@@ -56,7 +56,7 @@ def complete_chart(wanted: ChartRequest, rows: Rows, title: str, keys: Collectio
 
 
 def repeated_fields(chart: Chart, rows: Rows) -> tuple[str, ...]:
-    """Columns that a chart's marks go by where several rows share a mark, which then would lie; else none."""
+    """Return the columns that identify marks if several rows share a mark, which could not show them all; else none."""
     names = tuple(name for name in (chart.x, chart.color) if name is not None)
     return names if chart.kind in ("line", "area", "bar") and not _is_unique(rows, names) else ()
 
@@ -72,12 +72,12 @@ def _columns(rows: Rows, keys: Collection[str]) -> _Columns:
             measures.append(column.name)
         elif type_.startswith((*_NUMERIC, "string", "boolean")):
             names.append(column.name)
-    names.sort(key=lambda name: _type(rows, name).startswith(_NUMERIC))  # a text says more than a number
+    names.sort(key=lambda name: _type(rows, name).startswith(_NUMERIC))  # texts are more informative than numbers
     return _Columns(tuple(measures), tuple(times), tuple(names))
 
 
 def _is_key(name: str, keys: Collection[str]) -> bool:
-    """Whether a number only names something."""
+    """Whether a number is an identifier and not a quantity."""
     return name in keys or name.endswith("Id") or bool(_KEY_LIKE.search(name))
 
 
@@ -92,13 +92,13 @@ def _is_period(name: str, values: Sequence[object]) -> bool:
 
 
 def _measure(columns: _Columns) -> tuple[str, ...]:
-    """The measure whose name promises most."""
+    """Return the first measure with a meaningful name such as `revenue`, else the first one; empty without measures."""
     telling = [name for name in columns.measures if _TELLING.search(name)]
     return tuple((telling or list(columns.measures))[:1])
 
 
 def _axes(columns: _Columns, rows: Rows, color: str | None) -> tuple[str | None, str | None]:
-    """`x` and `color` that distinguish each row from every other: a mark for two rows would lie."""
+    """Return `x` and `color` that identify each row, since one mark cannot show two rows; None where there are none."""
     firsts = [*columns.times, *columns.names]
     for x in firsts:
         if color is None and _is_unique(rows, (x,)):

@@ -1,4 +1,4 @@
-"""Timestamps that are days. Owns distinguishing them: `2024-05-01` is shown, not its midnight."""
+"""Timestamps that are days. Owns recognizing them: the page shows `2024-05-01` rather than its midnight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlmesh_like.run.ports import Rows
 
 
 def days_as_dates(rows: Rows) -> Rows:
-    """The rows, with each timestamp column in which every value is a midnight (UTC) as a column of dates.
+    """Return the rows with timestamp columns, in which every value is midnight (UTC), as date columns.
 
     >>> days_as_dates(Rows((Column("at", "timestamp"),), ((datetime(2024, 5, 1),), (None,)))).rows
     ((datetime.date(2024, 5, 1),), (None,))

@@ -1,7 +1,7 @@
 """A chart as SVG, drawn by Vega-Lite. Owns its specification, and that colours come from the page, light or dark.
 
-The drawing is created once, here: the page needs no library and no script to show it. Every colour in the specification
-stands for one of the page (`_INKS`), and what Vega says of a mark to a screen reader becomes its tip.
+The SVG is created here, so the page needs no library and no script to show it. Every colour in the specification is a
+placeholder for one of the page (`_INKS`), and Vega's description of a mark for screen readers becomes its tooltip.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SPOKEN = re.compile(r' (?:role|aria-label|aria-roledescription)="[^"]*"')
 _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? aria-roledescription="(?P<what>[^"]*)"')
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
-"""Field that describes a row in words: what a mark says under the pointer."""
+"""Field that describes a row in words: the tooltip of its mark."""
 _FEW_STEPS, _FEW_DAYS, _FEW_MONTHS = 6, 45, 24
-"""Beyond, labels are further apart than a whole number, a day or a month anyway."""
+"""Above these numbers Vega places labels further apart than one unit, day or month anyway."""
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
 def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
-    """The chart of these rows as SVG of this width; `name` begins the ids within, so that several go on a page.
+    """Return the chart of these rows as SVG of this width; ids in it start with `name`, to be unique on a page.
 
     Raises MachineError where the drawing library is not installed.
     """
@@ -57,7 +57,7 @@ def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
 
 
 def _spelt_out(value: object) -> object:
-    """No text of an SVG holds a control character."""
+    """Return a value with control characters in its texts made visible: XML does not allow them."""
     match value:
         case str():
             return shown(value)
@@ -106,13 +106,13 @@ def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]
 
 
 def _measure_axis(chart: Chart, rows: Rows) -> Mapping[str, object]:
-    """Between one whole number and the next there is nothing to count."""
+    """Return the axis of values; a small range of whole numbers is labelled with whole numbers only."""
     number = [column.name for column in rows.schema].index(chart.y[0])
     drawn = [row[number] for row in rows.rows if row[number] is not None]
     whole = [int(value) for value in drawn if isinstance(value, int | float | Decimal) and not value % 1]
     low, high = min([0, *whole]), max([0, *whole])
     is_few = len(whole) == len(drawn) and high - low <= _FEW_STEPS
-    # Vega would give zero the unit of its neighbours: 0k.
+    # Vega would write zero with the unit of its neighbours: 0k.
     zero = {"labelExpr": "datum.value === 0 ? '0' : datum.label", "labelOverlap": True}
     return {
         "format": "~s", "tickCount": 5, "domain": False, "ticks": False, **zero,
@@ -121,7 +121,7 @@ def _measure_axis(chart: Chart, rows: Rows) -> Mapping[str, object]:
 
 
 def _ticks(time: _Time, values: Sequence[Mapping[str, object]], field: str, width: int) -> Mapping[str, object]:
-    """Where a line's axis of time has its labels: of days and months never at an hour between two of them."""
+    """Return the labels of a time axis; those of days and months are never at an hour between two of them."""
     room = width // 95
     moments = sorted(datetime.fromisoformat(str(value[field])) for value in values if value[field] is not None)
     if not moments or time.unit not in ("yearmonthdate", "yearmonth"):
@@ -150,14 +150,14 @@ def _colors(chart: Chart, width: int) -> Mapping[str, object]:
 
 @dataclass(frozen=True)
 class _Time:
-    """How the times of a chart are cut and written, as Vega spells both."""
+    """How the times of a chart are truncated and formatted, in Vega's notation."""
 
     unit: str
     format: str
 
 
 def _time(chart: Chart, rows: Rows) -> _Time | None:
-    """How `x` is a time; None where it is none. Months that are written as text are times too."""
+    """Return how `x` is truncated and formatted if it is a time, else None. Days and months in texts are times too."""
     number = [column.name for column in rows.schema].index(chart.x or "")
     type_ = rows.schema[number].type or ""
     values = [row[number] for row in rows.rows if row[number] is not None]
@@ -198,7 +198,7 @@ _CONFIG: Mapping[str, object] = {
 
 
 def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
-    """The rows that are drawn, in order: of lying bars the largest ones, else all."""
+    """Return the rows to draw: for horizontal bars the largest ones, else all that have a value, in their order."""
     names = [column.name for column in rows.schema]
     at = {name: names.index(name) for name in chart.columns}
     first = at[chart.y[0]]
@@ -216,7 +216,7 @@ def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
 
 
 def _field(name: str) -> str:
-    """A column as Vega-Lite's field: dots and brackets mean something there."""
+    """Return a column's name as a Vega-Lite field, in which dots and brackets would have a meaning."""
     return re.sub(r"[.\[\]\\'\"]", "_", name)
 
 
@@ -225,7 +225,7 @@ def _value(value: object, is_time: bool) -> object:
         text = value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else str(value)
         if _MONTH.fullmatch(text):
             return f"{text[:4]}-{text[-2:]}-01T00:00:00"
-        return text if "T" in text else f"{text}T00:00:00"  # a day alone would be one of UTC
+        return text if "T" in text else f"{text}T00:00:00"  # a date without a time would be read as UTC
     match value:
         case Decimal():
             return float(value)

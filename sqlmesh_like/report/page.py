@@ -1,6 +1,6 @@
 """The page: charts, their texts and their numbers in one HTML file. Owns how it is assembled.
 
-It sends no requests, which its policy forbids, and shows everything without its script: that adds tooltips, and
+It sends no requests, which its policy forbids, and shows everything without its script, which only adds tooltips and
 the choice between light and dark.
 """
 
@@ -26,7 +26,7 @@ WIDE, NARROW = 560, 330
 
 @dataclass(frozen=True)
 class DrawnChart:
-    """A chart with its rows, and where they come from: a table or a query. `is_cut`: there are more than these."""
+    """A chart with its rows and their origin, a table or a query. `is_cut`: there are more rows than these."""
 
     chart: Chart
     rows: Rows
@@ -37,7 +37,7 @@ class DrawnChart:
 
 @dataclass(frozen=True)
 class ReportHeading:
-    """What is above the charts. `facts` are pairs of words and a value."""
+    """The heading above the charts. `facts` are pairs of a label and a value."""
 
     title: str
     text: str
@@ -45,7 +45,7 @@ class ReportHeading:
 
 
 def report_page(heading: ReportHeading, charts: Sequence[DrawnChart]) -> str:
-    """The report as one HTML text, the same for the same rows. Raises MachineError where nothing can be drawn."""
+    """Return the report as HTML, deterministic for given rows. Raises MachineError without the drawing library."""
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "

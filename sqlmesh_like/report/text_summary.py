@@ -1,4 +1,4 @@
-"""A chart in words and numbers, for readers who cannot see it or want details. Owns how values are written."""
+"""A chart in words and numbers, for readers who cannot see it or want details. Owns how values are formatted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_ROWS = 100
 
 
 def summarize(chart: Chart, rows: Rows) -> str:
-    """What the chart shows, in a sentence or two."""
+    """Describe the chart in a sentence or two."""
     if not rows.rows:
         return f"{chart.title}: there are no rows yet."
     if chart.kind in ("number", "table"):
@@ -31,7 +31,7 @@ def summarize(chart: Chart, rows: Rows) -> str:
 
 
 def accessible_text(name: str) -> str:
-    """A column's name as people say it.
+    """Return a column's name as words.
 
     >>> accessible_text("year_month")
     'year month'
@@ -40,7 +40,7 @@ def accessible_text(name: str) -> str:
 
 
 def title_text(name: str) -> str:
-    """A table's name as a heading.
+    """Return a table's name as a heading.
 
     >>> title_text("revenue_by_month")
     'Revenue by month'
@@ -50,7 +50,7 @@ def title_text(name: str) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value as people read it: thousands apart, times in UTC.
+    """Return a value for people: with separators of thousands, and times in UTC.
 
     >>> format_value(Decimal("12345.50")), format_value(None), format_value(0.1 + 0.2)
     ('12,345.50', '–', '0.3')

@@ -1,4 +1,4 @@
-"""History that no model needs any more, removed after a run. Owns who may clean what; `run.retention` has the rule."""
+"""Removes history that no model needs any more after a run. Owns who may clean what; `run.retention` owns the rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlmesh_like.run.retention import Cleaning, due
 
 
 def clean(lake: HudiLake, notify: Notify) -> None:
-    """Clean all tables of the project. A failure is a warning: the tables are right."""
+    """Clean all tables of the project. A failure is only a warning: their rows are correct."""
     clean_built(lake, notify)
     if due(lake.catalog, lake.loaded.project.ingested):
         try:
@@ -23,13 +23,13 @@ def clean(lake: HudiLake, notify: Notify) -> None:
 
 
 def clean_built(lake: HudiLake, notify: Notify) -> None:
-    """Clean what runs build."""
+    """Clean the tables that runs build."""
     built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
     _clean_tables(lake, due(lake.catalog, built), notify)
 
 
 def clean_ingested(lake: HudiLake, notify: Notify) -> None:
-    """Clean what is ingested, while nobody writes to it."""
+    """Clean ingested tables. The caller makes sure that nothing writes to them meanwhile."""
     _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), notify)
 
 

@@ -1,6 +1,6 @@
 """The tables of a `duckdb` target: sources from fixture files, everything else computed as needed. Owns wiring them.
 
-Nothing outlives the process, so what a command reads is built first, whether it is selected or not.
+Nothing outlives the process, so the tables that a command reads are built first, whether they are selected or not.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_
 
 @dataclass(frozen=True)
 class DuckLake(Lake):
-    """The lake of a `duckdb` target: tables of this process."""
+    """The lake of a `duckdb` target: tables in the memory of this process."""
 
     engine: DuckEngine
 
 
 def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> DuckLake:
-    """A lake in memory with the fixtures of all sources above the selected nodes; `without_rows` names what lacks one.
+    """Return a lake in memory with the fixtures of all sources above the selected nodes.
 
-    Raises ProjectError where one holds what is not a value of its column.
+    A source without a fixture stays without a table: see `without_rows`. Raises ProjectError where a fixture has a
+    value that does not fit its column's type.
     """
     lake = lake_without_rows(loaded, now)
     _load_fixtures(lake, selected)
@@ -45,9 +46,9 @@ def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> 
 
 
 def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlError]:
-    """Errors of the nodes at or above the selected ones that read a source which has no rows here, by unique id.
+    """Return errors of the nodes at or above the selected ones that read a source without rows, by unique id.
 
-    A template that asks may find that the source is not there, and do without: that shows when it is run.
+    A node whose template queries the lake gets none: it may handle a missing source, which only its run shows.
     """
     above = loaded.graph.above(selected)
     seeds = seeds_of_sources(loaded)
@@ -60,7 +61,7 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
     for node in nodes if missing else ():
         unread = [missing[ref.unique_id] for ref in node.inputs if ref.unique_id in missing]
         if unread and not node.asks_lake:
-            named = named_tables(node.sql)  # a comment names a source for the graph alone
+            named = named_tables(node.sql)  # a source that is named in a comment is an edge of the graph only
             unread = [t for t in unread if (t.table.schema.lower(), t.table.identifier.lower()) in named]
         if unread and not node.asks_lake:
             first = next((broken[table.unique_id] for table in unread if table.unique_id in broken), None)
@@ -69,16 +70,16 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
 
 
 def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
-    """A lake in memory with what is `read` (unique ids, found in the lake while it has no rows) and all above it.
+    """Return a lake in memory with the nodes that `read` returns (unique ids) and all above them.
 
-    Raises ProjectError as `open_duck_lake` does and where a source has no rows, NodeError where a table cannot be
-    computed.
+    `read` is called with the lake before it has rows. Raises ProjectError as `open_duck_lake` does and where a source
+    has no rows, NodeError where a table cannot be computed.
     """
     lake = lake_without_rows(loaded, now)
     wanted = loaded.graph.above(read(lake))
     if missing := [table for table, fixture in _fixtures(loaded, wanted) if fixture is None]:
         raise _without_rows(loaded, missing)
-    _load_fixtures(lake, wanted, every=True)  # the question itself may be the one that asks
+    _load_fixtures(lake, wanted, every=True)  # the query itself may have a template that queries the lake
     seeds: dict[str, SeedTable] = {
         s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted
     }
@@ -108,9 +109,9 @@ def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
 
 
 def _load_fixtures(lake: DuckLake, selected: Collection[str], *, every: bool = False) -> None:
-    """Rows of the sources above the selected nodes: of all sources where a template may ask whether one is there.
+    """Load the sources above the selected nodes; all sources if a wanted node's template queries the lake.
 
-    `every`: whichever node's template that is.
+    `every`: load all sources if the template of any node of the project does.
     """
     rendered, wanted = lake.loaded.rendered, lake.loaded.graph.above(selected)
     nodes: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
@@ -122,7 +123,7 @@ def _load_fixtures(lake: DuckLake, selected: Collection[str], *, every: bool = F
 
 
 def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
-    """Build those of these nodes that are tables, silently. Raises NodeError with the first that fails."""
+    """Build these nodes except tests, without reporting progress. Raises NodeError with the first that fails."""
     graph = lake.loaded.graph
     nodes = [unique_id for unique_id in wanted if graph.nodes[unique_id].resource_type not in ("test", "unit_test")]
     policy = RunPolicy(Pace(lake.loaded.target.threads, fail_fast=True))
@@ -135,7 +136,7 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
 
 
 def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable | None]]:
-    """The wanted sources, each with its rows where it has some."""
+    """Return the wanted sources, each with its rows, None where it has neither fixture nor seed."""
     tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
     seeds = seeds_of_sources(loaded)
     return [
@@ -152,7 +153,7 @@ def _without_rows(loaded: Loaded, missing: Sequence[SourceTable]) -> SqlError:
 
 
 def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
-    """The rows of a source that is a seed's table."""
+    """Return the rows of a source that is a seed's table; None without a seed, and where it cannot be read."""
     if seed is None:
         return None
     table = loaded.read_seeds([seed.unique_id])[0].get(seed.unique_id)
@@ -167,10 +168,10 @@ def _warn_of_unused(loaded: Loaded) -> None:
 
 
 class _SilentListener:
-    """What is built for its readers alone is not a step of the command."""
+    """Reports nothing: a table that is built only to be read is not a step of the command."""
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        """Nothing is reported."""
+        """Do nothing."""
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
-        """Nothing is reported."""
+        """Do nothing."""

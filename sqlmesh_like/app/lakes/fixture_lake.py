@@ -1,7 +1,7 @@
-"""Queries by the template of a unit-tested model, answered from the rows that the test gives. Owns wiring that lake.
+"""Queries in the template of a unit-tested model, answered from the rows that the test gives. Owns wiring that lake.
 
-As in dbt `execute` is true there. An answer that the given rows do not determine is an error that names the table: what
-the warehouse holds at that moment does not concern a unit test.
+As in dbt, `execute` is true there. A query of a table without given rows is an error that names the table: a unit test
+must not depend on the current content of the warehouse.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ _HINT = "add -- depends_on: {{ ref('…') }} and its rows in given, or a result 
 
 @dataclass(frozen=True)
 class FixtureQueries:
-    """The `LakeQueries` of one unit test: tables that have rows, and views over them."""
+    """The `LakeQueries` of one unit test, over the tables that it gives rows for and views of them."""
 
     test: RenderedUnitTest
     lake: LakeQuery
 
     def columns(self, table: TableName) -> Schema | None:
-        """Columns of an input as the test has them; the tested model, unless it is given, is not built yet."""
+        """Return the columns of an input as the test has them; None for the tested model unless its rows are given.
+
+        Raises NodeError for other tables.
+        """
         own = self.test.model.table
         if _key(table) not in {*self._known(), _key(own)}:
             raise self._unknown(str(table))
@@ -52,7 +55,7 @@ class FixtureQueries:
         try:
             tree = parse_text(sql)
         except SqlglotError:
-            return self.lake.query(sql)  # which says what is wrong
+            return self.lake.query(sql)  # it raises the error
         for table in foreign_tables(tree, self._known()):
             raise self._unknown(table.sql("spark", comments=False))
         return self.lake.query(sql)
@@ -74,15 +77,15 @@ class FixtureQueries:
 
 
 class FixtureLakes:
-    """Answers for the unit tests of one call; the project is placed once, when the first of them asks."""
+    """Renders the unit tests of one call with queries answered; the renderer is created once, at the first use."""
 
     def __init__(self, loaded: Loaded, now: datetime) -> None:
         self._loaded, self._now = loaded, now
 
     def answered(self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows) -> RenderedUnitTest:
-        """The test with the text that its model's template, and those of views, give over these rows.
+        """Return the test with its model and views rendered over these rows.
 
-        Raises JinjaError, and NodeError of a question.
+        Raises JinjaError, and NodeError where a query fails.
         """
         with self._rows_of(test, schemas, rows) as lake:
             views = self._unanswered.asking(lake)
@@ -91,7 +94,7 @@ class FixtureLakes:
             return replace(test, model=model, views=tuple(map(views.model, test.views)))
 
     def fixture_sql(self, test: RenderedUnitTest, template: str, path: str) -> str:
-        """The SQL of a fixture. Raises JinjaError, also where it asks about a table: it has none."""
+        """Return the rendered SQL of a fixture. Raises JinjaError, also where it queries a table: it has no tables."""
         with self._rows_of(replace(test, inputs=(), views=()), {}, {}) as lake:
             return self._unanswered.asking(lake, overrides_of(test.overrides)).text(template, path)
 
@@ -99,7 +102,7 @@ class FixtureLakes:
     def _rows_of(
         self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows
     ) -> Iterator[Callable[[Rerenderer], FixtureQueries]]:
-        """What answers over these rows, given the renderer of views that ask in turn."""
+        """Yield a function from the renderer of views, which may query in turn, to queries over these rows."""
         now, history = test.now or self._now, DuckHistory()
         warns = self._loaded.target.on_unproven == "warn"
         engine = DuckEngine(history, lambda _model, _schema: None, now, warn=self._warn if warns else None)

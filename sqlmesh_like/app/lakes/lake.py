@@ -1,4 +1,4 @@
-"""The lake behind an operation: history, catalog, planner and, where needed, Spark. Owns wiring them."""
+"""The lake that an operation works on: history, catalog, planner and, where needed, Spark. Owns wiring them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lake:
     engine: Engine
 
     def planner(self, now: datetime) -> Planner:
-        """Plans models; those that ask the lake while they are rendered get answers by its engine."""
+        """Return a planner at this time; the engine answers templates that query the lake."""
         loaded = self.loaded
         plain = Planner(
             loaded.rendered, self.catalog, now, loaded.invocation.full_refresh,
@@ -70,11 +70,10 @@ def require_lake(loaded: Loaded) -> None:
 
 
 def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
-    """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
+    """Return the lake of a Spark target; without a `session` Spark starts when it is first used.
 
+    With `--defer`, tables that do not exist are read where `--state` has them, except those that the call `writes`.
     Raises UsageError for other targets.
-
-    With `--defer`, tables that are not there are read where `--state` has them, but for those that the call `writes`.
     """
     require_lake(loaded)
     history = LakeHistory()
@@ -87,7 +86,7 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
-    """A table by name, as it stands. Raises ProjectError for an unknown name, NodeError where nothing is built."""
+    """Return a table and its state. Raises ProjectError for an unknown name, NodeError where it is not built."""
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)
     require_built(place, state)
@@ -109,7 +108,7 @@ def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Cata
 
 
 def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:
-    """The engine of a target: on a Spark that is there, on that of the calls before, or on one of its own."""
+    """Return a target's engine: on the given session, on the one shared with earlier calls, or on its own."""
     from sqlmesh_like.spark.spark_engine import SparkEngine
 
     start, shared = partial(start_spark, loaded), loaded.spark
@@ -121,7 +120,7 @@ def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None =
 
 
 def clock(text: str | None) -> datetime:
-    """The run's clock: `--now` (ISO 8601; without a zone it is UTC) or the time of the machine. Raises UsageError."""
+    """Return the run's time: `--now` (ISO 8601; UTC without a zone) or the time of the machine. Raises UsageError."""
     if text is None:
         return datetime.now(UTC)
     try:
@@ -132,7 +131,7 @@ def clock(text: str | None) -> datetime:
 
 
 def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
-    """The Hudi options that a user gives for a table: those of the target, then its own."""
+    """Return the Hudi options configured for a table: its own override those of the target."""
     own: dict[str, Mapping[str, str]]
     own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
            if table.ingest is not None}  # fmt: skip

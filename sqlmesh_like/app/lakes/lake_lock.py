@@ -1,7 +1,7 @@
-"""At most one writer of each kind in a lake at a time. Owns the lock, who holds it, and waiting for it.
+"""At most one writer of each kind in a lake at a time. Owns the lock, the record of its holder, and waiting for it.
 
 It is a lock of the operating system: it is released when its process ends, however that happens, and a process that is
-stopped keeps it.
+suspended keeps it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sqlmesh_like.errors import MachineError, RetryableError
 def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
     """Hold the lake's lock for a writing command: two at once would overwrite each other's commits.
 
-    Another process that holds it is waited for as long as `--lock-timeout` says. Raises RetryableError, which names
-    that process, after this time; MachineError where the warehouse cannot be written.
+    Waits up to `--lock-timeout` seconds for another process that holds it, then raises RetryableError, which names
+    that process; raises MachineError where the warehouse cannot be written. A remote warehouse is not locked.
     """
     warehouse = loaded.target.warehouse
     if "://" in warehouse:
@@ -45,7 +45,7 @@ def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
         ) from None
     loaded.reporter.phase("working")
     try:
-        with suppress(OSError):  # on a full disk the lock is held all the same
+        with suppress(OSError):  # the lock is held even where a full disk prevents this
             _note_holder(holder)
         yield
     finally:
@@ -73,7 +73,7 @@ def _note_holder(path: Path) -> None:
 
 
 def _described(path: Path) -> str:
-    """Who holds the lock, as far as it says: a process that has only just got it has not said so yet."""
+    """Describe the holder of the lock; empty where the file is missing: a new holder may not have written it yet."""
     try:
         holder = json.loads(path.read_text())
         return f": process {holder['process']} on {holder['host']}, since {holder['since']}"

@@ -29,7 +29,7 @@ Tables = Mapping[TableName, TableState]
 
 
 class LazyEngine:
-    """The protocol `LakeEngine`: what DuckDB gives as Spark would is read without it, all else is passed on.
+    """A `LakeEngine` that delegates to another one, and reads with DuckDB where that returns the same rows as Spark.
 
     `reads_here`: DuckDB may read the lake's tables.
     """
@@ -40,7 +40,7 @@ class LazyEngine:
 
     @cached_property
     def _engine(self) -> LakeEngine:
-        with starting():  # imports what it needs
+        with starting():  # creating it imports its modules
             return self._make()
 
     @property

@@ -1,4 +1,4 @@
-"""The lake for a command that writes nothing. Owns what a `duckdb` target computes so that it can be read."""
+"""The lake for a command that writes nothing. Owns which tables a `duckdb` target computes for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sqlmesh_like.app.loading.loaded import Loaded
 
 @contextmanager
 def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Iterator[Lake]:
-    """A lake to read from, its engine stopped after. `read`: unique ids of what will be, found in a lake without rows.
+    """Open a lake for reading and stop its engine afterwards.
 
+    `read` returns the unique ids of what will be read; on a `duckdb` target it is called with a lake without rows.
     Raises what `read` raises, ProjectError where a fixture is missing, NodeError where a table cannot be computed.
     """
     loaded.reporter.phase("reading tables")
@@ -24,6 +25,6 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Ite
 
 
 def _computed(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Lake:
-    from sqlmesh_like.app.lakes.duck_lake import computed_lake  # a command on a lake need not wait for DuckDB
+    from sqlmesh_like.app.lakes.duck_lake import computed_lake  # a command on a Spark target need not import DuckDB
 
     return computed_lake(loaded, read, clock(None))

@@ -1,4 +1,4 @@
-"""Spark for an operation: that of earlier calls, or its own. Owns starting it for a target."""
+"""Spark for an operation: one shared with earlier calls, or its own. Owns starting it for a target."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
-    """A new Spark for the target; the reporter is told of downloads. Raises MachineError and ProjectError."""
-    # Imported here: a wrong call, and whatever needs no Spark, must not wait for it.
+    """Start Spark for the target and report downloads. Raises MachineError and ProjectError."""
+    # Imported here: an invalid call, and a command that needs no Spark, must not wait for it.
     from sqlmesh_like.spark.jvm.session import start_session
 
     log_file = loaded.target_folder / "logs" / "spark.log"
@@ -32,7 +32,7 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
 
 @contextmanager
 def session_for(loaded: Loaded, sources: Sequence[Source]) -> Iterator[Session]:
-    """Spark with what these sources need, while the context is open."""
+    """Yield a Spark session with the jars that these sources need; only a session of this call is stopped."""
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
     if loaded.spark is not None:
         yield loaded.spark.session(partial(start_spark, loaded), with_kafka=with_kafka)

@@ -1,4 +1,4 @@
-"""What a table's timeline says: its commits, and how others declare it. Needs no JVM."""
+"""A table's commits, and its DDL for other engines, both from its timeline. Needs no JVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlmesh_like.plan.table_facts import CommitFacts
 
 
 def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tuple[CommitFacts, ...]]:
-    """A table's name, and its newest commits (`limit` -1: all), the oldest first. Raises ProjectError, NodeError."""
+    """Return a table's name and its newest commits (`limit` -1: all), oldest first. Raises ProjectError, NodeError."""
     place = open_lake(with_dead_letters(with_discovered_tables(loaded))).catalog.find(name)
     timeline = Timeline(place.uri)
     if not timeline.commits:
@@ -24,7 +24,7 @@ def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tup
 
 
 def table_ddl(loaded: Loaded, name: str, dialect: DdlDialect) -> tuple[str, ...]:
-    """Statements that declare a Hudi table to another engine. Raises ProjectError, NodeError."""
+    """Return statements that declare a Hudi table in another engine. Raises ProjectError, NodeError."""
     lake = open_lake(loaded)
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)

@@ -1,7 +1,7 @@
-"""What has been checked before. A project is checked again only if something that a check reads has changed.
+"""A cache of checks. A project is checked again only if something that a check reads has changed.
 
-A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found no
-error are remembered, with their warnings. A key that is missing costs time, never an error.
+A key covers the rendered nodes, the columns of their inputs, and the program itself; only checks that found no
+error are cached, with their warnings. A cache miss costs time and never causes an error.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 
 MAX_CHECKS = 16
-"""So many selections of a project are remembered."""
+"""Number of checks that are cached for a project, one per selection."""
 
 
 def check_key(*looked_at: object) -> str:
-    """Names a check by all that it looks at: frozen values, whose text says all that they are."""
+    """Return a key made of everything that a check reads: frozen values whose `repr` is complete."""
     digest = hashlib.sha256(program_version().encode())
     for part in looked_at:
         digest.update(repr(part).encode(errors="surrogatepass"))
@@ -32,7 +32,7 @@ def check_key(*looked_at: object) -> str:
 
 
 def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
-    """What this check warned of before, None where it was not made. `folder`: the target folder of the project."""
+    """Return the cached warnings of a check, None where it is not cached. `folder`: the project's target folder."""
     try:
         entries = _load(folder).get(key)
         return None if entries is None else tuple(_warning(*entry) for entry in entries)
@@ -41,7 +41,7 @@ def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
 
 
 def store_warnings(folder: Path, key: str, warnings: Iterable[TypeWarning]) -> None:
-    """This check found no error. Raises MachineError where the folder cannot be written."""
+    """Cache the warnings of a check that found no error. Raises MachineError where the folder cannot be written."""
     known = {key: [_entry(warning) for warning in warnings], **_load(folder)}
     write_json(_cache_file(folder), dict(list(known.items())[:MAX_CHECKS]))
 
@@ -73,7 +73,7 @@ def _cache_file(folder: Path) -> Path:
 
 @cache
 def program_version() -> str:
-    """A text that is another for each version of the code that checks."""
+    """Return a text that differs between versions of sqlglot and of this package's code."""
     root = Path(sqlmesh_like.__file__).parent
     stats = ((path.relative_to(root), path.stat()) for path in sorted(root.rglob("*.py")))
     files = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]

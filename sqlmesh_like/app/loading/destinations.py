@@ -1,4 +1,4 @@
-"""Where models are published. Owns which destinations of the target a model's config means."""
+"""Where models are published. Owns which of the target's destinations a model's config refers to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.render.rendered import RenderedModel
 
 DEFAULT = "serving"
-"""Name of the destination of targets that declare none: a DuckDB file."""
+"""Name of the destination, a DuckDB file, of a target that declares none."""
 
 
 def check_destinations(loaded: Loaded, selected: Collection[str]) -> None:
@@ -22,7 +22,7 @@ def check_destinations(loaded: Loaded, selected: Collection[str]) -> None:
 
 
 def destinations(model: RenderedModel, loaded: Loaded) -> tuple[Destination, ...]:
-    """Where a model is published. Raises ProjectError for a name that the target does not know, and for a view."""
+    """Return where a model is published. Raises ProjectError for an unknown name, and for a view."""
     config, known = model.config, _known(loaded.target, str(loaded.project.root))
     assert config.publish is not None
     where = Location(model.path)

@@ -1,4 +1,4 @@
-"""The call that `run_results.json` is of. Owns reading back what it asked for, and what of it is to be run again."""
+"""The call that wrote `run_results.json`. Owns reading back its request, and which of its nodes are run again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PATHS = ("project_dir", "profiles_dir", "state")
 
 @dataclass(frozen=True)
 class LastCall:
-    """A call of `run`, `build` and the like that ended. `unfinished`: ids of what failed or was skipped.
+    """A call of `run`, `build` and the like that ended. `unfinished`: ids of nodes that failed or were skipped.
 
-    `known`: ids of all that it did; `entries`: the nodes of its manifest.
+    `known`: ids of all nodes in its results; `entries`: the nodes of its manifest.
     """
 
     command: str
@@ -35,7 +35,7 @@ class LastCall:
     entries: Mapping[str, object]
 
     def repeated(self, given: AnyInvocation) -> AnyInvocation:
-        """Its flags, but for what is given now. Raises UsageError where its --vars are needed."""
+        """Return its flags, overridden by those given now. Raises UsageError where its --vars are needed."""
         default = type(given)()
         if self.args.get("has_vars") and given.vars == default.vars:
             hint = "give the same --vars again"
@@ -50,7 +50,7 @@ class LastCall:
 
     @property
     def now(self) -> str | None:
-        """Its clock, ISO 8601; None: the machine's."""
+        """The time given with its `--now`, ISO 8601; None: the machine's time."""
         now = self.args.get("now")
         return None if now is None else str(now)
 
@@ -64,7 +64,10 @@ class LastCall:
         return str(self.args.get("engine") or "duckdb")
 
     def present(self, loaded: Loaded) -> list[str]:
-        """What is unfinished and still in the project, and its tests, in order. Raises UsageError where nothing is."""
+        """Return the unfinished nodes that are still in the project, and their tests, sorted by id.
+
+        Raises UsageError where there are none.
+        """
         present = (self.unfinished & loaded.graph.nodes.keys()) | self._tests_now(loaded.graph)
         if not present:
             gone = ", ".join(sorted(self.unfinished))
@@ -72,9 +75,9 @@ class LastCall:
         return sorted(present)
 
     def _tests_now(self, graph: Graph) -> set[str]:
-        """Tests of what is built again; and those that the call did not know, of what tests read that are gone.
+        """Return the tests of nodes that are built again, and new tests of the inputs of failed tests that are gone.
 
-        A test's id holds what it is called with: whoever repairs one makes another.
+        A test's id contains its arguments, so a test that was fixed has another id.
         """
         if self.command not in ("build", "test"):
             return set()
@@ -92,9 +95,9 @@ class LastCall:
 
 
 def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
-    """The call, of one of these commands, that wrote the results in the target folder, or in `given.state`.
+    """Return the call, of one of these commands, that wrote the results in the target folder, or in `given.state`.
 
-    Raises UsageError where there is none, or where nodes are chosen.
+    Raises UsageError where there is none, or where `given` selects nodes.
     """
     for name in _CHOICE:
         if getattr(given, name):

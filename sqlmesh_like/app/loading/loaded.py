@@ -1,4 +1,4 @@
-"""What most operations start from: project, target, rendered models, graph. Owns loading them in this order."""
+"""The input of most operations: project, target, rendered models, graph. Owns loading them in this order."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
 @dataclass(frozen=True)
 class Loaded:
-    """A project as one call sees it. `spark`: what calls after this one use too; without it each has its own."""
+    """A project as one call sees it. `spark`: shared with later calls; without it each call starts its own."""
 
     invocation: Invocation
     project: ParsedProject
     target: Target
     rendered: RenderedProject
     graph: Graph
-    cache_path: Path | None = None  # where what follows from the project alone may be kept
+    cache_path: Path | None = None  # values that depend only on the project are cached beside it
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
     now: datetime.datetime = EPOCH  # the clock of templates
@@ -59,10 +59,10 @@ class Loaded:
         return self.project.root / self.project.target_path
 
     def selected(self, *resource_types: str) -> tuple[Node, ...]:
-        """The selected nodes of these types (none given: of all), every one after its inputs.
+        """Return the selected nodes of these types (none given: of all), each after its inputs.
 
-        Raises SelectionError where the selection matches nothing at all; of these types there may be none. Where a
-        comparison with `--state` found nothing, a warning says so and there is nothing to do.
+        Raises SelectionError where the selection matches no node of any type; the result may still be empty. Where
+        a comparison with `--state` matches nothing, the result is empty and a warning says so.
         """
         call = self.invocation
         chosen = select(
@@ -81,22 +81,22 @@ class Loaded:
         return tuple(node for node in nodes if not resource_types or node.resource_type in resource_types)
 
     def storing_failures(self) -> Loaded:
-        """With a table for the failing rows of each data test that does not say no."""
+        """Return this with a table for the failing rows of each data test that does not opt out."""
         tests = storing_failures(self.rendered.tests)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
     def renderer(self, now: datetime.datetime) -> Renderer:
-        """One for what is rendered while nodes are run."""
+        """Return a renderer for templates that are rendered during a run."""
         return Renderer.of(self.project, self.target, now=now, full_refresh=self.invocation.full_refresh)
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
-        """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
+        """Return a seed's rows as its file has them. Raises ProjectError with file, line and column."""
         if seed.error is not None:
             raise as_sql_error(seed.error)
         return self.seed_reader.read(seed, self.project.root)
 
     def read_seeds(self, wanted: Collection[str]) -> tuple[dict[str, SeedTable], dict[str, SqlError]]:
-        """The wanted seeds' rows, and what is wrong with the files of those that cannot be read, by unique id."""
+        """Return the wanted seeds' rows, and the errors of those whose files cannot be read, both by unique id."""
         tables: dict[str, SeedTable] = {}
         errors: dict[str, SqlError] = {}
         for seed in self.rendered.seeds:
@@ -109,11 +109,11 @@ class Loaded:
 
     @property
     def is_comparing(self) -> bool:
-        """Whether the selection asks what differs from `--state`: then it may hold nothing."""
+        """Whether the selection compares with `--state`: then it may be empty."""
         return compares((*self.invocation.select, *self.invocation.exclude), self._named())
 
     def _named(self) -> Selector | None:
-        """The selector of selectors.yml that the call names, or the default one where it chooses nothing."""
+        """Return the selector of selectors.yml that the call names, or the default one where it selects nothing."""
         call = self.invocation
         if call.selector is None and (call.select or call.exclude):
             return None
@@ -132,25 +132,25 @@ class Loaded:
 
     @cached_property
     def past(self) -> ComparisonState | None:
-        """The project as `--state` knows it, compared with this one."""
+        """The comparison of this project with the one in `--state`, None without `--state`."""
         if self.state is None:
             return None
         return self.state.past(scrubbed_data(self.manifest), read_artifact(self.target_folder / SOURCES))
 
     def manifest_text(self) -> str:
-        """The manifest as the JSON that a file has, without what each call says of itself."""
+        """Return the manifest as JSON text, without the metadata of a call."""
         return cached_text(self.cache_path, "manifest", lambda: json_text(self.manifest))
 
     @cached_property
     def manifest(self) -> Mapping[str, object]:
-        """What manifest.json says of the project as it is."""
+        """The content of manifest.json for the project as it is now."""
         from sqlmesh_like.artifacts.manifest import manifest
 
         places = locations(self.project, self.rendered, self.target)
         return manifest(self.project, self.rendered, self.graph, self.target.schema, places)
 
     def graph_of_templates(self) -> Mapping[str, object]:
-        """What templates know as `graph`: plain data without secrets."""
+        """Return the value of `graph` in templates: plain data without secrets."""
         return self._plain_manifest
 
     @cached_property
@@ -167,10 +167,10 @@ def load(
     spark: SharedSpark | None = None,
     broken: bool = False,
 ) -> Loaded:
-    """Reads and renders the project. `now`: the clock of templates, by default the time of the machine.
+    """Read and render the project. `now`: the clock of templates, by default the time of the machine.
 
-    With `broken` nodes whose templates are broken have their errors, for a caller that does the rest. Raises
-    ProjectError or UsageError.
+    With `broken`, errors of templates are kept in their nodes, for a caller that runs the other nodes; without it the
+    first one is raised. Raises ProjectError or UsageError.
     """
     reporter, now = reporter or LogReporter(), now or datetime.datetime.now(datetime.UTC)
     log = _log_to(reporter.notify)
@@ -190,7 +190,7 @@ def load(
         renderer = Renderer.of(project, target, now=now, full_refresh=invocation.full_refresh)
         try:
             return rerender_clocked(renderer, project, rendered, clocked)
-        except ProjectError:  # broken by the time: read anew it is an error of its node
+        except ProjectError:  # it fails at this time of day: when the project is read again, it is an error of its node
             return None
 
     cached = cached_project(
@@ -215,14 +215,14 @@ def load(
 
 
 def _refuse_warnings(warnings: list[str]) -> None:
-    """All of them have been said; the first one is the error."""
+    """Raise ProjectError with the first warning; all of them have been reported."""
     if warnings:
         hint = f"--warn-error makes warnings errors; there are {len(warnings)}"
         raise ProjectError(warnings[0].removeprefix("warning: "), hint=hint)
 
 
 def load_parsed(invocation: Invocation) -> ParsedProject:
-    """The project's files alone: no profile, no Jinja in SQL."""
+    """Read only the project's files: Jinja in SQL is not rendered."""
     variables = parse_vars(invocation.vars)
 
     def resolve_target(project: ProfileRequest) -> Target:
@@ -232,7 +232,7 @@ def load_parsed(invocation: Invocation) -> ParsedProject:
 
 
 def _placed(project: ParsedProject, invocation: Invocation) -> ParsedProject:
-    """The project with the call's folder of artifacts."""
+    """Return the project with the call's folder of artifacts."""
     path = invocation.target_path
     return project if path is None else replace(project, target_path=path)
 
@@ -242,7 +242,7 @@ def _start(invocation: Invocation) -> Path:
 
 
 def load_target_of(invocation: Invocation) -> Target:
-    """The target that a call chooses, by settings and profiles alone. Raises ProjectError or UsageError."""
+    """Return the target that a call chooses; only settings and profiles are read. Raises ProjectError or UsageError."""
     root, variables, call = find_project(_start(invocation)), parse_vars(invocation.vars), invocation
     settings = load_settings(root, variables)
     request = ProfileRequest(root, settings.vars, settings.profile)
@@ -250,7 +250,7 @@ def load_target_of(invocation: Invocation) -> Target:
 
 
 class _LogHandler(logging.Handler):
-    """Passes on what templates say by `log()` and `exceptions.warn()`, and warnings about them, these once each."""
+    """Forwards messages of `log()` and `exceptions.warn()` in templates; each warning is forwarded once."""
 
     def __init__(self, notify: Notify) -> None:
         super().__init__(logging.INFO)

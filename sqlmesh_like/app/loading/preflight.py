@@ -1,4 +1,4 @@
-"""Models checked before anything is read or written. Owns which columns are known to a command; `plan.check` judges."""
+"""Checks of models before anything is read or written. Owns which columns a command knows; `plan.checks` checks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from sqlmesh_like.run.tests import as_model
 
 
 def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarning, ...]:
-    """What runs and is likely a mistake. Raises ProjectError with file, line and column for what is wrong."""
+    """Return warnings: SQL that runs but is likely a mistake. Raises ProjectError, with file, line and column, for
+    errors."""
     checked = checked_project(loaded, selected)
     checked.require_sound()
     return checked.warnings
 
 
 def checked_project(loaded: Loaded, selected: Collection[str]) -> CheckedModels:
-    """Check models as their files stand: columns of seeds are those of the CSV, of sources those of a local lake.
+    """Check models without a run: columns of seeds are those of the CSV files, of sources those of a local lake.
 
     Raises ProjectError where a destination is wrong.
     """
@@ -42,7 +43,7 @@ def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
 
 
 def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
-    """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
+    """Return columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
     above = loaded.graph.above(selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
     return {**source_schemas(loaded), **{seed.unique_id: loaded.read_seed(seed).schema for seed in seeds}}
@@ -60,9 +61,9 @@ def check_before_run(
 
 
 def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
-    """Columns of the wanted sources (None: of all) that a local lake or a fixture has, by unique id.
+    """Return columns of the wanted sources (None: of all) that a local lake or a fixture has, by unique id.
 
-    No lake is needed to compile: one that is far away is not asked.
+    A remote lake is not read: compiling needs no lake.
     """
     if loaded.target.type == "duckdb":
         return fixture_schemas(loaded, wanted)
@@ -78,7 +79,7 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
 
 
 def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
-    """Columns of the sources that have a fixture, or are a seed's table, by unique id. Raises ProjectError."""
+    """Return columns of the sources that have a fixture, or are a seed's table, by unique id. Raises ProjectError."""
     tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
     fixtures = {table.unique_id: source_fixture(loaded.project.root, table) for table in tables}
     schemas = {unique_id: fixture.schema for unique_id, fixture in fixtures.items() if fixture is not None}
@@ -86,7 +87,7 @@ def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> di
 
 
 def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
-    """Seeds that are the table of a source, by the source's unique id: projects load sample data that way."""
+    """Return seeds whose table is that of a source, by the source's unique id: projects load sample data that way."""
     seeds = {seed.table: seed for seed in loaded.rendered.seeds}
     tables = (table for source in loaded.project.sources for table in source.tables)
     return {table.unique_id: seeds[table.table] for table in tables if table.table in seeds}
@@ -94,7 +95,7 @@ def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
 
 def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
     seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
-    tables, _errors = loaded.read_seeds([seed.unique_id for seed in seeds.values()])  # these are the seeds' own
+    tables, _errors = loaded.read_seeds([seed.unique_id for seed in seeds.values()])  # seeds report their own
     known = {source: tables.get(seed.unique_id) for source, seed in seeds.items()}
     return {unique_id: table.schema for unique_id, table in known.items() if table is not None}
 

@@ -1,9 +1,10 @@
-"""A project as an earlier call read it. Owns keeping it in the user's cache, and when it may be taken from there.
+"""A project as an earlier call read it. Owns storing it in the user's cache, and when it may be read from there.
 
-It may where everything that reading looked at is as it was, and the program, its flags and the target are the same.
-Nodes that mean something else in each call (`run_started_at`) are rendered anew; what the others said is said again.
-`DBT_PARTIAL_PARSE=false` reads everything anew, as in dbt. What is kept lies in the user's own cache and in no project:
-a pickle in a folder that somebody sent would be their program. So owner and mode of folder and file are checked first.
+It may where everything that was read is unchanged, and the program, its flags and the target are the same.
+Nodes that depend on the call (`run_started_at`) are rendered again; messages of the others are repeated.
+`DBT_PARTIAL_PARSE=false` reads everything again, as in dbt. The cache is in the user's own cache folder and never in a
+project: a pickle in a project from somebody else could run their code. So owner and mode of folder and file are
+checked first.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
 LoggedMessage = tuple[str, Level, str | None]
-"""A line for people, how loud it is, and the node whose template said it, if one did."""
+"""A line for people, its level, and the node whose template logged it, if one did."""
 MAX_PROJECTS = 40
-"""So many calls, of all projects of a user, are kept."""
+"""Number of entries that are kept for all projects of a user."""
 
 
 @dataclass(frozen=True)
 class CachedProject:
-    """What a project's files come to for one target. Values derived from it are cached beside `cache_path`."""
+    """A project read and rendered for one target. Values derived from it are cached beside `cache_path`."""
 
     project: ParsedProject
     target: Target
@@ -45,7 +46,7 @@ class CachedProject:
     graph: Graph
     cache_path: Path | None = None
     messages: tuple[LoggedMessage, ...] = ()
-    """What its templates said when it was read, where that was in an earlier call."""
+    """The messages of its templates, where it was read by an earlier call."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def cached_project(
     messages: Callable[[], tuple[LoggedMessage, ...]],
     refresh: Callable[[ParsedProject, Target, RenderedProject, Collection[str]], RenderedProject | None],
 ) -> CachedProject:
-    """The project, from the cache where that holds. `messages`: what templates have said meanwhile.
+    """Return the project, from the cache where that is valid. `messages`: returns what templates have logged so far.
 
-    `refresh` gives the project with the nodes of these ids as their templates mean them now, None where it cannot.
+    `refresh` returns the project with the nodes of these ids rendered again, None where that fails.
     """
     path = _cache_path(root, invocation)
     variable = os.environ.get("DBT_PARTIAL_PARSE", "true").lower()
@@ -110,7 +111,7 @@ def _as_it_is_now(
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again."""
+    """Turn the garbage collector off: it would traverse thousands of long-lived values again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -121,7 +122,7 @@ def without_collector() -> Iterator[None]:
 
 
 def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> str:
-    """A text that follows from a kept project alone, from the cache or made now."""
+    """Return a text that depends only on a cached project, from the cache or from `make`."""
     if cache_path is None:
         return make()
     path = cache_path.with_suffix(f".{name}")
@@ -129,7 +130,7 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
         if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns and (kept := read_own(path)) is not None:
             return kept.decode()
     except (OSError, UnicodeDecodeError):
-        pass  # not made yet
+        pass  # not cached yet
     text = make()
     _write(path, scrubbed(text).encode())
     return text
@@ -145,7 +146,7 @@ def _cache_path(root: Path, invocation: Invocation) -> Path:
 
 
 def _visible_settings(target: Target) -> tuple[object, ...]:
-    """What templates and names can know of a target."""
+    """Return the settings of a target that templates and names can depend on."""
     return (target.profile, target.name, target.type, target.schema, target.warehouse, target.threads, target.catalog)
 
 
@@ -168,12 +169,12 @@ def _load_entry(path: Path) -> _Entry | None:
 
 
 def _save_entry(path: Path, entry: _Entry) -> bool:
-    """Whether it could be kept: a cache that cannot be written costs time only."""
+    """Return whether the entry could be stored: a cache that cannot be written costs only time."""
     try:
         data = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, TypeError, AttributeError):  # a value of some template's making
+    except (pickle.PicklingError, TypeError, AttributeError):  # a value that some template created
         return False
-    if scrubbed_bytes(data) != data:  # a secret stands in a file of the project: it stays there alone
+    if scrubbed_bytes(data) != data:  # a file of the project contains a secret: it must not be copied
         return False
     return _write(path, data)
 

@@ -1,5 +1,5 @@
-"""Tables that ingestion makes without a declaration, for commands that name any table of the lake: those that it
-discovered, and dead letters. Owns adding them to declared ones.
+"""Tables that ingestion creates without a declaration, for commands that accept any table of the lake: discovered
+tables and dead letters. Owns adding them to declared ones.
 
 Models read only declared tables, so nothing else needs them.
 """
@@ -18,7 +18,7 @@ from sqlmesh_like.project.nodes import Source, SourceTable
 
 
 def with_discovered_tables(loaded: Loaded) -> Loaded:
-    """The same with the tables that sources with `discover: true` have brought into the target's lake."""
+    """Return the project with the tables that sources with `discover: true` have created in the target's lake."""
     if not any(source.ingest and source.ingest.discover for source in loaded.project.sources):
         return loaded
     sources = tuple(with_discovered(SourcePaths(loaded.target, source)).source for source in loaded.project.sources)
@@ -26,17 +26,17 @@ def with_discovered_tables(loaded: Loaded) -> Loaded:
 
 
 def discovered_tables(loaded: Loaded) -> frozenset[str]:
-    """The discovered tables (by unique id) among a project's that nobody reads; none where something was selected."""
+    """Return unique ids of the discovered tables that no project declares; none where something was selected."""
     if loaded.invocation.is_selecting:
         return frozenset()
     tables = [table for source in loaded.project.sources for table in source.tables]
-    # Whoever reads one has declared it, without `ingest`: its history is what they have not read yet.
+    # A discovered table that models read is declared too, without `ingest`: they may still need its history.
     declared = {table.table for table in tables if not is_discovered(table)}
     return frozenset(table.unique_id for table in tables if is_discovered(table) and table.table not in declared)
 
 
 def with_dead_letters(loaded: Loaded) -> Loaded:
-    """The same with the tables of dead letters that are in the target's lake, under the names that warnings print."""
+    """Return the project with the dead-letter tables of the target's lake, under the names that warnings print."""
     project = loaded.project
     undeclared = {
         source.name: table for source in project.sources if (table := _dead_letters(loaded, source)) is not None
@@ -52,7 +52,7 @@ def with_dead_letters(loaded: Loaded) -> Loaded:
 
 
 def _dead_letters(loaded: Loaded, source: Source) -> SourceTable | None:
-    """The table of a source's dead letters, where it is there and nobody declared it."""
+    """Return the dead-letter table of a source, where it exists and is not declared."""
     place = SourcePaths(loaded.target, source)
     is_declared = any(table.table == place.dead_letters for table in source.tables)
     if loaded.target.type != "spark" or source.ingest is None or is_declared:

@@ -1,4 +1,4 @@
 """How a long-running `sml watch` is monitored: its state (`watch_status`) over HTTP (`status_server`), and alerts.
 
-Listeners of ingestion and of runs feed the state; nothing here changes what is done.
+Listeners of ingestion and of runs update the state; nothing here changes what a watch does.
 """

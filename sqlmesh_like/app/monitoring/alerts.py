@@ -1,7 +1,7 @@
 """Alerts of a watch: runs a command or calls a webhook. Owns how often; `watch_alerts` owns what causes one.
 
-Each alert is sent in a thread of its own queue: a hook that hangs blocks nothing else, and one that fails causes a
-warning.
+Alerts are queued and sent by a separate thread: a hook that hangs does not block the watch, and one that fails causes
+a warning.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from sqlmesh_like.secrets import scrubbed
 
 AlertKind = Literal["failure", "lag", "dead letters", "full refresh"]
 AGAIN_AFTER = 3600.0
-"""Seconds in which an alert of a kind about the same table, model or source is not sent again."""
+"""Seconds before an alert of the same kind about the same table, model or source is sent again."""
 _HOOK_SECONDS = 30.0
 _MOST_WAITING = 100
-"""Alerts that wait for a slow hook; more are dropped, with a warning."""
+"""Capacity of the queue for a slow hook; further alerts are dropped, with a warning."""
 
 
 @dataclass(frozen=True)
 class Alert:
-    """`subject`: the table, model or source that it is about; `text` is for people, without secrets."""
+    """`subject`: the table, model or source that it is about; `text` is for people. `to_json` removes secrets."""
 
     kind: AlertKind
     subject: str
@@ -44,9 +44,9 @@ class Alert:
 
 @dataclass
 class Alerts:
-    """Sends alerts to hooks: commands of the shell, which get it as JSON on standard input, and http(s) addresses.
+    """Sends alerts to hooks: shell commands, which get an alert as JSON on standard input, and http(s) addresses.
 
-    `again_after`: seconds in which the same kind about the same subject is not repeated.
+    `again_after`: seconds before an alert of the same kind about the same subject is sent again.
     """
 
     hooks: Sequence[str]
@@ -63,7 +63,7 @@ class Alerts:
             self._thread.start()
 
     def send(self, alert: Alert) -> None:
-        """Send an alert, unless one like it was sent a short while ago."""
+        """Queue an alert, unless one of its kind and subject was sent less than `again_after` ago."""
         if not self.hooks or not self._is_due(alert):
             return
         try:
@@ -72,7 +72,7 @@ class Alerts:
             self.notify(f"warning: an alert about {alert.subject} was dropped: the hooks are too slow", "warn")
 
     def close(self) -> None:
-        """Wait for what is being sent, a short while for each hook."""
+        """Wait for queued alerts, at most about as long as one alert may take."""
         if self.hooks:
             self._waiting.put(None)
             self._thread.join(_HOOK_SECONDS * len(self.hooks) + 1)
@@ -93,7 +93,7 @@ class Alerts:
                 try:
                     _call(hook, alert)
                 except (OSError, subprocess.SubprocessError, requests.RequestException) as error:
-                    # An address may hold a token: only its number is named.
+                    # An address may contain a token, so the message has only the hook's number.
                     self.notify(f"warning: alert hook {number} failed: {_reason(error)}", "warn")
 
 

@@ -1,4 +1,4 @@
-"""`/health` and `/metrics` of a watch over HTTP. Owns the server; `watch_status` has its contents."""
+"""`/health` and `/metrics` of a watch over HTTP. Owns the server; `watch_status` owns the contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlmesh_like.secrets import scrubbed
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """A host and a port; without a host that of this machine alone. Raises UsageError.
+    """Return host and port; the default host accepts connections of this machine only. Raises UsageError.
 
     >>> parse_address("9100"), parse_address("0.0.0.0:9100"), parse_address("[::1]:9100")
     (('127.0.0.1', 9100), ('0.0.0.0', 9100), ('::1', 9100))
@@ -29,7 +29,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 @contextmanager
 def serving_status(status: WatchStatus, address: tuple[str, int] | None) -> Iterator[int | None]:
-    """Answer while the context is open; the port, which the system chooses for 0. Raises MachineError."""
+    """Serve while the context is open; yields the port, which the system chooses for 0. Raises MachineError."""
     if address is None:
         yield None
         return
@@ -51,7 +51,7 @@ def serving_status(status: WatchStatus, address: tuple[str, int] | None) -> Iter
 
 def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = 10  # seconds that a client may take to ask
+        timeout = 10  # seconds that a client may take to send its request
 
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
@@ -78,6 +78,6 @@ def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *arguments: object) -> None:
-            """A watch prints what it does, not who asks how it is."""
+            """Log nothing: requests do not belong in the output of a watch."""
 
     return Handler

@@ -9,12 +9,12 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 _EXPECTED = frozenset({"HIS001", "CFG001", "CFG002", "CFG003", "CST001"})
-"""Rules of full refreshes that nobody need be woken for: a first build, and what was configured or is cheaper."""
+"""Rules of full refreshes that need no alert: a first build, and those that were configured or are cheaper."""
 
 
 @dataclass(frozen=True)
 class WatchAlerts:
-    """`most_lag`: seconds from the log having an event to its table having it, above which that is an alert."""
+    """Sends alerts about batches and rounds. `most_lag`: seconds that a table may be behind its log without one."""
 
     alerts: Alerts
     most_lag: float | None = None
@@ -36,7 +36,7 @@ class WatchAlerts:
                 self.alerts.send(Alert("failure", each.node.unique_id, each.message))
             elif isinstance(each, ModelResult) and each.status == "success" and each.strategy == "full_refresh":
                 reasons = [reason for reason in each.reasons if reason.rule not in _EXPECTED]
-                # A model that no rule can follow is rebuilt each time: only its history makes that unexpected.
+                # A model that cannot be maintained is rebuilt each time: only reasons in its history are unexpected.
                 if any(reason.rule.startswith("HIS") for reason in reasons):
                     text = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
                     self.alerts.send(Alert("full refresh", each.node.unique_id, text))

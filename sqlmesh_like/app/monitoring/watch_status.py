@@ -1,4 +1,4 @@
-"""The state of a watch, in Prometheus' terms and as one verdict. Owns the names of metrics and what healthy means."""
+"""The state of a watch, as Prometheus metrics and as health. Owns the names of metrics and what healthy means."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 STALE_AFTER = 300.0
-"""Seconds without a sign of life of the loop after which a watch counts as stuck, but while models are being built."""
+"""Seconds without a sign of life of the loop after which a watch counts as stuck, unless models are being built."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """Whether a watch does what it should. `problems`: by the table, model or source that has one; empty: none."""
+    """Whether a watch works. `problems`: messages by table, model or source; `started`: seconds since the epoch."""
 
     problems: dict[str, str]
     seconds_since_sign: float
@@ -32,7 +32,7 @@ class Health:
 
 @dataclass
 class WatchStatus:
-    """Counts since the start of a process, and what is wrong now; called from the threads of sources and models."""
+    """Counts since the start of the process, and current problems; called from the threads of sources and models."""
 
     started: float = field(default_factory=time)
     _problems: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class WatchStatus:
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """The loop goes on, and may now build models, which takes as long as it takes."""
+        """Record a sign of life; while the context is open models may be built, which may take any time."""
         self._last_sign, self._is_building = time(), True
         try:
             yield
@@ -64,7 +64,7 @@ class WatchStatus:
             self._last_sign, self._is_building = time(), False
 
     def note_batch(self, report: IngestReport) -> None:
-        """A batch of a source has been ingested."""
+        """Record a batch that a source has ingested."""
         self._events.labels(report.source).inc(report.events)
         self._letters.labels(report.source).inc(report.dead_letters)
         for table in report.tables:
@@ -76,7 +76,7 @@ class WatchStatus:
             self._note(name, table.error)
 
     def note_round(self, result: RunResult) -> None:
-        """The models were run."""
+        """Record a run of the models."""
         self._round.set(time())
         for each in result.results:
             name = each.node.unique_id
@@ -85,7 +85,7 @@ class WatchStatus:
             self._note(name, (each.message or "failed") if each.status == "error" else None)
 
     def health(self) -> Health:
-        """What is wrong now: what failed last time it was tried, and a loop that gives no sign of life."""
+        """Return current problems: failures of the last attempt, and a loop without a sign of life."""
         since = time() - self._last_sign
         with self._lock:
             problems = dict(self._problems)
@@ -94,7 +94,7 @@ class WatchStatus:
         return Health(problems, since, self.started)
 
     def text(self) -> bytes:
-        """All metrics in the text form of Prometheus."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def _note(self, subject: str, problem: str | None) -> None:

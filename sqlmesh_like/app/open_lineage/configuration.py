@@ -18,9 +18,9 @@ _FILE = "openlineage.yml"
 
 
 def find_client() -> OpenLineageClient | None:
-    """The client, None where nothing says where events are to go: then nothing is sent.
+    """Return the client, None where no transport is configured: then no events are sent.
 
-    Raises MachineError where its package is missing, UsageError where it cannot make sense of what is said.
+    Raises MachineError where its package is missing, UsageError where the configuration is invalid.
     """
     if not _is_configured():
         return None
@@ -31,13 +31,13 @@ def find_client() -> OpenLineageClient | None:
         raise MachineError("OpenLineage is configured, and its client is not installed", hint=hint) from error
     try:
         return OpenLineageClient()
-    except Exception as error:  # (its transports raise whatever they like)
+    except Exception as error:  # (transports raise any type of exception)
         hint = f"see {_FILE} and the environment variables OPENLINEAGE…, or OPENLINEAGE_DISABLED=true"
         raise UsageError(f"OpenLineage's client cannot be configured: {_first_line(error)}", hint=hint) from error
 
 
 def _is_configured() -> bool:
-    """Whether the client would find a transport; it is asked only then, since it would print events without one."""
+    """Whether the client would find a transport; without one it would print the events."""
     if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return False
     named = os.environ.get("OPENLINEAGE_CONFIG")

@@ -1,4 +1,4 @@
-"""Tables as OpenLineage names them, with their facets: columns, column lineage, what was written.
+"""Tables as OpenLineage datasets, with their facets: columns, column lineage, output statistics.
 
 Names: https://openlineage.io/docs/spec/naming. A table is named by its folder; one without a folder by its own name.
 """
@@ -33,7 +33,7 @@ _ROWS: Mapping[InfluenceRole, str] = {"filters": "FILTER", "joins": "JOIN", "gro
 
 @dataclass
 class Datasets:
-    """Those of one run."""
+    """The datasets of one run."""
 
     loaded: Loaded
 
@@ -47,10 +47,10 @@ class Datasets:
         return Lineage(self.loaded.rendered, input_schemas(self.loaded, models), is_lenient=True)
 
     def name(self, unique_id: str, table: TableName) -> tuple[str, str]:
-        """Namespace and name.
+        """Return namespace and name.
 
-        A table in S3 is `s3://bucket` and its path there, one on a disk `file` and its path, another `duckdb` or
-        `spark` and `schema.table`.
+        For a table in S3 `s3://bucket` and its path, on a disk `file` and its path, else `duckdb` or `spark` and
+        `schema.table`.
         """
         place = self._places.get(unique_id)
         if place is None:
@@ -61,14 +61,14 @@ class Datasets:
         return f"{address.scheme}://{address.netloc}", address.path.lstrip("/")
 
     def inputs(self, refs: tuple[InputRef, ...]) -> list[event_v2.InputDataset]:
-        """What a query reads, each once."""
+        """Return the inputs of a query, each once."""
         names = dict.fromkeys(self.name(ref.unique_id, ref.table) for ref in refs)
         return [event_v2.InputDataset(namespace, name) for namespace, name in names]
 
     def output(
         self, unique_id: NodeId, table: TableName, written: CommitSummary | None = None
     ) -> event_v2.OutputDataset:
-        """A table that is written, with what its commit holds."""
+        """Return a table that is written, with the statistics of its commit."""
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet
         facets: dict[str, OutputDatasetFacet] = {}
         if written is not None:
@@ -76,7 +76,7 @@ class Datasets:
         return event_v2.OutputDataset(*self.name(unique_id, table), outputFacets=facets)
 
     def described(self, model: RenderedModel, written: CommitSummary | None) -> event_v2.OutputDataset:
-        """As `output`, with its columns and where they come from; without them where a star hides them."""
+        """Return `output` with columns and column lineage; without them where a star hides the columns."""
         output, columns = self.output(model.unique_id, model.table, written), self._lineage.direct(model)
         if columns:
             fields = [schema_dataset.SchemaDatasetFacetFields(column.name, column.type) for column in columns]

@@ -1,4 +1,4 @@
-"""What a run does as OpenLineage's events: START, then COMPLETE or FAIL, of the call and of each node below it.
+"""OpenLineage events of a run: START, then COMPLETE or FAIL, for the call and, as its children, for each node.
 
 A job is a node, by its unique id, in the namespace of `OPENLINEAGE_NAMESPACE` or `default`.
 """
@@ -23,7 +23,7 @@ from sqlmesh_like.secrets import scrubbed
 PRODUCER = f"pkg:pypi/sqlmesh_like@{__version__}"
 event_v2.set_producer(PRODUCER)
 ReportedNode = RenderedModel | RenderedSeed | RenderedTest
-"""Nodes that read or write tables of the lake; unit tests have rows of their own."""
+"""Nodes that read or write tables of the lake; unit tests, which have their own rows, do not."""
 
 
 class RunEvents:
@@ -47,7 +47,7 @@ class RunEvents:
         return self._of_node(node, event_v2.RunState.START, self._outputs(node))
 
     def ended(self, node: ReportedNode, result: NodeResult) -> event_v2.RunEvent | None:
-        """None where the node was not started: it was skipped."""
+        """Return the last event of a node, None where it was skipped and so never started."""
         if node.unique_id not in self._run_ids:
             return None
         if result.status in BLOCKING:
@@ -104,7 +104,7 @@ class RunEvents:
 
 
 def reported(nodes: Sequence[RenderedNode]) -> list[ReportedNode]:
-    """Those that events are sent of."""
+    """Return the nodes that events are sent for."""
     return [node for node in nodes if isinstance(node, RenderedModel | RenderedSeed | RenderedTest)]
 
 

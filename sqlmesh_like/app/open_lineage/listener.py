@@ -1,4 +1,4 @@
-"""Sends events during a run, to the configured receiver. Owns that a run never fails because of it."""
+"""Sends events during a run to the configured receiver. Owns that a run does not fail where they cannot be sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_lineage(loaded: Loaded, command: str, listener: RunListener) -> RunListener:
-    """The listener, which sends events too where OpenLineage's client is configured.
+    """Return the listener, wrapped so that it also sends events where OpenLineage's client is configured.
 
     Raises UsageError and MachineError, see `find_client`.
     """
@@ -33,7 +33,7 @@ def with_lineage(loaded: Loaded, command: str, listener: RunListener) -> RunList
 
 
 class LineageListener:
-    """Tells another listener first, then the receiver of events, until one of these could not be sent."""
+    """Forwards to another listener and sends events; after one that cannot be sent it sends no more."""
 
     def __init__(self, listener: RunListener, client: OpenLineageClient, events: RunEvents) -> None:
         self._listener = listener
@@ -71,7 +71,7 @@ class LineageListener:
             event = event_of()
             if event is not None:
                 self._client.emit(event)
-        except Exception as error:  # noqa: BLE001 (whatever a transport raises, the tables are what a run is for)
+        except Exception as error:  # noqa: BLE001 (transports raise any type of exception; none may fail the run)
             self._is_lost = True
             words = scrubbed((str(error).strip().splitlines() or [type(error).__name__])[0])
             self.notify(f"warning: OpenLineage events are not sent any more: {words}", "warn")

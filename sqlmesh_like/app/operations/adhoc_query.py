@@ -1,4 +1,4 @@
-"""A query that is not a model: tables by their names, besides ref() and source(). Owns which table a name means."""
+"""Queries outside of models, with tables by name besides ref() and source(). Owns which table a name refers to."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from sqlmesh_like.run.ports import Rows
 
 
 def query_rows(loaded: Loaded, sql: str, limit: int) -> Rows:
-    """Rows of a SELECT over the project's tables and views (`limit` -1: all). Raises SqlError, NodeError."""
+    """Return rows of a SELECT over the project's tables and views (`limit` -1: all). Raises SqlError, NodeError."""
     loaded = with_dead_letters(loaded)
     with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, sql).inputs]) as lake:
         return run_query(lake, adhoc_model(lake, sql), limit)
 
 
 def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
-    """A SELECT over the project's tables and views: `schema.table`, a bare name where one table has it, ref().
+    """Return a query as a model. It names tables and views as `schema.table`, by a unique bare name, or with ref().
 
-    Raises SqlError with line and column for a name that no table has, or several.
+    Raises SqlError with line and column for an unknown or ambiguous name.
     """
     loaded = lake.loaded
     model = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
@@ -51,7 +51,10 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
 
 
 def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
-    """Rows of the question (`limit` -1: all), from DuckDB where its answer is Spark's. Raises SqlError, NodeError."""
+    """Return rows of the query (`limit` -1: all), read by DuckDB where its result equals Spark's.
+
+    Raises SqlError, NodeError.
+    """
     planner = lake.planner(clock(None))
     inputs = planner.inputs(model)
     states = lake.catalog.states(inputs)
@@ -71,7 +74,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
 
 
 def _views(planner: Planner, model: RenderedModel) -> set[str]:
-    """Views that a query reads, directly or not."""
+    """Return unique ids of the views that a query reads, directly or through other views."""
     by_id = {m.unique_id: m for m in planner.rendered.models if m.unique_id not in planner.catalog.places}
     view_ids: set[str] = set()
     waiting = [ref.unique_id for ref in model.inputs]
@@ -92,7 +95,7 @@ def _known_tables(lake: Lake) -> Iterator[InputRef]:
 
 
 def _qualify(tree: exp.Expr, names: Mapping[TableName, TableName]) -> None:
-    """Give tables that go by their bare name the whole one; columns may still be qualified by the bare one."""
+    """Replace bare names of tables by their full names; the alias keeps columns qualified by the bare one valid."""
     whole = {bare.identifier.lower(): name for bare, name in names.items()}
     for table in list(_tables(tree)):
         name = whole.get(table.name.lower())

@@ -1,4 +1,4 @@
-"""Where the columns of a model come from. Owns resolving the names; `plan.lineage` traces. Needs no JVM."""
+"""Where the columns of a model come from. Owns resolving names; `plan.lineage` traces columns. Needs no JVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 @dataclass(frozen=True)
 class ColumnTrace:
-    """Columns of a model with all that is above them; `names`: tables by unique id, as people write them."""
+    """Columns of a model with their upstream columns; `names`: `schema.table` by unique id."""
 
     model: RenderedModel
     columns: tuple[TracedColumn, ...]
@@ -30,7 +30,7 @@ def trace_columns(loaded: Loaded, name: str) -> ColumnTrace:
 
 
 def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
-    """The model and, where one is named, the column. Raises UsageError with the nearest name."""
+    """Return the model and, where `name` has one, the column. Raises UsageError with the nearest name."""
     models: dict[str, RenderedModel] = {}
     for model in loaded.rendered.models:
         for spelling in (model.unique_id, str(model.table), model.name):
@@ -46,7 +46,7 @@ def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
 
 
 def _names(loaded: Loaded) -> dict[str, str]:
-    """Tables by unique id, as people write them."""
+    """Return `schema.table` of sources, seeds and models by unique id."""
     names: dict[str, str] = {
         table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables
     }

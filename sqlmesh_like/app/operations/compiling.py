@@ -1,4 +1,4 @@
-"""Rendered SQL of the selected nodes as files, checked. Owns what is written and what is checked; no JVM."""
+"""Writes the rendered SQL of the selected nodes and checks it. Owns what is written and checked; needs no JVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 
 @dataclass(frozen=True)
 class CompiledProject:
-    """The selected models, tests and analyses as they are rendered, how many files they are, and what is suspicious."""
+    """The selected models, tests and analyses as rendered, the number of written files, and warnings."""
 
     rendered: RenderedProject
     files: int
@@ -22,14 +22,14 @@ class CompiledProject:
 
     @property
     def asking(self) -> tuple[RenderedModel, ...]:
-        """Models that ask the lake while they are rendered: their SQL is final in a run alone."""
+        """Models whose templates query the lake: their SQL is final only in a run."""
         return tuple(model for model in self.rendered.models if model.asks_lake)
 
 
 def compile_project(loaded: Loaded, *, checks: bool = True) -> CompiledProject:
     """Write the SQL of the selected nodes into <target-path>/compiled, and manifest.json.
 
-    `checks`: names and types are bound. Raises ProjectError with file, line and column.
+    `checks`: bind names and types. Raises ProjectError with file, line and column.
     """
     chosen = frozenset(node.unique_id for node in loaded.selected())
     everything = loaded.rendered

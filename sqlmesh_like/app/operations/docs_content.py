@@ -34,19 +34,19 @@ _NO_LIBRARIES = (
 
 @dataclass(frozen=True)
 class WrittenSite:
-    """What was written: names in the target folder, and the bytes of the page. `warnings`: what it does not show."""
+    """The files written to the target folder, and the page's size in bytes. `warnings`: what it does not show."""
 
     files: tuple[str, ...]
     size: int
     warnings: tuple[str, ...]
     is_incomplete: bool
-    """Whether a model that cannot be compiled is there without its plan."""
+    """Whether the site lacks the plan of a model that cannot be compiled."""
 
 
 def write_site(loaded: Loaded, *, compiles: bool = True, asks_lake: bool = True, static: bool = False) -> WrittenSite:
     """Write the site, compiled SQL, manifest.json and catalog.json into the target folder; starts no JVM.
 
-    `static`: under dbt's name too. Raises SelectionError where nothing is selected for catalog.json.
+    `static`: write the site also under dbt's name. Raises SelectionError where nothing is selected for catalog.json.
     """
     folder = loaded.target_folder
     loaded.reporter.phase("reading the tables' history")
@@ -70,7 +70,7 @@ def write_site(loaded: Loaded, *, compiles: bool = True, asks_lake: bool = True,
 
 
 def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
-    """All tables of the target's lake by unique id; none where it has no lake."""
+    """Return the catalog and the tables of the target's lake by unique id; None and no tables without a lake."""
     if loaded.target.type != "spark":
         return None, {}
     from sqlmesh_like.hudi.history import LakeHistory
@@ -81,7 +81,7 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
 
 
 def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
-    """Everything the site shows; of a model that cannot be compiled what needs no compiling, and the error."""
+    """Return the contents of the site; a model that cannot be compiled has no plan, and its error is included."""
     folder, now = loaded.target_folder, datetime.now(UTC)
     calls = read_artifact(folder / HISTORY), read_artifact(folder / "run_results.json")
     history = target_history(calls[0], loaded.target.name, calls[1])
@@ -110,7 +110,7 @@ def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> Si
 
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
-    """The content of catalog.json: of the selected nodes, as in dbt. Raises SelectionError."""
+    """Return the content of catalog.json for the selected nodes, as in dbt. Raises SelectionError."""
     chosen = {node.unique_id for node in loaded.selected()}
     described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
     described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))

@@ -1,4 +1,4 @@
-"""How old the newest rows of sources are. Owns reading the tables; `artifacts.sources` has the thresholds.
+"""How old the newest rows of sources are. Owns reading the tables; `artifacts.sources` owns the thresholds.
 
 Starts Spark only for a `loaded_at_field` that is an expression, a `filter`, or a table that only Spark reads.
 """
@@ -22,7 +22,7 @@ _NEVER = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
 
 
 class FreshnessListener(Protocol):
-    """Told of each table before and after."""
+    """Receives each table before and after its check."""
 
     def started(self, number: int, total: int, table: SourceTable) -> None: ...
 
@@ -32,9 +32,10 @@ class FreshnessListener(Protocol):
 def source_freshness(
     loaded: Loaded, listener: FreshnessListener, path: Path | None = None, started: float | None = None
 ) -> tuple[FreshnessResult, ...]:
-    """The age of the newest rows of the selected sources that ask for it; they are written to `path` (sources.json).
+    """Return the age of the newest rows of the selected sources that have `freshness`.
 
-    `started` is when the call began, by `perf_counter`. Raises UsageError where the target has no lake.
+    It is written to `path`, by default sources.json of the target folder. `started` is when the call began, by
+    `perf_counter`. Raises UsageError where the target has no lake.
     """
     started = perf_counter() if started is None else started
     tables = _asked(loaded)
@@ -68,7 +69,7 @@ def _result(lake: Lake, table: SourceTable) -> FreshnessResult:
 
 
 def _newest(lake: Lake, table: SourceTable) -> datetime.datetime:
-    """When the newest row of a table came (UTC); the year 1 where it has none, as dbt says it."""
+    """Return the time of a table's newest row (UTC); the year 1 where it has none, as in dbt."""
     state = lake.catalog.state(table.unique_id)
     if not state.exists:
         raise NodeError(f"the table {table.table} does not exist yet", hint="run `sml ingest` first")

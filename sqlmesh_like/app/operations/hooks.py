@@ -1,4 +1,4 @@
-"""The hooks of one call. Owns which of them it has, and wiring them."""
+"""The hooks of one call. Owns which ones it has, and wiring them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HooksInMemory(Hooks):
-    """Those of nodes on a `duckdb` target: what DuckDB does not run is left out, and `notify` is told of it."""
+    """Hooks of nodes on a `duckdb` target: one that DuckDB cannot run is skipped with a warning."""
 
     notify: Notify
 
@@ -48,7 +48,10 @@ def _warn_of_hook(unique_id: NodeId, reason: str, notify: Notify) -> None:
 def hooks_in_memory(
     lake: DuckLake, written: Collection[str], now: datetime, command: str, selected: Collection[str], notify: Notify
 ) -> Hooks | None:
-    """The hooks of the nodes that are written, None where there are none. Those of the run are not run there."""
+    """Return the hooks of the nodes that are written, None where there are none.
+
+    Hooks of the run, and of views, are skipped with a warning on a `duckdb` target.
+    """
     project = lake.loaded.project
     if project.on_run_start or project.on_run_end:
         notify("warning: on-run-start and on-run-end are statements for Spark: they are not run on DuckDB", "warn")
@@ -64,7 +67,7 @@ def hooks_in_memory(
 def hooks_of(
     lake: HudiLake, written: Collection[str], now: datetime, command: str, selected: Collection[str]
 ) -> Hooks | None:
-    """The hooks of the nodes that are written and of the run, None where there are none."""
+    """Return the hooks of the nodes that are written and of the run, None where there are none."""
     if not has_hooks(lake.loaded, written):
         return None
     return Hooks(operations(lake, now, command, selected), LakeQuery(lake.planner(now), lake.engine, lake.engine))
@@ -88,7 +91,7 @@ def _has_hook(config: ModelConfig) -> bool:
 
 
 def operations(lake: HudiLake, now: datetime, command: str, selected: Collection[str] = ()) -> Operations:
-    """Renders hooks and operations of a command with answers of the lake, which they may change."""
+    """Return the renderer of a command's hooks and operations, which may query and change the lake."""
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
     return _operations(lake, answers, now, command, selected)
 
@@ -100,7 +103,7 @@ def _operations(lake: Lake, answers: LakeQuery, now: datetime, command: str, sel
 
 
 def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:
-    """Call a macro, `name` or `package.name`, that may query and change the lake; what it says.
+    """Call a macro, `name` or `package.name`, which may query and change the lake, and return its text.
 
     Raises UsageError where the target has no lake.
     """
@@ -116,7 +119,7 @@ def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -
 
 
 def end_context(result: RunResult) -> Mapping[str, object]:
-    """What templates of `on-run-end` know of the run."""
+    """Return the variables that templates of `on-run-end` have about the run."""
     results = [
         {
             "node": {"unique_id": node_result.node.unique_id, "name": node_result.node.name},

@@ -1,4 +1,4 @@
-"""Ingestion of the pending events, or of all that arrive. Owns which sources are meant; `cdc.stream` does it."""
+"""Ingestion of pending events, or of all that arrive. Owns which sources are ingested; `cdc.stream` ingests them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 WAITING = "waiting for events"
-"""The phase of an ingestion that goes on."""
+"""The phase of a continuous ingestion."""
 
 
 @dataclass(frozen=True)
 class IngestRequest:
-    """What an ingestion does. `trigger`: time between batches of a continuous one; `start`: where to read again from.
+    """The request of an ingestion. `trigger`: time between continuous batches; `start`: position to read again from.
 
-    `metrics` are files that each batch is measured in.
+    `metrics`: files to which the metrics of each batch are written.
     """
 
     continuous: bool = False
@@ -41,7 +41,7 @@ class IngestRequest:
 
 
 class IngestListener(Protocol):
-    """Told of sources and of what was ingested, a source or a batch at a time, from any thread."""
+    """Receives sources and reports of ingestion, one per source or batch, from any thread."""
 
     def reading(self, source: Source, *, dead_letters: bool = False) -> None: ...
 
@@ -49,9 +49,9 @@ class IngestListener(Protocol):
 
 
 def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> list[IngestReport]:
-    """Ingest the selected sources, a report each. Raises UsageError before anything is read.
+    """Ingest the selected sources and return a report of each. Raises UsageError before anything is read.
 
-    A continuous ingestion ends by SIGTERM or Ctrl-C after the batch. A selected table selects its whole source.
+    SIGTERM or Ctrl-C ends a continuous ingestion after the current batch. A selected table selects its whole source.
     """
     sources = _selected(loaded)
     for source in sources:
@@ -67,7 +67,7 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if request.continuous:
             return _run_continuously(spark, loaded, sources, request, listener, metrics)
-        with stop_signals.deferred():  # a batch that is under way is finished
+        with stop_signals.deferred():  # the current batch is completed
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(spark, loaded, sources, listener))
             return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
@@ -83,7 +83,7 @@ def _selected(loaded: Loaded) -> list[Source]:
 
 
 def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
-    """The ingested sources that have a wanted table (by unique id)."""
+    """Return the ingested sources that have a wanted table (by unique id)."""
     return [
         source
         for source in loaded.project.sources
@@ -93,7 +93,7 @@ def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
 
 
 def _takes_all(loaded: Loaded, source: Source) -> bool:
-    """Whether a source without tables that could be selected is meant: nothing was selected at all."""
+    """Whether a source is ingested without a selected table: it discovers tables, and nothing is selected."""
     return bool(source.ingest and source.ingest.discover) and not loaded.invocation.is_selecting
 
 
@@ -105,7 +105,7 @@ def _ingest_pending(
     listener: IngestListener,
     metrics: Metrics,
 ) -> Iterator[IngestReport]:
-    """Source after source; each is told before and after."""
+    """Ingest one source after another and report before and after each."""
     from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 
     for source in sources:
@@ -121,7 +121,7 @@ def _ingest_pending(
 def _replay_dead_letters(
     spark: Session, loaded: Loaded, sources: Sequence[Source], listener: IngestListener
 ) -> Iterator[IngestReport]:
-    """Ingest the dead letters of source after source again."""
+    """Ingest the dead letters of one source after another again."""
     from sqlmesh_like.cdc.stream.replay import replay
 
     for source in sources:
@@ -142,7 +142,7 @@ def _run_continuously(
     listener: IngestListener,
     metrics: Metrics,
 ) -> list[IngestReport]:
-    """All sources side by side until a signal says stop or one of them fails."""
+    """Ingest all sources in parallel until a signal stops them or one of them fails."""
     from sqlmesh_like.cdc.stream.continuous import run_until_stopped
     from sqlmesh_like.cdc.stream.ingest_run import open_run
 
@@ -159,5 +159,5 @@ def _run_continuously(
 
 
 def triggers(sources: Sequence[Source], trigger: str | None) -> list[str]:
-    """The time between batches of each source: that of the call, or its own."""
+    """Return the time between batches of each source: the call's `trigger`, else its own."""
     return [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]

@@ -1,4 +1,4 @@
-"""What is likely a mistake in queries that run. Owns which models are checked; `plan.checks.lint` has the rules."""
+"""Likely mistakes in queries that are valid. Owns which models are checked; `plan.checks.lint` owns the rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 @dataclass(frozen=True)
 class Linted:
-    """How many models were looked at, and what is likely a mistake in them."""
+    """The number of selected models, and the likely mistakes in them."""
 
     models: int
     warnings: tuple[Suspicion, ...]
 
 
 def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
-    """Look at the selected models, without the rules that are `off` or that a model's `meta.lint_off` names."""
+    """Lint the selected models, without the rules that are `off` or that a model's `meta.lint_off` names.
+
+    A model whose template queries the lake, or that is written in Python, is not linted.
+    """
     loaded.reporter.phase("compiling the models")
     chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))

@@ -20,7 +20,7 @@ from sqlmesh_like.run.retention import due
 
 @dataclass(frozen=True)
 class MaintenanceResult:
-    """What was done to one table, in words; nothing where it needed nothing. `error`: why it was left as it is."""
+    """The outcome for one table. `done`: services in words, empty where none was due; `error`: why one failed."""
 
     place: TablePlace
     done: tuple[str, ...]
@@ -35,7 +35,7 @@ class MaintenanceResult:
 
 
 class MaintenanceListener(Protocol):
-    """Told of each table before and after."""
+    """Receives each table before and after its maintenance."""
 
     def started(self, number: int, total: int, place: TablePlace) -> None: ...
 
@@ -43,7 +43,7 @@ class MaintenanceListener(Protocol):
 
 
 def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[MaintenanceResult, ...]:
-    """Compact the selected tables and remove history that nothing needs; `rebucket`: rewrite where that is better.
+    """Compact the selected tables and remove history that nothing needs; `rebucket`: also adapt numbers of buckets.
 
     Raises UsageError where the target has no lake, RetryableError where another process is writing.
     """
@@ -66,7 +66,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
 
 
 def _written(loaded: Loaded) -> frozenset[str]:
-    """Tables that only we write: others have services of their own."""
+    """Return the tables that only this project writes: those of other writers have their own services."""
     return loaded.project.ingested | {
         node.unique_id for node in loaded.graph.nodes.values() if node.resource_type != "source"
     }
@@ -82,7 +82,7 @@ def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceR
 
 
 def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
-    """What was done to one table, in words."""
+    """Run the services that are due for one table and return them in words."""
     done = []
     fault_point("maintain.begin")
     if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):

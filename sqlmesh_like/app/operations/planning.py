@@ -1,4 +1,4 @@
-"""The plan of the next run, before spending. Owns assembling it; `plan` decides, `plan.explain` has its JSON form."""
+"""The plan of the next run. Owns assembling it; `plan` decides, `plan.explain` owns its JSON form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ModelPlan:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why this strategy, each with the place in the model's file."""
+        """The reasons for this strategy, with locations in the model's file."""
         return self.planned.compiled.classification.reasons
 
     @property
@@ -52,29 +52,29 @@ class ModelPlan:
 
     @property
     def inputs(self) -> tuple[InputVersion, ...]:
-        """What it reads, from the commit that it has seen to the newest one, with the change in between."""
+        """Its inputs, from the commit that it has consumed to the newest one, with the change in between."""
         return self.planned.inputs
 
     @property
     def estimate(self) -> Estimate | None:
-        """Rows, files and bytes of the next run; None where they are not known before, or there is nothing to do."""
+        """Rows, files and bytes of the next run; None where they cannot be estimated, or there is nothing to do."""
         return self.planned.estimate
 
     @property
     def program(self) -> str:
-        """The SQL that follows a change, and that of a full build."""
+        """The SQL that applies a change, and that of a full build."""
         return program_text(self.planned.compiled.table)
 
     def to_dict(self) -> dict[str, object]:
-        """As in `models` of `sml explain --output json`."""
+        """Return an entry of `models` as in `sml explain --output json`."""
         return explain_model(self.planned)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Plans in the order of the graph, each as one run of all of them would find it.
+    """Plans in the order of the graph; each assumes that the ones before it have run.
 
-    `writes`: what the newest commits of the tables, and of those they read, rewrote for what they changed.
+    `writes`: how much the newest commits of the tables and their inputs rewrote for the rows that changed.
     """
 
     models: tuple[ModelPlan, ...]
@@ -82,7 +82,7 @@ class Plan:
     catalog: Catalog
 
     def to_dict(self) -> dict[str, object]:
-        """The same as `sml explain --output json`."""
+        """Return the content of `sml explain --output json`."""
         return {
             "models": [model.to_dict() for model in self.models],
             "writes": [describe_cost(cost) for cost in self.writes],
@@ -90,7 +90,7 @@ class Plan:
 
 
 def plan_models(loaded: Loaded) -> Plan:
-    """Plans of the selected models that have a table. Starts no JVM. Raises UsageError where there is no lake."""
+    """Plan the selected models that have a table. Starts no JVM. Raises UsageError where the target has no lake."""
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = open_lake(loaded, selected)
     plans = _plans(lake, selected)
@@ -98,8 +98,8 @@ def plan_models(loaded: Loaded) -> Plan:
 
 
 def plan_in_memory(loaded: Loaded) -> Plan:
-    """The same for a `duckdb` target, where nothing is there before a run: every model is built in full."""
-    from sqlmesh_like.app.lakes.duck_lake import lake_without_rows  # a plan for a lake need not wait for DuckDB
+    """Do the same for a `duckdb` target, where no table exists before a run: every model is built in full."""
+    from sqlmesh_like.app.lakes.duck_lake import lake_without_rows  # a plan for a lake need not import DuckDB
 
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = lake_without_rows(loaded, clock(None))
@@ -113,7 +113,7 @@ def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:
 
 
 def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
-    """What commits to the tables of these plans, and to those that they read, rewrite for what they change."""
+    """Return the write costs of the tables of these plans and of their inputs, where they are known."""
     read = (item.ref.unique_id for plan in plans for item in plan.inputs)
     named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
     tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
@@ -122,7 +122,7 @@ def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
 
 
 def _unbuilt_columns(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:
-    """Columns of seeds that are not loaded yet, and of fixtures: a plan need not wait for them."""
+    """Return columns of seeds that are not loaded yet, and of fixtures, so that their readers can be planned."""
     loaded = lake.loaded
     above = loaded.graph.above(selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]

@@ -1,4 +1,4 @@
-"""Tables of models sent to where people look, in a run or outside of one. Owns opening the destinations."""
+"""Publishes tables of models to their destinations, in a run or outside of one. Owns opening the destinations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sqlmesh_like.run.ports import PublishResult
 
 @dataclass(frozen=True)
 class Publication:
-    """One table at all of its destinations. `error`: why not; places that were written stay so."""
+    """One table sent to all of its destinations. `error`: why one failed; those that were written before stay so."""
 
     model: RenderedModel
     sent: tuple[PublishResult, ...]
@@ -30,7 +30,7 @@ class Publication:
 
 
 class PublishListener(Protocol):
-    """Told of each table before and after."""
+    """Receives each table before and after it is published."""
 
     def started(self, number: int, total: int, model: RenderedModel) -> None: ...
 
@@ -38,7 +38,7 @@ class PublishListener(Protocol):
 
 
 def publish_tables(loaded: Loaded, listener: PublishListener) -> tuple[Publication, ...]:
-    """Bring the destinations of the selected models up to their tables; whole where the call is a full refresh.
+    """Update the destinations of the selected models; a full refresh replaces their rows.
 
     Raises SelectionError where no selected model is published.
     """
@@ -73,7 +73,7 @@ def _publish(model: RenderedModel, publisher: LakePublisher) -> Publication:
 
 
 def publisher_of(lake: HudiLake, selected: Collection[str], *, afresh: bool = False) -> LakePublisher | None:
-    """Publishes the selected models; None where none of them is published.
+    """Return a publisher of the selected models, None where none of them is published.
 
     Raises ProjectError with the model's file for a destination that the target does not have.
     """
@@ -90,10 +90,10 @@ def publisher_of(lake: HudiLake, selected: Collection[str], *, afresh: bool = Fa
 
 
 def open_store(destination: Destination) -> Store:
-    """The store of a destination. Raises ProjectError or MachineError where it cannot be reached as it is declared."""
+    """Return the store of a destination. Raises ProjectError or MachineError where it cannot be opened as declared."""
     match destination.kind:
         case "duckdb":
-            from sqlmesh_like.publish.duckdb_file import DuckDBStore  # a run that publishes nothing need not wait
+            from sqlmesh_like.publish.duckdb_file import DuckDBStore  # a run that publishes nothing need not import it
 
             return DuckDBStore(destination)
         case "parquet":

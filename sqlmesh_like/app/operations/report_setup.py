@@ -1,4 +1,4 @@
-"""The report: charts of `report.yml`, or of each table that no node reads. Owns finding their rows, and the file."""
+"""The report: charts of `report.yml`, or of each table that no model reads. Owns reading their rows, and the file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from sqlmesh_like.run.ports import Rows
 _ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
 PAGE = "report.html"
 MOST_CHART_ROWS = 5_000
-"""Rows that a chart is drawn of; with more of them it shows these alone, and says so."""
+"""Most rows that a chart shows; it says so where a table has more."""
 
 
 def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
-    """Write the page, by default to <target-path>/report.html: the file and its bytes.
+    """Write the page, by default to <target-path>/report.html, and return its path and size in bytes.
 
     Raises ProjectError at a declaration that cannot be drawn, NodeError where there is no table to draw.
     """
@@ -43,21 +43,21 @@ def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
 
 
 def report_charts(lake: Lake, report: Report | None) -> list[DrawnChart]:
-    """The charts with their rows. Raises ProjectError at a declaration that cannot be drawn, NodeError."""
+    """Return the charts with their rows. Raises ProjectError at a declaration that cannot be drawn, NodeError."""
     if report is not None:
         return list(_declared(lake, report))
     return sorted(_all(lake), key=lambda drawn: (not drawn.rows.rows, _ORDER.index(drawn.chart.kind)))
 
 
 def tables_read(lake: Lake, report: Report | None) -> list[str]:
-    """Ids of the tables and views that the charts read. Raises ProjectError at a declaration that names another."""
+    """Return ids of the tables and views that the charts read. Raises ProjectError where one is unknown."""
     if report is None:
         return [model.unique_id for model in _leaves(lake)]
     return sorted({ref.unique_id for wanted in report.charts for ref in _chart_query(lake, wanted).inputs})
 
 
 def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
-    """Title, and when the tables were last written."""
+    """Return title, text and, for a lake, number of tables, their rows and the time of the last change."""
     is_lake = lake.loaded.target.type == "spark"
     models = [m for m in lake.loaded.rendered.models if m.unique_id in lake.catalog.places and is_lake]
     facts = [table_facts(lake.catalog, model.unique_id, 1) for model in models]
@@ -98,7 +98,7 @@ def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
 
 @contextmanager
 def _at(wanted: ChartRequest) -> Iterator[None]:
-    """Errors of a query are reported at its declaration."""
+    """Report errors of a query at its declaration."""
     try:
         yield
     except SqlError as error:
@@ -107,7 +107,7 @@ def _at(wanted: ChartRequest) -> Iterator[None]:
 
 
 def _all(lake: Lake) -> Iterator[DrawnChart]:
-    """A chart of each table of a model that no other model reads."""
+    """Yield a chart of each model's table that no other model reads."""
     built = [model for model in _leaves(lake) if lake.catalog.state(model.unique_id).exists]
     if not built:
         raise NodeError("there is no table to draw", hint="run `sml build` first, or declare charts in report.yml")

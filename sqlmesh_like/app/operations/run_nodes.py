@@ -1,4 +1,5 @@
-"""What `run`, `seed`, `test` and `build` have in common. Owns the way from a selection to results and artifacts."""
+"""The common part of `run`, `seed`, `test`, `snapshot` and `build`. Owns the way from a selection to results and
+artifacts."""
 
 from __future__ import annotations
 
@@ -38,17 +39,17 @@ COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
     "snapshot": ("snapshot",),
     "build": ("seed", "model", "snapshot", "test", "unit_test", "exposure", "saved_query"),
 }
-"""What each command does something with, or as in dbt only tells that it got there."""
+"""Types of nodes that each command runs; exposures and saved queries are only reported, as in dbt."""
 _UNBUILT = ("exposure", "saved_query")
 _READING = ("test", "unit_test", *_UNBUILT)
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run does. `command` says with which kinds of nodes; `only`, unique ids, replaces a selection.
+    """The request of a run. `command` determines the types of nodes; `only`, unique ids, replaces a selection.
 
-    `now` is its clock, ISO 8601; `store_failures`: of every data test that does not say no; `units_on`: the engine of
-    unit tests; `types`: of which nodes.
+    `now` is its time, ISO 8601; `store_failures`: of every data test that does not opt out; `units_on`: the engine of
+    unit tests; `types`: restricts the types of nodes further.
     """
 
     command: str
@@ -60,22 +61,22 @@ class RunRequest:
 
     @property
     def call(self) -> Mapping[str, object]:
-        """What `sml retry` repeats."""
+        """The options that `sml retry` repeats."""
         return {
             "which": self.command, "now": self.now, "store_failures": self.store_failures, "engine": self.units_on
         }  # fmt: skip
 
 
 def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, started: float | None = None) -> RunResult:
-    """Run what is selected, in the order of the graph, and write run_results.json and manifest.json.
+    """Run the selected nodes in the order of the graph, and write run_results.json and manifest.json.
 
-    `started` is when the call began, by `perf_counter`. Raises UsageError, before anything is read or written, where a
-    seed or model is wrong; the errors of nodes are in their results.
+    `started` is when the call began, by `perf_counter`. Errors of nodes are in their results; before anything is
+    written, raises SelectionError where nothing is selected, and SqlError where no table could be built.
     """
     started = perf_counter() if started is None else started
     loaded = loaded.storing_failures() if request.store_failures else loaded
     selected = _selected(loaded, request)
-    if not selected:  # a comparison that found nothing of this kind
+    if not selected:  # a comparison with --state matched no node of these types
         listener.finished(RunResult())
         return RunResult()
     listener = with_lineage(loaded, request.command, listener)
@@ -108,8 +109,8 @@ def _run_on_lake(
             result = executor.run(selected)
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
-            # Where nothing was written, cleaning alone would start Spark.
-            # What a broken model still needs is not known.
+            # Where nothing was written, Spark would start only for cleaning.
+            # It is not known which history a model with a broken template still needs.
             if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:
                 loaded.reporter.phase("removing history that nothing needs")
                 clean(lake, listener.notify)
@@ -129,8 +130,8 @@ def _run_in_memory(
     listener: RunListener,
     now: datetime,
 ) -> RunResult:
-    """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
-    from sqlmesh_like.app.lakes.duck_lake import (  # a run on Spark need not wait for DuckDB
+    """Run on a `duckdb` target: no table outlives the process, so tables that are only read are built first."""
+    from sqlmesh_like.app.lakes.duck_lake import (  # a run on Spark need not import DuckDB
         build_tables,
         open_duck_lake,
         without_rows,
@@ -141,7 +142,7 @@ def _run_in_memory(
     seeds, unread = loaded.read_seeds(above)
     unread |= without_rows(loaded, wanted)
     broken = _check(lake, selected, written, seeds, listener.notify, unread)
-    # What is selected may be above what is only read: it is then built twice, first for its reader.
+    # A selected node may be above one that is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
     executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
     executor.hooks = hooks_in_memory(lake, written, now, request.command, selected, listener.notify)
@@ -175,10 +176,10 @@ def _check(
     notify: Notify,
     unread: Mapping[str, SqlError] = MappingProxyType({}),
 ) -> Mapping[str, SqlError]:
-    """What is worth a word, and which models are broken, before anything is read or written.
+    """Report warnings and return the errors of selected nodes by unique id, before anything is written.
 
-    As in dbt a broken model costs itself and its readers. Raises SqlError where no other table is left to build, and
-    for a model that is only read. `unread`: errors of those that read a table which is not there.
+    As in dbt, an invalid model fails alone with its readers. Raises SqlError where no table is left to build, and for
+    an invalid node that is only read. `unread`: errors of nodes whose inputs cannot be read.
     """
     lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
@@ -198,9 +199,9 @@ def _check(
 def _broken_templates(
     loaded: Loaded, selected: Collection[str], written: Collection[str], notify: Notify
 ) -> dict[str, SqlError]:
-    """Errors of the templates of selected nodes, of models that written ones read, and of what tests read.
+    """Return errors of the templates of selected nodes, of nodes above written ones, and of inputs of selected tests.
 
-    Those of other nodes are said and cost nothing.
+    Those of other nodes are reported as warnings.
     """
     broken, read = loaded.rendered.errors, loaded.graph.above(written)
     errors = {unique_id: error for unique_id, error in broken.items() if unique_id in selected or unique_id in read}
@@ -217,18 +218,18 @@ def _broken_templates(
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
-    """The selected unit tests ready to run, None where there are none."""
+    """Return the selected unit tests ready to run, None where there are none."""
     if not any(loaded.graph.nodes[unique_id].resource_type == "unit_test" for unique_id in selected):
         return None
     from sqlmesh_like.app.operations.unit_test_setup import (
-        unit_work,  # a run without unit tests need not wait for DuckDB
+        unit_work,  # a run without unit tests need not import DuckDB
     )
 
     return unit_work(loaded, selected, now, on)
 
 
 def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, listener: Listener) -> RunResult:
-    """Unit tests alone: no lake is opened, so that a machine without one can run them."""
+    """Run only unit tests: no lake is opened, so they run on a machine without one."""
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
     needs = needs_of(loaded.graph, [test.unique_id for test in tests])
     pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
@@ -248,7 +249,7 @@ def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:
-    """Tests that store nothing may run beside anything: they read pinned states."""
+    """Return the lock of a run; tests that store nothing need none, because they read pinned states."""
     stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
     return nullcontext() if command == "test" and not stores else lake_lock(loaded, "run")
 
@@ -257,7 +258,7 @@ def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notif
     chosen = [m for m in loaded.rendered.models if m.unique_id in selected]
     models = [m for m in chosen if m.is_handwritten_incremental]
     batches = [m.name for m in chosen if m.is_microbatch]
-    is_run = loaded.target.type == "spark"  # elsewhere every table is built once, in full
+    is_run = loaded.target.type == "spark"  # on DuckDB every table is built in full by each run
     run = [model.name for model in models if is_run and model.author_strategy is not None]
     whole = [model.name for model in models if model.name not in run]
     for rule, names in (("CFG004", whole), ("CFG005", run), ("CFG006", batches)):

@@ -1,6 +1,6 @@
-"""`run_results.json` of a run, and its part of `run_history.json`. Owns what they say of each node's outcome.
+"""`run_results.json` of a run, and its part of `run_history.json`. Owns their content about each node's outcome.
 
-`artifacts` has the shapes of both.
+`artifacts` owns the formats of both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResu
 
 
 def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
-    """Write run_results.json and, to be a state with it, manifest.json. `call` is what `retry` repeats."""
+    """Write run_results.json, run_history.json and, for use as `--state`, manifest.json. `call`: `RunRequest.call`."""
     rows = [
         NodeRow(
             unique_id=node_result.node.unique_id,
@@ -46,7 +46,7 @@ def _write_history(loaded: Loaded, run_results: Mapping[str, object]) -> None:
     try:
         before = read_artifact(path)
     except UsageError:
-        before = None  # what went before is for people to look at: a run does not fail for it
+        before = None  # the history is only for people to read: a run does not fail if it is damaged
     write_json(path, extend_history(before, loaded.target.name, run_results), indent=None)
 
 
@@ -61,9 +61,9 @@ def _failures(result: NodeResult) -> int | None:
 
 
 def response(result: NodeResult) -> Mapping[str, object]:
-    """What `adapter_response` reports of a node beyond dbt's fields.
+    """Return `adapter_response` of a node, with more fields than dbt's.
 
-    Strategy, reasons and the work of its commit; the place of its error.
+    They are the strategy, its reasons and the work of the commit, and the location of an error.
     """
     place = {} if result.location is None else {"location": asdict(result.location)}
     return {**_work(result), **place}
@@ -88,7 +88,7 @@ def _work(result: NodeResult) -> Mapping[str, object]:
 
 
 def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
-    """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
+    """Return the work of a commit. Files are rewritten whole, so `rows_written` may exceed the rows that changed."""
     if written is None:
         return {"rows_written": 0, "files_written": 0, "bytes_written": 0}
     return {
@@ -98,12 +98,12 @@ def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
 
 
 def _spark_summary(work: SparkWork | None) -> Mapping[str, object]:
-    """What Spark did; nothing where that is not known. What DuckDB read is not among it."""
+    """Return the work of Spark, empty where it is not known. It excludes reads by DuckDB."""
     return {f"spark_{name}": value for name, value in asdict(work).items()} if work is not None else {}
 
 
 def detail(result: NodeResult) -> str:
-    """What was done, for the brackets of a line."""
+    """Return in a few words what was done with a node, for its line of progress."""
     match result:
         case ModelResult() if result.model.config.snapshot is not None:
             return f"SNAPSHOT {result.upserts}"

@@ -1,4 +1,4 @@
-"""What changed since the manifest of `--state`. Owns what is compared; `artifacts.change_impact` has the facts."""
+"""Changes since the manifest of `--state`. Owns what is compared; `artifacts.change_impact` compares."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sqlmesh_like.errors import UsageError
 
 @dataclass(frozen=True)
 class StateDiff:
-    """Changed nodes, and those downstream that they touch."""
+    """Changed nodes, and nodes downstream that they affect."""
 
     changes: tuple[ChangedNode, ...]
     touched: tuple[AffectedNode, ...]
 
 
 def require_state(call: Invocation) -> None:
-    """Raises UsageError where a call names nothing to compare with: the project need not be read for that."""
+    """Raises UsageError where a call has no `--state` to compare with; called before the project is read."""
     if call.state is None:
         hint = "give the folder of an earlier manifest.json, such as a copy of target/"
         raise UsageError("diff needs --state PATH to compare with", hint=hint)
 
 
 def state_diff(loaded: Loaded) -> StateDiff:
-    """The changes, of the selected nodes where the call selects some. Raises UsageError where there is no manifest."""
+    """Return the changes, only of selected nodes if the call selects some. Raises UsageError without a manifest."""
     if loaded.state is None or loaded.state.manifest is None:
         raise UsageError(f"there is no {MANIFEST} in {loaded.invocation.state}", hint="`sml compile` writes it")
     impact = ImpactAnalysis(loaded.state.manifest, loaded.manifest)

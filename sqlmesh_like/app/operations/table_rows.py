@@ -22,10 +22,10 @@ from sqlmesh_like.run.ports import Rows
 
 
 def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Rows:
-    """Rows of a model, a seed or a source table, hidden columns left out; `limit` -1: all.
+    """Return rows of a model, a seed or a source table without hidden columns; `limit` -1: all.
 
-    `as_of`: as it was, a commit or an ISO 8601 time. Raises UsageError where the table has no past, ProjectError for
-    an unknown name, NodeError where nothing is built.
+    `as_of`: a commit or an ISO 8601 time to read the table at. Raises UsageError where the table has no history,
+    ProjectError for an unknown name, NodeError where it is not built.
     """
     view = _view(loaded, name)
     if as_of is not None and (view is not None or loaded.target.type != "spark"):
@@ -35,23 +35,23 @@ def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) 
 
 
 def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Any:
-    """The same as a `pyarrow.Table`: columns have the types that `arrow_rows` names, whoever read them."""
+    """Return the same as a `pyarrow.Table`: columns have the types of `arrow_rows`, whichever engine read them."""
     view = _view(loaded, name)
     if view is None and loaded.target.type == "spark":
         from sqlmesh_like.hudi.table_reader import read_arrow_table
 
         lake = open_lake(_with_unlisted(loaded, name))
         state = _state_at(built_table(lake, name)[1], as_of)
-        table = read_arrow_table(state, limit)  # values do not become Python's on the way
+        table = read_arrow_table(state, limit)  # without a detour through Python values
         if table is not None:
             return table.cast(arrow_schema(visible(state.schema or ())))
     return arrow_table(table_rows(loaded, name, limit, as_of))
 
 
 def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit: int) -> Rows:
-    """What changed in a table between two commits or times: see `ChangeReader.changes`; `until` None: the newest.
+    """Return the changes of a table between two commits or times: see `ChangeReader.changes`.
 
-    Raises UsageError where the target has no lake, or `until` lies before `since`.
+    `until` None: up to the newest commit. Raises UsageError where the target has no lake, or `until` is before `since`.
     """
     loaded.reporter.phase(f"comparing the commits of {name}")
     lake = open_lake(with_dead_letters(loaded))
@@ -67,7 +67,7 @@ def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit
 
 
 def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
-    """Rows of a SELECT with `ref()` and `source()`."""
+    """Return rows of a SELECT with `ref()` and `source()`; `limit` -1: all. Raises UsageError for `as_of`."""
     view = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if as_of is not None:
         raise _no_past()
@@ -82,9 +82,9 @@ def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) 
 
 
 def state_of_table(loaded: Loaded, name: str) -> TableState:
-    """A table as it stands: commit, kind, columns. Raises ProjectError for an unknown name.
+    """Return a table's current commit, kind and columns; of a view only columns.
 
-    That of a view has columns alone.
+    Raises ProjectError for an unknown name.
     """
     view = _view(loaded, name)
     with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name)) as lake:
@@ -116,8 +116,7 @@ def _state_at(state: TableState, as_of: str | None) -> TableState:
 
 
 def _with_unlisted(loaded: Loaded, name: str) -> Loaded:
-    """With tables beside those of nodes: dead letters, and those of failures, which are known by their whole name only,
-    whichever call stored them."""
+    """Add tables that belong to no node: dead letters and, if `name` is the full name of one, stored test failures."""
     loaded = with_dead_letters(loaded)
     stored = loaded.storing_failures() if "." in name else loaded
     return stored if any(str(test.table) == name for test in stored.rendered.tests) else loaded
@@ -136,7 +135,7 @@ def _read(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
 
 
 def _schema(lake: Lake, view: RenderedModel) -> Schema:
-    """What follows from the query alone needs no engine."""
+    """Return the columns of a view; the engine is used only where they do not follow from its query."""
     planner = lake.planner(clock(None))
     live = planner.live(view)
     facts = planner.compile(live, lake.catalog.states(planner.inputs(live))).facts

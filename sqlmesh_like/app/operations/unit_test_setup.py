@@ -1,4 +1,5 @@
-"""Unit tests behind a command. Owns gathering what the project knows of their inputs; starts no JVM, needs no lake."""
+"""Prepares unit tests for a command. Owns collecting what the project knows about their inputs; needs no lake, and no
+JVM unless they run on Spark."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ from sqlmesh_like.run.unit_tests import UnitEngine, UnitWork
 
 
 def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str = "duckdb") -> UnitWork:
-    """The selected unit tests ready to run `on` DuckDB or Spark, which is that of the target.
+    """Return the selected unit tests ready to run `on` DuckDB or the target's Spark.
 
-    What is wrong with one is its error; raised where nothing else is selected. Raises UsageError where the target has
-    no Spark.
+    The error of an invalid test is kept in the result; it is raised where all selected nodes are invalid tests. Raises
+    UsageError for Spark where the target has none.
     """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
     engine = _on_spark(loaded) if on == "spark" else DuckUnits(loaded.target.on_unproven == "warn")
@@ -68,13 +69,13 @@ def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
 
 
 def _undeclared(loaded: Loaded, above: Collection[str]) -> list[str]:
-    """Sources whose columns only a lake knows."""
+    """Return unique ids of sources whose columns only a lake knows."""
     refs = {ref.unique_id: ref for model in loaded.rendered.models for ref in model.inputs if ref.unique_id in above}
     return [unique_id for unique_id, ref in refs.items() if ref.kind == "source" and declared_schema(ref) is None]
 
 
 def _derived(compiler: Compiler, model: RenderedModel) -> Schema | None:
-    """A model's columns; None where only the lake knows its text, or it is broken, which its own node reports."""
+    """Return a model's columns; None where its SQL depends on the lake or is invalid, which its own node reports."""
     try:
         return None if model.asks_lake else compiler.compile(model).facts.schema
     except SqlError:
@@ -86,7 +87,7 @@ def _declared(columns: Schema) -> Schema | None:
 
 
 def table_keys(project: ParsedProject, rendered: RenderedProject) -> Mapping[str, tuple[str, ...]]:
-    """By unique id: the primary key of ingestion, `unique_key`, else the first column with a `unique` data test."""
+    """Return keys by unique id: the primary key of ingestion, `unique_key`, else a column with a `unique` data test."""
     keys: dict[str, tuple[str, ...]] = {}
     for test in rendered.tests:
         called = test.metadata

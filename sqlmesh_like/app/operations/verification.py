@@ -1,4 +1,4 @@
-"""Tables compared with a full recompute of their query. Owns which tables can be; the engine compares."""
+"""Compares tables with a full recompute of their query. Owns which tables can be compared; the engine compares them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlmesh_like.run.ports import ModelVerifier, RowDifference
 
 @dataclass(frozen=True)
 class Verification:
-    """One table and its recompute. `difference` None: they could not be compared, `error` says why."""
+    """One table compared with its recompute. `difference` None: this was not possible, `error` says why."""
 
     model: RenderedModel
     difference: RowDifference | None
@@ -34,11 +34,11 @@ class Verification:
 
 
 OnVerified = Callable[[int, int, Verification], None]
-"""Called with the number of a table, how many there are, and its result."""
+"""Called with the number of a table, the number of all tables, and its result."""
 
 
 def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[Verification, ...]:
-    """Compare the selected tables, each at its own frontier and clock; at most `limit` differing rows are kept.
+    """Compare the selected tables, each at its own frontier and clock; a result has at most `limit` differing rows.
 
     Raises UsageError where the target has no lake.
     """

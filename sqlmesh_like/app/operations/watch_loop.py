@@ -1,7 +1,7 @@
-"""Models that are updated after an ingestion in the same process. Owns when they run; the executor runs them.
+"""Updates of models after an ingestion in the same process. Owns when they run; the executor runs them.
 
-A round runs the selected models whose sources exist. It starts as soon as a batch has changed a table, and every
-half minute besides, for tables that others write and for models that read the clock. If nothing changed it reads the
+A round runs the selected models whose sources exist. It starts as soon as a batch has changed a table, and also every
+half minute, for tables that other processes write and for models that read the clock. If nothing changed it reads the
 end of each timeline, starts no Spark job and prints nothing.
 """
 
@@ -24,7 +24,7 @@ from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunRe
 from sqlmesh_like.run.schedule import Pace
 
 IDLE_SECONDS = 30.0
-"""Time between rounds that nothing asked for."""
+"""Seconds between rounds while no batch changes a table."""
 
 
 @dataclass
@@ -42,13 +42,13 @@ class WatchLoop:
     _next: float = 0.0
 
     def on_batch(self, report: IngestReport) -> None:
-        """A batch has been ingested; called from the threads of the sources."""
+        """Note an ingested batch; called from the threads of the sources."""
         if any(table.upserts or table.deletes for table in report.tables):
             self._changed.set()
 
     def __call__(self) -> None:
-        """Run the models where it is time to."""
-        # What failed has failed for a reason that only a change takes away.
+        """Run the models if a table has changed or the next round is due."""
+        # After a failure only a change of data is expected to help, so rounds are not started by time.
         is_due = monotonic() >= self._next and self.result.ok
         if not (self._changed.is_set() or is_due):
             return
@@ -73,7 +73,7 @@ class WatchLoop:
                 clean_ingested(lake, self.listener.notify)
 
     def _ready(self) -> list[str]:
-        """The models of which every source is there: at the start tables are still to come."""
+        """Return the selected models whose sources all exist: at the start some tables are not ingested yet."""
         catalog, graph = self.lake.catalog, self.lake.loaded.graph
         missing = [
             unique_id
@@ -85,13 +85,13 @@ class WatchLoop:
 
 
 class _CompletedListener:
-    """Told of models that did something: a model that had nothing to do is not worth a word."""
+    """Forwards only results of models that did something: neither no-ops nor views."""
 
     def __init__(self, listener: RunListener) -> None:
         self._listener = listener
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        """Told when it has ended."""
+        """Do nothing: whether the model did something is known only when it has ended."""
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
         is_view = isinstance(result, ModelResult) and result.status == "success" and result.strategy is None

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Monitoring:
-    """What a watch tells of itself. `listen`: [HOST:]PORT of `/health` and `/metrics`; `hooks`: see `Alerts`.
+    """How a watch is monitored. `listen`: [HOST:]PORT of `/health` and `/metrics`; `hooks`: see `Alerts`.
 
-    `again_after`: seconds in which an alert is not repeated; `most_lag`: seconds above which a table's lag is one.
+    `again_after`: seconds before an alert is repeated; `most_lag`: seconds of a table's lag above which it is alerted.
     """
 
     listen: str | None = None
@@ -46,7 +46,7 @@ class Monitoring:
 
 
 class WatchListener(IngestListener, RunListener, Protocol):
-    """Told of ingestion and of the rounds of models, of which each has an end (`finished`)."""
+    """Receives ingestion and the rounds of models; `finished` is called at the end of each round."""
 
     def watching(self, models: int) -> None: ...
 
@@ -56,7 +56,7 @@ _NOT_MONITORED = Monitoring()
 
 @dataclass(frozen=True)
 class _Observers:
-    """What hears of batches and rounds besides the listener."""
+    """Receivers of batches and rounds besides the listener."""
 
     metrics: Metrics
     status: WatchStatus
@@ -74,7 +74,7 @@ class _Observers:
 
 @dataclass(frozen=True)
 class WatchResult:
-    """What a watch came to: a report for each source, and the last round of the models."""
+    """The result of a watch: a report for each source, and the last round of the models."""
 
     reports: tuple[IngestReport, ...]
     last_round: RunResult
@@ -87,7 +87,7 @@ def watch(
     listener: WatchListener,
     monitoring: Monitoring = _NOT_MONITORED,
 ) -> WatchResult:
-    """Ingest events as they arrive and run the models that read them, until SIGTERM or Ctrl-C."""
+    """Ingest events as they arrive and run the selected models, until SIGTERM or Ctrl-C."""
     address = None if monitoring.listen is None else parse_address(monitoring.listen)
     check_hooks(monitoring.hooks)
     models = [node.unique_id for node in loaded.selected("model")]
@@ -116,7 +116,7 @@ def watch(
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
-    """The ingested sources that are selected or that the selected models read."""
+    """Return the ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
     sources = selected_sources(loaded, wanted | loaded.graph.above(models))

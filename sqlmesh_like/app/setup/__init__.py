@@ -1,5 +1,5 @@
-"""What a machine and a project need before the first run, and after the last.
+"""Preparation of a machine and a project before the first run, and cleaning up.
 
-`new_project` creates one, `doctor` checks it, `dependencies` fetches `packages` (with their `archive`), jars and Java's
-class archive, `clean` removes what commands wrote.
+`new_project` creates a project, `doctor` checks project and machine, `dependencies` fetches `packages` (extracted by
+`archive`) and jars and creates Java's class archive, `clean` removes files that commands wrote.
 """

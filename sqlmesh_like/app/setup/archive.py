@@ -1,6 +1,6 @@
 """Extraction of tarballs. Owns what is extracted: regular files and folders below one folder, within limits.
 
-Every name is checked before anything is written: what Python's own filters let through differs by version.
+Every name is checked before anything is written; Python's own filters differ by version.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sqlmesh_like.project.paths import leads_out
 MAX_FILES = 20_000
 MAX_BYTES = 200_000_000
 MAX_RATIO = 200
-"""Bytes of files for one of the archive; text is seldom packed to a twentieth."""
+"""Most bytes of files for one byte of the archive; text is rarely compressed by more than a factor of 20."""
 
 
 class ArchiveError(Exception):
-    """An archive that is none, or that holds what is not taken."""
+    """Content that is not an archive, or an archive with entries that are not allowed."""
 
 
 def extract(content: bytes, into: Path) -> None:
@@ -61,5 +61,5 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> Non
     source = archive.extractfile(member)
     if source is None:
         raise ArchiveError(f"{member.name!r} cannot be read")
-    with source, path.open("wb") as file:  # without the archive's owner, mode and links
+    with source, path.open("wb") as file:  # owner and mode of the archive are not applied
         shutil.copyfileobj(source, file)

@@ -1,4 +1,4 @@
-"""Removes what earlier commands wrote. Owns which folders may be removed: only those of outputs, inside the project."""
+"""Removes files that commands wrote. Owns which folders may be removed: only those of outputs, inside the project."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sqlmesh_like.project.paths import folder_inside
 
 
 def clean_targets(project: ParsedProject) -> tuple[str, ...]:
-    """Remove the folders of clean-targets; the names of those that were there.
+    """Remove the folders of clean-targets and return the names of those that existed.
 
-    All are looked at before the first is removed: a refusal, a ProjectError, leaves everything as it was.
+    All are checked before the first is removed: where one raises ProjectError, nothing is removed.
     """
     folders = {name: _checked_folder(project, name) for name in project.clean_targets}
     removed: list[str] = []
@@ -26,7 +26,7 @@ def clean_targets(project: ParsedProject) -> tuple[str, ...]:
 
 
 def _checked_folder(project: ParsedProject, name: str) -> Path:
-    """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
+    """Return the folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     place = Location(project.settings_file)
     folder = folder_inside(project.root, name, "clean-targets", place)
     if kept := _kept(folder, project.root):
@@ -49,7 +49,7 @@ _VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
 
 
 def _kept(folder: Path, root: Path) -> str | None:
-    """What of a folder is not made by a command, or is worth more than an output; None: nothing."""
+    """Name the content for which a folder must not be removed: a repository or tables. None: there is none."""
     if any(part in _VERSIONS for part in folder.relative_to(root).parts):
         return "the history of a repository"
     for path, below, names in os.walk(folder):

@@ -1,4 +1,4 @@
-"""What a run needs beyond Python's packages: packages of the project, jars, Java's class archive. Owns their order.
+"""The needs of a run beyond Python packages: packages of the project, jars, Java's class archive. Owns their order.
 
 `packages` and `spark.jvm` fetch them.
 """
@@ -21,7 +21,7 @@ from sqlmesh_like.spark.jvm.java import find_jdk
 
 
 def project_packages(call: Invocation, reporter: Reporter) -> tuple[FetchedPackage, ...]:
-    """Fetch what packages.yml asks for; nothing outside of a project: jars may be fetched anywhere.
+    """Fetch the packages of packages.yml; returns none outside of a project, where jars alone may be fetched.
 
     Raises ProjectError at the entry that cannot be fetched.
     """
@@ -34,21 +34,21 @@ def project_packages(call: Invocation, reporter: Reporter) -> tuple[FetchedPacka
 
 
 def needs_jars(call: Invocation) -> bool:
-    """Whether the target that the call names runs on Spark; without a project, or a name, it may."""
+    """Whether the target that the call names runs on Spark; true if it names none."""
     return call.target is None or load_target_of(call).type == "spark"
 
 
 def spark_jars(reporter: Reporter, *, kafka: bool) -> tuple[tuple[Jar, Path], ...]:
-    """Fetch the pinned jars, those that read Kafka too if asked. Raises MachineError where one cannot be fetched."""
+    """Fetch the pinned jars, with `kafka` also those that read Kafka. Raises MachineError where a download fails."""
     jars = locked_jars("kafka") if kafka else locked_jars()
     with reporter.downloading() as progress:
         return tuple(zip(jars, ensure_jars(jars, progress=progress), strict=True))
 
 
 def prepare_archive(jars: tuple[Path, ...], reporter: Reporter, on_message: Callable[[str], None]) -> None:
-    """Make Java's class archive of a session's jars where there is none. Raises MachineError where there is no JDK.
+    """Create Java's class archive of a session's jars if there is none. Raises MachineError where there is no JDK.
 
-    Another failure is reported but is not an error: sessions start slower.
+    Other failures are only reported: sessions work without it, but start slower.
     """
     jdk = find_jdk()
     jars = jars[: len(locked_jars())]

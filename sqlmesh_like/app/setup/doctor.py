@@ -1,6 +1,6 @@
-"""What `sml debug` checks, one check per line. Owns the checks and their words; starts no Spark.
+"""The checks of `sml debug`, one per line. Owns the checks and their messages; starts no Spark.
 
-A check that fails says why and what to do; the checks after it still run where they can.
+A check that fails says why and what to do; later checks still run where they can.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CheckRequest:
 
 @dataclass(frozen=True)
 class Check:
-    """One line: what was looked at, whether it is good, and what was found or what is wrong."""
+    """One line of the output: the name of a check, whether it passed, and what was found."""
 
     name: str
     ok: bool
@@ -53,7 +53,7 @@ class Check:
 
 
 def run_checks(asked: CheckRequest) -> Iterator[Check]:
-    """All checks in order, each as soon as it is known."""
+    """Yield all checks in order, each as soon as it is done."""
     project, check = _project(asked)
     yield check
     target = None
@@ -74,7 +74,7 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
 
 
 def check_warehouse(warehouse: str) -> str:
-    """What is known of this base path; a local one is written to, and left as it was. Raises MachineError."""
+    """Describe this base path; a local one is tested with a temporary file. Raises MachineError if that fails."""
     path = warehouse.removeprefix("file://")
     if "://" in path:
         return f"{warehouse} (not local: Spark's own connector reaches it)"

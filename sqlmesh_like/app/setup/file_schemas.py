@@ -21,10 +21,10 @@ SCHEMA_FILES: Mapping[str, tuple[Shape, str]] = {
     "selectors": (SELECTORS, "selectors.yml"),
     "packages": (PACKAGES, "packages.yml"),
 }
-"""Kinds of files: what each may say, and which it is."""
+"""The shape and the title of each kind of file."""
 
 
 def file_json_schema(kind: str) -> dict[str, object]:
-    """The schema of one of `SCHEMA_FILES`."""
+    """Return the JSON Schema of a kind of `SCHEMA_FILES`."""
     shape, title = SCHEMA_FILES[kind]
     return json_schema(shape, title)

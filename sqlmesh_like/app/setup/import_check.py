@@ -1,4 +1,4 @@
-"""An existing dbt project: how its models work here. Owns the judgement; needs no lake and no JVM."""
+"""Assesses how the models of an existing dbt project work here. Owns the kinds of models; needs no lake and no JVM."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 @dataclass(frozen=True)
 class ImportedModel:
-    """A model or snapshot and what becomes of it.
+    """A model or snapshot and how it works here.
 
     `kind`: the strategy of its runs, derived or its author's (`append`, `merge` …), `view`, `snapshot`, `asks` (its SQL
-    is known in a run only) or `broken`. `reasons` say why a strategy rescans or rebuilds; `readers`: so many nodes are
-    below it.
+    is known only in a run) or `broken`. `reasons` say why a strategy rescans or rebuilds; `readers`: the number of
+    nodes downstream.
     """
 
     name: str
@@ -39,12 +39,12 @@ class ImportReport:
     models: tuple[ImportedModel, ...]
 
     def of(self, *kinds: str) -> tuple[ImportedModel, ...]:
-        """The models of these kinds, those with the most readers first."""
+        """Return the models of these kinds, those with the most readers first."""
         return tuple(sorted((model for model in self.models if model.kind in kinds), key=lambda m: -m.readers))
 
 
 def import_report(loaded: Loaded) -> ImportReport:
-    """What becomes of the selected models. Raises SelectionError where nothing is selected."""
+    """Assess the selected models. Raises SelectionError where nothing is selected."""
     nodes = loaded.selected()
     selected = {node.unique_id for node in nodes}
     errors = checked_project(loaded, selected).errors

@@ -1,4 +1,4 @@
-"""A new project that runs as it is. Owns creating it; `project_templates` holds its files, a folder per example."""
+"""A new project that runs as it is. Owns creating it; `project_templates` has its files, one folder per example."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EXAMPLE_PROJECTS = {
     "minimal": "sml build (-t test: on DuckDB, in seconds)",
     "cdc": "sml build -t test (on DuckDB, in seconds), then sml ingest && sml build; README.md goes on",
 }
-"""What there is to start with, and what to call then."""
+"""The examples, each with the commands to call first."""
 _NAME_IN_TEMPLATES = "PROJECT"
-_GIT_IGNORE = "target/\nwarehouse/\n"  # no file of the templates: tools that package us would obey it
+_GIT_IGNORE = "target/\nwarehouse/\n"  # not a file of the templates: packaging tools would apply it to them
 
 
 def make_project(name: str, example: str) -> None:
-    """Make the folder `name` with the files of an example.
+    """Create the folder `name` with the files of an example.
 
     Raises UsageError, and changes nothing, where the name cannot be that of a project or is taken.
     """
@@ -30,7 +30,7 @@ def make_project(name: str, example: str) -> None:
     folder = Path(name)
     if folder.exists():
         raise UsageError(f"{name} exists already", hint="choose another name, or remove it")
-    # Made beside it: an end halfway leaves nothing.
+    # Created in a temporary folder, so that an interruption leaves nothing.
     with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as temporary:
         project = Path(temporary) / name
         for path, text in _files(example):
@@ -40,7 +40,7 @@ def make_project(name: str, example: str) -> None:
 
 
 def _files(example: str) -> Iterator[tuple[str, str]]:
-    """Path and text of each file that a project starts with."""
+    """Yield path and text of each file of a new project."""
     yield ".gitignore", _GIT_IGNORE
     yield from _below(files("sqlmesh_like.app.setup").joinpath("project_templates", example), "")
 

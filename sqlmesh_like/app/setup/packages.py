@@ -1,6 +1,7 @@
 """Fetches dbt packages into the install folder. Owns git, tarballs and links, and the lock file; `project` reads them.
 
-What is fetched is text for the sandbox: nothing of a package is run here. A repository is fetched by the machine's git.
+A package is only text that is rendered in the sandbox: none of its code is run here. Repositories are fetched with the
+git that is installed.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from sqlmesh_like.secrets import learn, scrubbed
 LOCK = "package-lock.yml"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GIT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
-"""No questions, and no address that runs a program (`ext::…`)."""
+"""Environment of git: it must not prompt, and no address may run a program (`ext::…`)."""
 
 
 @dataclass(frozen=True)
 class FetchedPackage:
-    """One package as it was installed. `pin` is the commit or the SHA-256 of the tarball."""
+    """An installed package. `pin`: the commit, or the SHA-256 of the tarball; None for a local one."""
 
     name: str
     wanted: WantedPackage
@@ -60,7 +61,7 @@ class _Fetching:
     of_hub: list[WantedPackage] = field(default_factory=list)
 
     def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[FetchedPackage]:
-        """These packages and those that they ask for; `base` is where local paths start."""
+        """Install these packages and those that they need, and yield each; `base`: the folder of relative paths."""
         for entry in wanted:
             if entry.kind == "hub":
                 self.of_hub.append(entry)
@@ -80,7 +81,7 @@ class _Fetching:
                 yield from self.all(source if entry.kind == "local" else base, inner)
 
     def require_those_of_the_hub(self) -> None:
-        """Raise ProjectError for a package of the hub that neither another entry nor `dbt deps` has brought."""
+        """Raise ProjectError for a package of the hub that neither another entry nor `dbt deps` has installed."""
         for entry in self.of_hub:
             if entry.hub_name not in self.done and not (self.folder / entry.hub_name / DBT_FILE).is_file():
                 hint = f"name the repository of {entry.where} in packages.yml: `- git: https://…` with a `revision`"
@@ -110,7 +111,7 @@ class _Fetching:
     def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
         match entry.kind:
             case "local":
-                folder = (self.root / entry.where).resolve()  # as dbt, also for what a package asks for
+                folder = (self.root / entry.where).resolve()  # as in dbt, also for entries of packages
                 folder = folder if folder.is_dir() else (base / entry.where).resolve()
                 if not folder.is_dir():
                     raise ProjectError(f"there is no folder {entry.where!r}", location=entry.declared_at)
@@ -124,7 +125,7 @@ class _Fetching:
 
 
 def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedPackage, ...]:
-    """Install what `packages.yml` asks for, inner packages too; the lock file of the same text pins them.
+    """Install the packages of `packages.yml` and those that they need; the lock file pins them while it is unchanged.
 
     Raises ProjectError with the entry that cannot be fetched.
     """
@@ -144,7 +145,7 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
 
 
 def spec_text(address: str) -> str:
-    """An address without what may be a password.
+    """Return an address without a login or secret.
 
     >>> spec_text("https://me:word@example.com/a.git"), spec_text("../shared")
     ('https://example.com/a.git', '../shared')
@@ -211,7 +212,7 @@ def _without_login(address: str) -> str:
 
 
 def _login(address: str) -> dict[str, str]:
-    """Settings of git that log in as an address says, by its environment: all users can read its arguments."""
+    """Return git settings with the login of an address, as environment: all users can read a process's arguments."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or "@" not in parts.netloc:
         return {}
@@ -267,7 +268,7 @@ def _lock_key(entry: WantedPackage) -> str:
 
 
 def _installed_names(root: Path) -> frozenset[str]:
-    """Packages that an earlier call installed: nothing else of the install folder is ever removed."""
+    """Return packages that an earlier call installed: nothing else in the install folder is ever removed."""
     path = root / LOCK
     locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
     entries = locked.get("packages") if isinstance(locked, dict) else None
@@ -299,7 +300,7 @@ def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> 
 
 
 def _forget_others(folder: Path, names: frozenset[str]) -> None:
-    """What `packages.yml` no longer asks for would still be part of the project."""
+    """Remove packages that `packages.yml` no longer needs: they would still be part of the project."""
     for path in (folder / name for name in sorted(names)):
         if path.is_symlink():
             path.unlink()

@@ -1,4 +1,4 @@
-"""`sml build`: seeds, models and their tests in one go. Owns the command; `run.schedule` has the order."""
+"""`sml build`: seeds, models and their tests together. Owns the command; `run.schedule` owns the order."""
 
 from __future__ import annotations
 

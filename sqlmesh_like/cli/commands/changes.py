@@ -1,4 +1,4 @@
-"""`sml changes`: rows of a table that changed between two commits. Owns the command; the change feed reads them."""
+"""`sml changes`: rows of a table that changed between two commits. Owns the command; change feeds read them."""
 
 from __future__ import annotations
 

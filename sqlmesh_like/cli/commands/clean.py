@@ -1,4 +1,4 @@
-"""`sml clean`: removes what earlier commands wrote. Owns the command."""
+"""`sml clean`: remove files that earlier commands wrote. Owns the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml compile`: renders the SQL of the selected nodes. Owns the command; no JVM."""
+"""`sml compile`: render the SQL of the selected nodes. Owns the command; starts no JVM."""
 
 from __future__ import annotations
 

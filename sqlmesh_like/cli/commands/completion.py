@@ -1,4 +1,4 @@
-"""`sml completion`: what a shell needs to complete commands, flags and nodes. The scripts are click's."""
+"""`sml completion`: scripts with which shells complete commands, flags and nodes. The scripts are click's."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def command(shell: str) -> None:
     assert made is not None
     try:
         click.echo(made(click.Command("sml"), {}, "sml", COMPLETION_VARIABLE).source())
-    except RuntimeError as error:  # click asks the machine's bash for its version
+    except RuntimeError as error:  # click checks the version of the installed bash
         raise MachineError(str(error), hint="bash 4.4 or newer completes; zsh and fish of any age do") from error

@@ -1,4 +1,4 @@
-"""`sml ddl`: statements that declare a table to Hive or Athena. Owns the command; starts no JVM."""
+"""`sml ddl`: statements that declare a table in Hive or Athena. Owns the command; starts no JVM."""
 
 from __future__ import annotations
 

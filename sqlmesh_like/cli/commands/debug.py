@@ -1,4 +1,4 @@
-"""`sml debug`: is this machine and project ready to run. Owns the command; `app.setup.doctor` runs the checks."""
+"""`sml debug`: checks whether machine and project are ready. Owns the command; `app.setup.doctor` runs the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml deps`: what a run needs beyond Python's packages. Owns the command and its lines."""
+"""`sml deps`: fetch what a run needs besides Python packages. Owns the command and its lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml diff`: what changed since `--state`, before spending. Owns its forms."""
+"""`sml diff`: changes since `--state`, before a run. Owns the command and its output."""
 
 from __future__ import annotations
 

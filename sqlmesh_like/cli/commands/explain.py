@@ -1,4 +1,4 @@
-"""`sml explain`: the plan before spending. Owns the command; `app.operations.planning` makes it. Starts no JVM."""
+"""`sml explain`: the plan of the next run. Owns the command; `app.operations.planning` plans. Starts no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml history`: a table's commits, read from its timeline. Owns the command's forms. Starts no JVM."""
+"""`sml history`: a table's commits, read from its timeline. Owns the command and its output. Starts no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml import-check`: one page for someone who comes with a dbt project. Owns the command. No JVM, no lake."""
+"""`sml import-check`: a one-page assessment of an existing dbt project. Owns the command. Needs no JVM and no lake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sqlmesh_like.project.nodes import AuthorStrategy
 
 _MOST = 5
 _AUTHORS = get_args(AuthorStrategy)
-"""Kinds of models whose own incremental SQL is run: what it does not see is lost."""
+"""Kinds of models whose author's incremental SQL is run: changes that it does not select are lost."""
 _OTHER = ("view", "snapshot", "asks", "broken", "full_refresh", *_AUTHORS)
 _FORMS = ("text", "json")
 
@@ -76,7 +76,7 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
 
 
 def _semantic(report: ImportReport) -> list[str]:
-    """Nobody may be misled into asking for them."""
+    """Return a line about semantic nodes, so that nobody expects them to be computed."""
     counted = counted_nodes({kind: number for kind, number in report.nodes.items() if kind in SEMANTIC_TYPES})
     return [f"{', '.join(counted)}: `sml ls` and the manifest have them, nothing here computes them"] if counted else []
 
@@ -107,7 +107,7 @@ def _read_by(model: ImportedModel) -> str:
 
 
 def _first(report: ImportReport) -> list[str]:
-    """Broken models, rebuilds, incremental SQL of authors, each with those first that most nodes depend on."""
+    """Return the first steps: broken models, rebuilds, authors' incremental SQL, those with most readers first."""
     steps = [f"fix {model.path}{_read_by(model)}" for model in report.of("broken")]
     for model in (*report.of("full_refresh"), *report.of(*_AUTHORS)):
         hint = next((reason.hint for reason in model.reasons if reason.hint), "")
@@ -116,7 +116,7 @@ def _first(report: ImportReport) -> list[str]:
 
 
 def _grouped(warnings: list[str]) -> list[str]:
-    """Each warning once, the places of equal ones counted."""
+    """Return each warning once, with the number of its further locations."""
     texts: dict[str, list[str]] = {}
     for warning in warnings:
         place, _, text = warning.partition(": ")

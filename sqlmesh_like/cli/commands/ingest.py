@@ -1,4 +1,4 @@
-"""`sml ingest`: ingest pending events. Owns the command; `app.operations.ingestion` does it."""
+"""`sml ingest`: ingest pending events. Owns the command; `app.operations.ingestion` ingests them."""
 
 from __future__ import annotations
 

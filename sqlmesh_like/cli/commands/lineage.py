@@ -1,4 +1,4 @@
-"""`sml lineage`: where a model's columns come from. Owns the command's forms."""
+"""`sml lineage`: where a model's columns come from. Owns the command and its output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(flags: Flags, name: str, output: str) -> int:
 
 
 def _lines(traced: TracedColumn, names: Mapping[str, str], indent: str = "") -> list[str]:
-    """What is below a column: its origins, then what decides its rows."""
+    """Return the lines below a column: its origins, then the columns that determine its rows."""
     entries: list[tuple[str, TracedColumn | None]] = [
         (f"{origin.how}  {_name(origin, names)}", origin) for origin in traced.origins
     ]
@@ -66,7 +66,7 @@ def _typed(traced: TracedColumn) -> str:
 
 
 def _record(traced: TracedColumn) -> dict[str, object]:
-    """`origins` is the next step up, `sources` the columns at the end of all ways."""
+    """Return a column as JSON: `origins` are its direct inputs, `sources` the columns at the end of all paths."""
     return {
         "unique_id": traced.unique_id,
         "column": traced.name,

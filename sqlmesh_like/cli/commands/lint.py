@@ -1,4 +1,4 @@
-"""`sml lint`: what is likely a mistake in queries that run. Owns the command; `plan.checks.lint` has the rules."""
+"""`sml lint`: likely mistakes in valid queries. Owns the command; `plan.checks.lint` owns the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml ls`: the selected nodes. Owns the command and its three forms of output; no JVM."""
+"""`sml ls`: the selected nodes. Owns the command and its forms of output; starts no JVM."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes
     """List the selected nodes, inputs first. Starts no JVM."""
     loaded = open_project(flags)
     if any(source.ingest for source in loaded.project.sources):
-        from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # takes longer to import than to list
+        from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # slow to import
 
         loaded = with_dead_letters(loaded)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
@@ -43,7 +43,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes
 
 
 def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...] = ()) -> list[str]:
-    """One line a node, in dbt's forms; `keys` are those that an object of JSON has."""
+    """Return one line per node, in dbt's forms; `keys`: the keys of JSON objects."""
     match form:
         case "name":
             return [f"{node.version.of}.v{node.version.v}" if node.version else node.name for node in nodes]
@@ -57,14 +57,14 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
 
 
 def _selector(node: Node) -> str:
-    """What selects the node alone; sources, exposures, metrics and the like have no folders there, as in dbt."""
+    """Return a selector that matches only this node; as in dbt, without folders for sources, exposures and metrics."""
     if node.source_name is not None:
         return f"source:{node.fqn[0]}.{node.source_name}.{node.name}"
     return f"{node.resource_type}:{node.fqn[0]}.{node.name}" if node.resource_type in BY_NAME else ".".join(node.fqn)
 
 
 def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
-    """The keys of a node as manifest.json has them; those that it has not are left out, as in dbt."""
+    """Return a function from a node to these keys as in manifest.json; as in dbt, missing nested keys are left out."""
     manifest = loaded.manifest
     known = {unique_id: node for kind in _KINDS for unique_id, node in mapping_of(manifest.get(kind)).items()}
 

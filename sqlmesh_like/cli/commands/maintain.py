@@ -1,4 +1,4 @@
-"""`sml maintain`: table services. Owns the command and its lines; `app.operations.maintenance` does them."""
+"""`sml maintain`: table services. Owns the command and its lines; `app.operations.maintenance` runs them."""
 
 from __future__ import annotations
 

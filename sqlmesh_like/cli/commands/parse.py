@@ -1,4 +1,4 @@
-"""`sml parse`: reads the project and writes its manifest. Owns the command; no JVM."""
+"""`sml parse`: read the project and write its manifest. Owns the command; starts no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml publish`: tables of models to where people look. Owns the command and its lines; `publish` does it."""
+"""`sml publish`: send tables of models to their destinations. Owns the command and its lines; `publish` sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml repair`: make a broken table right again. Owns the command and its lines."""
+"""`sml repair`: repair a broken table. Owns the command and its lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml retry`: runs what failed or was skipped last time. Owns the command; `last_call` reads that call back."""
+"""`sml retry`: run nodes again that failed or were skipped. Owns the command; `last_call` reads the earlier call."""
 
 from __future__ import annotations
 

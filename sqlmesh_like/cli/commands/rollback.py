@@ -1,4 +1,4 @@
-"""`sml rollback`: bring a table back to one of its commits. Owns the command and its lines."""
+"""`sml rollback`: roll a table back to one of its commits. Owns the command and its lines."""
 
 from __future__ import annotations
 

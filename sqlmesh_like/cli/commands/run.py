@@ -1,4 +1,4 @@
-"""`sml run`: bring the selected models up to date. Owns the command; `run.executor` does it."""
+"""`sml run`: bring the selected models up to date. Owns the command; `run.executor` runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml run-operation MACRO`: one macro, alone. Owns the command; `render.operations` renders it."""
+"""`sml run-operation MACRO`: call one macro. Owns the command; `render.operations` renders it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`sml show`: rows of a table or of any SELECT. Owns the command; copy-on-write tables are read with no JVM,
-as are those of a `duckdb` target."""
+"""`sml show`: rows of a table or of any SELECT. Owns the command; copy-on-write tables, and tables of a `duckdb`
+target, are read without a JVM."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
 
 
 def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
-    """Rows in a form of `--output`; a table that may have more of them says so."""
+    """Print rows in a form of `--output`, and for a table a note where there may be more rows."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
     text = forms[output](rows).rstrip("\n")
-    # A file of CSV holds what the rows do; a terminal would act on it. `color`: nothing is cut out.
+    # A file contains the rows unchanged; a terminal would interpret control characters. `color`: click strips nothing.
     click.echo(shown_lines(text) if sys.stdout.isatty() else text, color=True)
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
 
 
 def _table(rows: Rows) -> str:
-    """As wide as the terminal; in a pipe or file no cell is folded."""
+    """Return a table as wide as the terminal; in a pipe or file it is so wide that no cell is folded."""
     return as_table(rows, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000)

@@ -1,4 +1,4 @@
-"""`sml snapshot`: keep the versions of rows. Owns the command; `delta.snapshot` has the program."""
+"""`sml snapshot`: record the versions of rows. Owns the command; `delta.snapshot` owns the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml source freshness`: `sml freshness` as dbt spells it. Owns the word alone."""
+"""`sml source freshness`: `sml freshness` under dbt's name. Owns only the group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sml sql`: rows of any SELECT over the lake's tables. Owns the command; with no JVM where the answer is the same."""
+"""`sml sql`: rows of any SELECT over the lake's tables. Owns the command; starts no JVM if DuckDB gives equal rows."""
 
 from __future__ import annotations
 

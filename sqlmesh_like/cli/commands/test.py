@@ -1,4 +1,4 @@
-"""`sml test`: run the selected tests. Owns the command; `run.tests` and `run.unit_tests` have the verdicts."""
+"""`sml test`: run the selected tests. Owns the command; `run.tests` and `run.unit_tests` decide the outcomes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _print(output: Output, number: int, total: int, result: Verification) -> Non
 
 
 def _lines(difference: RowDifference) -> list[str]:
-    """`-` is only in the table, `+` only in the recompute."""
+    """Return the lines of a difference: `-` for rows only in the table, `+` for rows only in the recompute."""
     lines = []
     for sign, row in difference.rows:
         values = ", ".join(f"{name}={plain(value)!r}" for name, value in row.items())

@@ -1,4 +1,4 @@
-"""`sml watch`: ingests sources and runs the models that follow, until stopped. Owns the command and its lines."""
+"""`sml watch`: ingest sources and run the models that read them, until stopped. Owns the command and its lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(
 
 
 class _WatchLog(RunLog, IngestLog):
-    """The lines of ingestion and models; a round ends without a block of its own."""
+    """Prints the lines of ingestion and models; a round ends with its problems only, without an end block."""
 
     def watching(self, models: int) -> None:
         self._output.line(f"Watching {models} model{'' if models == 1 else 's'}; stop with Ctrl-C")

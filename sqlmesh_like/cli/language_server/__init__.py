@@ -1,6 +1,6 @@
 """`sml lsp`: the Language Server Protocol for editors.
 
-`project_index` knows what a project declares, `template_position` what the cursor is in, `answers` computes
-completions, hovers and definitions; `server` implements the protocol with pygls, and publishes the findings of
-`compile`.
+`project_index` collects the declarations of a project, `template_position` finds the context of the cursor, `features`
+computes completions, hovers and definitions; `server` implements the protocol with pygls, and publishes the
+diagnostics of `compile`.
 """

@@ -12,7 +12,7 @@ from sqlmesh_like.project.keys.config_keys import CONFIG
 
 @dataclass(frozen=True)
 class Offer:
-    """A word that fits, with what it is."""
+    """A word that can be completed, with its kind and description."""
 
     word: str
     detail: str
@@ -20,7 +20,7 @@ class Offer:
 
 
 def offers(index: ProjectIndex, path: str, text: str, row: int, column: int) -> list[Offer]:
-    """Words that fit at a place of a file; rows and columns count from 0."""
+    """Return the words that fit at a position in a file; rows and columns count from 0."""
     lines = text.split("\n")
     if path.endswith((".yml", ".yaml")):
         return _config_keys() if is_below_config(lines, row) else []
@@ -43,7 +43,7 @@ def offers(index: ProjectIndex, path: str, text: str, row: int, column: int) -> 
 
 
 def declaration_at(index: ProjectIndex, text: str, row: int, column: int) -> Declaration | None:
-    """What the call at a place names; None where there is none, or nothing has that name."""
+    """Return what the call at a position names; None where there is no call, or the name is unknown."""
     lines = text.split("\n")
     target = call_target(lines[row], column) if row < len(lines) else None
     if target is None:
@@ -58,7 +58,7 @@ def declaration_at(index: ProjectIndex, text: str, row: int, column: int) -> Dec
 
 
 def hover_text(one: Declaration) -> str:
-    """Markdown: what it is, how it is maintained, its columns."""
+    """Return Markdown: kind, strategy, description and columns."""
     head = f"**{one.name}** ({one.kind})" + (f", strategy `{one.strategy}`" if one.strategy else "")
     columns = [f"| `{column.name}` | {column.type or ''} |" for column in one.columns]
     table = "\n".join(("| column | type |", "|---|---|", *columns)) if columns else ""

@@ -1,4 +1,4 @@
-"""What a project declares, by the names that templates use. Owns collecting it from a loaded project; needs no JVM."""
+"""Declarations of a project by the names that templates use. Owns collecting them from a loaded project; no JVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(([^)]*)\)")
 
 @dataclass(frozen=True)
 class Declaration:
-    """Something that a template can name. `strategy` None: it is not a model, or its SQL is wrong."""
+    """Something that a template can name. `strategy` None: it is not a model, or its SQL is invalid or not known."""
 
     name: str
     kind: str  # model, snapshot, seed, source table, macro
@@ -32,7 +32,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class ProjectIndex:
-    """Declarations by name: of ref(), of source() and of calls. `inputs`: what each file reads, by its path."""
+    """Declarations by name: of ref(), of source() and of macros. `inputs`: those that a model reads, by its path."""
 
     nodes: Mapping[str, Declaration] = field(default_factory=dict)
     sources: Mapping[tuple[str, str], Declaration] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class ProjectIndex:
 
 
 def build_index(loaded: Loaded) -> ProjectIndex:
-    """The index of a project, of which some nodes may be broken: they are there without columns and strategy."""
+    """Build the index of a project; nodes that are invalid have no strategy, and only their declared columns."""
     models = [model.unique_id for model in loaded.rendered.models]
     schemas = input_schemas(loaded, models)
     compiled, _errors = documented(loaded.rendered, loaded.graph, schemas, None, {}, datetime.now(UTC))

@@ -1,6 +1,6 @@
-"""The protocol, by pygls. Owns positions and addresses of files; a project is read when its files are opened or saved.
+"""The protocol, by pygls. Owns positions and URIs of files; a project is read when a file is opened or saved.
 
-Its findings are those of `sml compile`, for the files as they are on disk.
+Its diagnostics are those of `sml compile`, for the files as they are on disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 class ProjectServer(LanguageServer):
-    """Answers of one project. `load` reads it, as a command would."""
+    """The language server of one project. `load` reads it, as a command would."""
 
     def __init__(self, load: Callable[[], Loaded]) -> None:
         super().__init__("sml", __version__)
@@ -39,9 +39,9 @@ class ProjectServer(LanguageServer):
         self.index = ProjectIndex()
 
     def refresh(self, uri: str) -> None:
-        """Read the project anew, and mark what is wrong. An index that cannot be built is the one before.
+        """Read the project again and publish its diagnostics; an index that cannot be built stays as it was.
 
-        Of the file itself it is said too that nothing is wrong with it.
+        An empty list is published for the file itself if it has none.
         """
         self._marked.add(Path(self.workspace.get_text_document(uri).path))
         findings: list[Diagnostic] = []
@@ -62,13 +62,13 @@ class ProjectServer(LanguageServer):
                 by_file[self.root / finding.path].append(_diagnostic(finding))
             else:
                 self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrubbed(str(finding))))
-        for path in sorted(self._marked | by_file.keys()):  # what is right again loses its marks
+        for path in sorted(self._marked | by_file.keys()):  # an empty list clears marks
             params = types.PublishDiagnosticsParams(uri=path.as_uri(), diagnostics=by_file.get(path, []))
             self.text_document_publish_diagnostics(params)
         self._marked = set(by_file)
 
     def place(self, uri: str) -> tuple[str, str]:
-        """A file's path in the project, and its text as it is in the editor."""
+        """Return a file's path in the project, and its text as it is in the editor."""
         document = self.workspace.get_text_document(uri)
         path = Path(document.path)
         inside = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
@@ -76,7 +76,7 @@ class ProjectServer(LanguageServer):
 
 
 def make_server(load: Callable[[], Loaded]) -> ProjectServer:
-    """The server with all that it answers."""
+    """Return the server with all its handlers."""
     server = ProjectServer(load)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -118,8 +118,8 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
 
 
 def serve_editor(load: Callable[[], Loaded]) -> None:
-    """Speak with the editor over standard input and output, until it says that it ends."""
-    # By their numbers: `sys.stdout` is the scrubber's, which has no bytes.
+    """Serve an editor over standard input and output, until it ends the session."""
+    # By number: `sys.stdout` is the scrubber, and the protocol needs the process's own binary streams.
     with open(0, "rb", closefd=False) as stdin, open(1, "wb", closefd=False) as stdout:
         make_server(load).start_io(stdin, stdout)
 
@@ -132,6 +132,6 @@ def _diagnostic(finding: Diagnostic) -> types.Diagnostic:
 
 
 def _range(line: int | None, column: int | None) -> types.Range:
-    """An empty range at a place that counts from 1."""
+    """Return an empty range at a position that counts from 1."""
     place = types.Position(max((line or 1) - 1, 0), max((column or 1) - 1, 0))
     return types.Range(place, place)

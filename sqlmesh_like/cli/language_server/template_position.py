@@ -1,6 +1,6 @@
-"""What the cursor stands in: a call of ref() or source(), a setting of config(), a call of a macro, plain SQL.
+"""The context of the cursor: a call of ref() or source(), a setting of config(), a call of a macro, plain SQL.
 
-Owns deriving it from the text before the cursor and the line; text being typed is rarely a valid template.
+Owns deriving it from the text before the cursor and the line: text that is being typed is rarely a valid template.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CALLS = re.compile(
 
 @dataclass(frozen=True)
 class CompletionContext:
-    """What may be typed; `source`: of which the tables are."""
+    """What may be typed next; `source`: the source whose tables are offered."""
 
     offered: Offered
     source: str = ""
@@ -34,7 +34,7 @@ class CompletionContext:
 
 @dataclass(frozen=True)
 class CallTarget:
-    """What a call names. `source` empty: a node's name, or a macro's."""
+    """What a call names: a node, a macro or, with `source`, the table of a source."""
 
     kind: Literal["node", "source", "macro"]
     name: str
@@ -42,7 +42,7 @@ class CallTarget:
 
 
 def completion_context(before: str) -> CompletionContext:
-    """What fits after this text.
+    """Return what may be typed after this text.
 
     >>> completion_context("select * from {{ ref('or").offered, completion_context("select a.").offered
     ('refs', 'columns')
@@ -56,7 +56,7 @@ def completion_context(before: str) -> CompletionContext:
 
 
 def call_target(line: str, column: int) -> CallTarget | None:
-    """What the call under the cursor names; `column` counts from 0.
+    """Return what the call under the cursor names; `column` counts from 0.
 
     >>> call_target("from {{ source('shop', 'user') }}", 10)
     CallTarget(kind='source', name='user', source='shop')

@@ -1,1 +1,1 @@
-"""How the command line shows things: lines, tables, trees, progress. Computes nothing."""
+"""The output of the command line: lines, tables, trees, progress. Computes nothing."""

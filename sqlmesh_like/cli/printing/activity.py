@@ -1,7 +1,7 @@
-"""What a call is doing, from its first second on: a spinner on a terminal, an event in JSON logs, nothing on pipes.
+"""The phase of a call, shown after its first second: a spinner on a terminal, an event in JSON logs, nothing in pipes.
 
-Owns the line of the terminal that it occupies: whatever else is printed meanwhile goes through `_Guarded` and finds
-that line empty. Operations name their phases by `Reporter.phase`.
+Owns its line of the terminal: other output meanwhile goes through `_Guarded`, which clears that line first. Operations
+name their phases with `Reporter.phase`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Activity:
     def __init__(self, stream: TextIO, *, is_spinning: bool, logs_json: bool, first_phase: str) -> None:
         self.started = perf_counter()
         self.has_closing_line = False
-        self.warnings: list[str] = []  # what the call has warned of
+        self.warnings: list[str] = []  # warnings of the call
         self._stream = stream
         self._is_spinning = is_spinning
         self._logs_json = logs_json
@@ -45,7 +45,7 @@ class Activity:
         return perf_counter() - self.started
 
     def closing_seconds(self) -> float:
-        """For a closing line that somebody else prints; nothing is drawn after it."""
+        """Return the seconds for a closing line that the caller prints; nothing is drawn after it."""
         with self._lock:
             self.has_closing_line = True
             self._clear()
@@ -61,7 +61,7 @@ class Activity:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Something else has the terminal, such as a bar, or a line that is printed."""
+        """Leave the terminal to something else, such as a bar or a printed line, while the context is open."""
         with self._lock:
             self._suspensions += 1
             self._clear()
@@ -72,7 +72,7 @@ class Activity:
                 self._suspensions -= 1
 
     def end(self) -> None:
-        """Takes the spinner away; the time of a call of some length is told, if nobody did."""
+        """Remove the spinner; print the duration of a longer call, unless a closing line has it."""
         self._ended.set()
         with self._lock:
             self._clear()
@@ -110,7 +110,7 @@ class Activity:
 
 
 class _Guarded:
-    """A stream of a terminal whose writes do not run into the spinner's line."""
+    """A stream of a terminal that clears the spinner's line before each write."""
 
     def __init__(self, stream: TextIO, activity: Activity) -> None:
         self._stream = stream
@@ -131,7 +131,7 @@ _activities: list[Activity] = []
 
 @contextmanager
 def activity(*, quiet: bool, log_format: str) -> Iterator[None]:
-    """What a call does is shown while the context is open."""
+    """Show the phase of a call while the context is open."""
     out, err = sys.stdout, sys.stderr
     is_text = log_format == "text" and not quiet
     is_spinning = is_text and err.isatty() and os.environ.get("TERM") != "dumb"
@@ -151,11 +151,11 @@ def activity(*, quiet: bool, log_format: str) -> Iterator[None]:
 
 
 def current() -> Activity | None:
-    """That of the call which goes on; None outside of the command line."""
+    """Return the activity of the current call, None outside of the command line."""
     return _activities[-1] if _activities else None
 
 
 def show_phase(name: str) -> None:
-    """What the call does from here on."""
+    """Set the phase of the current call, if there is one."""
     if (shown := current()) is not None:
         shown.phase(name)

@@ -1,4 +1,4 @@
-"""Numbers of things as people read them."""
+"""Numbers of nodes in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def counted_nodes(types: Mapping[str, int]) -> list[str]:
-    """How many nodes there are of each type, by its name.
+    """Return the number of nodes of each type in words, sorted by type.
 
     >>> counted_nodes({"model": 1, "saved_query": 2, "unit_test": 3, "analysis": 2})
     ['2 analyses', '1 model', '2 saved queries', '3 unit tests']

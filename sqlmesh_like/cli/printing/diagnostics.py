@@ -1,4 +1,4 @@
-"""What a check found, for people and for CI. Owns the forms: text, JSON, GitHub's annotations and SARIF 2.1.0."""
+"""Diagnostics for people and for CI. Owns their forms: text, JSON, GitHub's annotations and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that is wrong, at a place of the project; lines and columns are 1-based."""
+    """An error or warning at a location in the project; lines and columns are 1-based."""
 
     rule: str
     level: Severity
@@ -37,19 +37,19 @@ class Diagnostic:
 
 
 def from_error(error: SmlError, rule: str = "compile") -> Diagnostic:
-    """The finding that an error is."""
+    """Return the diagnostic of an error."""
     place = error.location or Location("")
     return Diagnostic(rule, "error", error.message, place.path, place.line, place.column, error.hint)
 
 
 def from_type_warning(type_warning: TypeWarning) -> Diagnostic:
-    """The finding that a warning of a check is."""
+    """Return the diagnostic of a check's warning."""
     place = type_warning.location
     return Diagnostic(type_warning.rule, "warning", type_warning.message, place.path, place.line, place.column)
 
 
 def formatted(findings: Sequence[Diagnostic], form: str) -> str:
-    """All findings in one of the forms.
+    """Return all diagnostics in one of `FORMS`.
 
     >>> formatted([Diagnostic("LNT001", "warning", "a%b", "models/a.sql", 1, 2)], "github")
     '::warning file=models/a.sql,line=1,col=2,title=LNT001::a%25b'

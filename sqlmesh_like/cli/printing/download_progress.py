@@ -1,4 +1,4 @@
-"""The display of a download: a bar on a terminal, one line per file elsewhere. Owns nothing of what is fetched."""
+"""The display of a download: a bar on a terminal, one line per file elsewhere. `spark.jvm.jars` downloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlmesh_like.spark.jvm.jars import Progress as OnProgress
 
 @contextmanager
 def show_progress() -> Iterator[OnProgress]:
-    """A callback for `ensure_jars` that shows what arrives on standard error."""
+    """Yield a callback for `ensure_jars` that shows progress on standard error."""
     console, spinner = Console(stderr=True), current()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with (

@@ -38,9 +38,9 @@ def _utc_now() -> datetime.datetime:
 
 @dataclass(frozen=True)
 class LogStep:
-    """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`.
+    """One node of a run: its number, the number of all nodes, its kind and its name, e.g. `dws.user_agg`.
 
-    `data` is what a line as JSON says of it besides.
+    `data`: further fields of its line in JSON.
     """
 
     index: int
@@ -56,7 +56,7 @@ class LogStep:
 
 @dataclass
 class Output:
-    """Prints the progress of one call. Thread-safe as far as one line is one write."""
+    """Prints the progress of one call. Threads may use it: each line is a single write."""
 
     quiet: bool = False
     color: bool = False
@@ -64,18 +64,18 @@ class Output:
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     now: Callable[[], datetime.datetime] = _utc_now
     has_bar: bool = False
-    seconds: Callable[[], float] | None = None  # since the call began
-    on_warning: Callable[[str], None] | None = None  # told of each, printed or not
+    seconds: Callable[[], float] | None = None  # since the start of the call
+    on_warning: Callable[[str], None] | None = None  # called with each warning, printed or not
     _bar: ProgressBar | None = None
 
     def line(self, text: str = "", level: LogLevel = "info") -> None:
-        """One line with the time of day. With `--quiet`, errors only."""
+        """Print a line with the time of day; with `--quiet` only errors."""
         if level == "warn" and self.on_warning is not None:
             self.on_warning(text)
         self._line(shown_lines(text), level)
 
     def _line(self, text: str, level: LogLevel = "info", data: Mapping[str, object] | None = None) -> None:
-        """Of text with colours of ours."""
+        """Print a line whose text may have our escape sequences of colours."""
         if self.quiet and level != "error":
             return
         if self.log_format == "json":
@@ -85,7 +85,7 @@ class Output:
 
     def start(self, step: LogStep) -> None:
         if self.has_bar and self._bar is None:
-            from sqlmesh_like.cli.printing.progress_bar import ProgressBar  # what has no terminal need not wait for it
+            from sqlmesh_like.cli.printing.progress_bar import ProgressBar  # not needed without a terminal
 
             self._bar = ProgressBar(self.stream, color=self.color)
         if self._bar is not None:
@@ -93,18 +93,18 @@ class Output:
         self._step(step, f"START {step.words}", "RUN", None)
 
     def success(self, step: LogStep, detail: str, seconds: float) -> None:
-        """A table was written: `detail` is the strategy and its rows, or what was done to it."""
+        """Report a table that was written; `detail`: the strategy and its rows, or what was done to it."""
         verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
     def warned(self, step: LogStep, detail: str, seconds: float, message: str) -> None:
-        """A table was written, but something of it must be known: the `message`, which is printed at the end."""
+        """Report a table that was written with a warning: the `message`, which is printed at the end."""
         if self.on_warning is not None:
             self.on_warning(f"{step.name}: {message}")
         self._step(step, f"WARN {step.words}", f"WARN {detail} in {seconds:.2f}s", "warn", "warn")
 
     def no_op(self, step: LogStep, seconds: float) -> None:
-        """Nothing had changed."""
+        """Report a node for which nothing had changed."""
         self._step(step, f"NO-OP {step.words}", f"NO-OP in {seconds:.2f}s", None)
 
     def error(self, step: LogStep, seconds: float) -> None:
@@ -117,26 +117,26 @@ class Output:
     def tested(
         self, step: LogStep, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
     ) -> None:
-        """A data test is over; `failures` counts the rows that its query returned."""
+        """Report the end of a data test; `failures`: number of rows that its query returned."""
         word = status.upper()
         counted = f"{word} {failures}" if status in ("fail", "warn") else word
         level: LogLevel = "error" if status in ("fail", "error") else "info"
         self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
 
     def close(self) -> None:
-        """Takes the bar away, if there is one; lines may follow."""
+        """Remove the bar, if there is one; lines may follow."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
         self.has_bar = False
 
     def checked(self, step: LogStep, words: str, outcome: DisplayStatus, seconds: float) -> None:
-        """Something was looked at, with what it came to in words."""
+        """Report the outcome of a check or transfer, in words."""
         level: LogLevel = "error" if outcome in ("fail", "error") else "info"
         self._step(step, f"{words} {step.name}", f"{words} in {seconds:.2f}s", outcome, level)
 
     def end(self, statuses: Iterable[DisplayStatus], problems: Iterable[str] = ()) -> None:
-        """The end block: what went wrong, then the count of each outcome."""
+        """Print the end block: the problems, then the count of each outcome."""
         self.close()
         outcomes = list(statuses)
         problems = list(problems)
@@ -162,7 +162,7 @@ class Output:
         if self._bar is not None and status != "RUN":
             self._bar.ended(step.name, step.total)
         head = shown(f"{step.index} of {step.total} {text} ")
-        # The time of day counts, so that brackets are below each other as in dbt.
+        # The time of day is part of the width, so that brackets are aligned as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
         self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, step.data)
@@ -179,7 +179,7 @@ class Output:
 
 
 def summary_line(statuses: Iterable[DisplayStatus]) -> str:
-    """The last line of a run.
+    """Return the last line of a run.
 
     >>> summary_line(["success", "error", "skipped", "pass"])
     'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
@@ -190,7 +190,7 @@ def summary_line(statuses: Iterable[DisplayStatus]) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in the unit that people read.
+    """Return a number of bytes in a readable unit.
 
     >>> size(999), size(1_500), size(2_340_000_000)
     ('999 B', '1.5 kB', '2.3 GB')
@@ -206,7 +206,7 @@ def size(count: int) -> str:
 def json_line(
     level: str, message: str, now: datetime.datetime | None = None, data: Mapping[str, object] | None = None
 ) -> str:
-    """One log line as JSON, in the outline of dbt's; `data` is what a program wants to know of it."""
+    """Return a log line as JSON, in dbt's structure; `data`: fields for programs."""
     time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
     line = {"info": {"ts": time, "level": level, "msg": message}, **({} if data is None else {"data": data})}
     return shown_json(json.dumps(line, ensure_ascii=False))

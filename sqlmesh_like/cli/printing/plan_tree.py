@@ -1,4 +1,4 @@
-"""Plans as trees for people. Owns the text form of `sml explain`; `plan.explain` has the JSON."""
+"""Plans as trees for people. Owns the text form of `sml explain`; `plan.explain` owns the JSON form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PlanRow = Sequence[str]
 
 @dataclass(frozen=True)
 class Branch:
-    """A word and what belongs to it: one text or row beside it, or rows below it with their columns in line."""
+    """A word with a text or a single row beside it, or with aligned rows below it."""
 
     word: str
     text: str = ""
@@ -36,7 +36,7 @@ class Branch:
 
 
 def plan_tree(plan: PlannedModel) -> str:
-    """One model's plan with colours, which `click.echo` leaves out where there is no terminal."""
+    """Return one model's plan with colours, which `click.echo` removes where there is no terminal."""
     compiled = plan.compiled
     aggregates = compiled.classification.aggregates
     verdict_reasons = {verdict.reason for verdict in aggregates}
@@ -53,7 +53,7 @@ def plan_tree(plan: PlannedModel) -> str:
 
 
 def plan_summary(plans: Iterable[PlannedModel]) -> str:
-    """All plans in one line: how many there are of each strategy, and of each next run.
+    """Return a line with the number of plans by strategy, and by the strategy of the next run.
 
     >>> plan_summary([])
     'no tables'
@@ -68,7 +68,7 @@ def plan_summary(plans: Iterable[PlannedModel]) -> str:
 
 
 def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
-    """What the newest commits of tables rewrote, a line each, the dearest first."""
+    """Return a line for each table with what its newest commits rewrote, in descending order of bytes."""
     rows = [
         (
             str(catalog.places[cost.unique_id].table),
@@ -99,7 +99,7 @@ def _lines(branches: Sequence[Branch]) -> list[str]:
 
 
 def _aligned(rows: Sequence[PlanRow]) -> list[str]:
-    """Cells of a column below each other; the last one of a row is not padded, and a very long one widens none."""
+    """Align the cells of each column; cells of more than 60 characters do not widen it, trailing blanks are removed."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
         max((n for row in rows if len(row) > i and (n := len(click.unstyle(row[i]))) <= 60), default=0)
@@ -139,9 +139,9 @@ def _input_state(item: InputVersion) -> str:
 
 
 def _cost(plan: PlannedModel, estimate: Estimate) -> str:
-    """What the next run costs and, where there was a choice, what the other way would."""
+    """Return the cost of the next run and, where there was a choice, of the alternatives."""
     if not plan.target.exists:
-        return f"reads {size(estimate.full.read)}"  # how much the result holds is not known before
+        return f"reads {size(estimate.full.read)}"  # the size of the result is not known yet
     work = _work(estimate.work(plan.strategy))
     change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
     source = "" if estimate.is_timed else " (by size alone: no run of this table has been timed)"
@@ -157,7 +157,7 @@ def _work(work: WorkEstimate) -> str:
 
 
 def _hint(plan: PlannedModel, reason: Reason) -> str:
-    """What would make it cheaper, where the whole table is at stake."""
+    """Return the hint how to avoid a full refresh, empty for other strategies."""
     is_whole = plan.compiled.classification.strategy == "full_refresh"
     return f" ({reason.hint})" if reason.hint and is_whole else ""
 

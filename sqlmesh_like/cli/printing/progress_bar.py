@@ -1,4 +1,4 @@
-"""A bar below the lines of a run, for terminals only. Owns what it shows: nodes done, time, what is running."""
+"""A bar below the lines of a run, for terminals only. Owns what it shows: completed nodes, time, running nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_NAMES = 3
 
 
 class ProgressBar:
-    """Stays below whatever is printed through it. Thread-safe; `close` gives the terminal back and may be repeated."""
+    """Stays below the lines that are printed through it. Thread-safe; `close` may be called more than once."""
 
     def __init__(self, stream: TextIO, *, color: bool) -> None:
         self._console = Console(file=stream, no_color=not color, highlight=False, markup=False, soft_wrap=True)
@@ -25,25 +25,25 @@ class ProgressBar:
         self._task = self._progress.add_task("", total=None)
         self._running: dict[str, None] = {}
         self._lock = Lock()
-        self._terminal = ExitStack()  # the spinner's, until the bar is gone
+        self._terminal = ExitStack()  # keeps the spinner suspended until the bar is closed
         if (spinner := current()) is not None:
             self._terminal.enter_context(spinner.suspended())
         self._progress.start()
 
     def started(self, name: str, total: int) -> None:
-        """A node of so many begins."""
+        """Note the start of one of `total` nodes."""
         with self._lock:
             self._running[name] = None
             self._progress.update(self._task, total=total, description=self._words)
 
     def ended(self, name: str, total: int) -> None:
-        """A node is over, whether it began or was skipped."""
+        """Note the end of a node, also of one that was skipped."""
         with self._lock:
             self._running.pop(name, None)
             self._progress.update(self._task, total=total, advance=1, description=self._words)
 
     def write(self, text: str) -> None:
-        """A line above the bar, its colours kept."""
+        """Print a line above the bar, with its colours."""
         self._console.print(Text.from_ansi(text))
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class ProgressBar:
 
 
 class _Activities(ProgressColumn):
-    """What is running, and that Spark is being started for it."""
+    """Shows the running nodes, and whether Spark is being started for them."""
 
     def render(self, task: Task) -> Text:
         spinner = current()

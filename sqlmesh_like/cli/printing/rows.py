@@ -1,4 +1,4 @@
-"""Rows for people and programs. Owns their forms: a table, JSON and CSV as the contract has them."""
+"""Rows for people and programs. Owns their forms: a table, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlmesh_like.run.ports import Rows
 
 
 def as_json(rows: Rows) -> str:
-    """One list of objects: numbers as numbers, decimals as text, times in ISO 8601 and UTC.
+    """Return rows as a JSON list of objects: numbers as numbers, decimals as text, times in ISO 8601 and UTC.
 
     >>> from decimal import Decimal
     >>> from sqlmesh_like.names import Column
@@ -25,22 +25,22 @@ def as_json(rows: Rows) -> str:
 
 
 def as_csv(rows: Rows) -> str:
-    """A header and one line a row; NULL is an empty field."""
+    """Return a header and one line per row; NULL is an empty field."""
     lines = [_csv_line([column.name for column in rows.schema])]
     lines += [_csv_line(["" if value is None else flat(value) for value in row]) for row in rows.rows]
     return "".join(lines)
 
 
 def _csv_line(values: list[str]) -> str:
-    """Python quotes a carriage return only where one ends lines."""
+    """Return a line of CSV. Python's writer quotes a carriage return only if the line terminator contains one."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(values)
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
-    """A table of at most so many characters a line; numbers stand right, NULL and control characters are spelt out."""
-    from rich.console import Console  # a run that prints no rows need not wait for it
+    """Return a table with lines of at most `width` characters; NULL and control characters are made visible."""
+    from rich.console import Console  # a run that prints no rows need not import it
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")

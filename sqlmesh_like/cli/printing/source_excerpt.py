@@ -1,7 +1,7 @@
-"""The line that an error is about, with a caret. Owns how it looks, and which files may be shown.
+"""The source line of an error, with a caret. Owns how it looks, and which files may be shown.
 
-Of files that may hold secrets, profiles and settings of ingestion, a line is shown up to its key: an error can occur
-before it is known which part is secret.
+In files that may contain secrets, such as profiles and settings of ingestion, a line is shown only up to its key: an
+error can occur before it is known which part is secret.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_
 _SECRETIVE = re.compile(
     r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|outputs|hudi|spark|publish)[\"']?\s*:|[{,]\s*(?:ingest|publish)\s*:"
 )
-"""Blocks of properties that hold addresses and passwords."""
+"""Blocks of properties that may contain addresses and passwords."""
 _WIDTH = 100
 
 
 def with_source(error: SmlError, start: Path) -> str:
-    """The text of an error, each place with its line. `start` is the project, or a folder in it."""
+    """Return the text of an error, with the source line of each location. `start`: the project, or a folder in it."""
     try:
         root = find_project(start.resolve())
     except ProjectError:
@@ -38,7 +38,7 @@ def with_source(error: SmlError, start: Path) -> str:
 
 
 def source_excerpt(root: Path, place: Location) -> str | None:
-    """The line of a place below `root`, and a caret below its column; None where there is none to show."""
+    """Return the line at a location below `root`, with a caret below its column; None where it cannot be shown."""
     path = (root / place.path).resolve()
     if place.line is None or path.suffix not in _TEXT or not path.is_relative_to(root) or not path.is_file():
         return None

@@ -1,7 +1,8 @@
 """Repair of a broken table. Owns the method: a model is rebuilt, a source's table is ingested again.
 
-A model's rows follow from its inputs, whatever happened to its own history: it is built beside and swapped. A table
-of a source goes back to its last complete commit; the next ingestion notices that, and reads the rest again.
+A model's rows depend only on its inputs, whatever happened to its own history: it is built in another folder and
+swapped. A source's table goes back to its last complete commit; the next ingestion detects that and reads the rest
+again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BROKEN = "__sml_broken_"
 
 @dataclass(frozen=True)
 class Damage:
-    """What is wrong with a table, and by what it is filled: the node and, of an ingested table, the source's name."""
+    """The health of a table, and what fills it: its node and, for an ingested table, the name of the source."""
 
     place: TablePlace
     health: TableHealth
@@ -37,9 +38,9 @@ class Damage:
 
 
 def find_damage(loaded: Loaded, name: str) -> Damage:
-    """What is wrong with a table. Raises ProjectError for an unknown name, NodeError for tables that are not ours.
+    """Examine a table. Raises ProjectError for an unknown name, NodeError for a table that others write.
 
-    A snapshot's old versions are in its table alone: it is not repaired, and the error says so.
+    Raises NodeError for a damaged snapshot too: its old versions are only in its table, so it cannot be repaired.
     """
     loaded = with_discovered_tables(loaded)
     place = open_lake(loaded).catalog.find(name)
@@ -55,9 +56,9 @@ def find_damage(loaded: Loaded, name: str) -> Damage:
 
 
 def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Callable[[str], None]) -> None:
-    """Bring a source's table back to its last whole commit; where there is none, set it aside.
+    """Roll a source's table back to its last complete commit; where there is none, move its folder away.
 
-    Raises NodeError, having changed nothing, where the source does not have what it would lack.
+    Raises NodeError, having changed nothing, where the source no longer has the events that would be missing.
     """
     loaded = with_discovered_tables(loaded)
     source = source_of(loaded, damage.place)
@@ -76,12 +77,12 @@ def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Callable[[str
 
 
 def _set_aside(uri: str) -> str:
-    """Move a table's folder: nothing that may hold rows is removed."""
+    """Move a table's folder and return the new address: files that may contain rows are never removed."""
     aside = f"{uri}{_BROKEN}{datetime.now(UTC):%Y%m%d%H%M%S}"
     folder(uri).fs.mv(folder(uri).path, folder(aside).path, recursive=True)
     return aside
 
 
 def command_for(unique_id: NodeId) -> str:
-    """The command that fills a table which is built."""
+    """Return the command that builds a node's table."""
     return "seed" if unique_id.kind == "seed" else "run"

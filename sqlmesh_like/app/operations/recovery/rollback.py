@@ -1,4 +1,4 @@
-"""Rollback of a table to one of its commits. Owns the downstream effects, which are reported before it is done."""
+"""Rollback of a table to one of its commits. Owns the downstream effects, which are reported beforehand."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Effect = Literal["full refresh", "goes on", "follows"]
 
 @dataclass(frozen=True)
 class Rollback:
-    """A table (`place`) that goes back from one commit to another, and what follows.
+    """A rollback of a table (`place`) from commit `start` to commit `end`, and its effects.
 
-    `undone`: instants that are taken off, newest first. `effects`: of the models that read it, by unique id.
-    `replayed`: batches that the next ingestion reads again, for a table of a source.
+    `undone`: instants that are removed, newest first. `effects`: on the models downstream, by unique id.
+    `replayed`: number of batches that the next ingestion reads again, for a table of a source.
     """
 
     place: TablePlace
@@ -46,9 +46,9 @@ class Rollback:
 
 
 def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
-    """What bringing a table back to a commit (or to a time, see `sml history`) would do; changes nothing.
+    """Return what rolling a table back to a commit or a time (see `sml history`) would do; changes nothing.
 
-    Raises ProjectError for an unknown table, UsageError for what is not a time, NodeError where it cannot be done.
+    Raises ProjectError for an unknown table, UsageError for an invalid time, NodeError where it is not possible.
     """
     loaded = with_discovered_tables(loaded)
     lake = open_lake(loaded)
@@ -68,7 +68,7 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
 
 
 def roll_back(loaded: Loaded, name: str, when: str) -> Rollback:
-    """Bring a table back, as `plan_rollback` says it. Raises RetryableError where another process is writing."""
+    """Roll a table back as `plan_rollback` describes. Raises RetryableError where another process is writing."""
     with ExitStack() as held:
         for purpose in ("run", "ingest"):
             held.enter_context(lake_lock(loaded, purpose))
@@ -84,7 +84,7 @@ def require_ours(loaded: Loaded, place: TablePlace) -> None:
 
 
 def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] | None:
-    """The source that fills a table; None for a table that is built."""
+    """Return the source that fills a table, None for a table that is built."""
     for source in loaded.project.sources:
         for table in source.tables:
             if table.unique_id == place.unique_id:
@@ -93,7 +93,7 @@ def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] |
 
 
 def _effects(lake: HudiLake, place: TablePlace, undone: tuple[str, ...]) -> Mapping[str, Effect]:
-    """What becomes of the models above: those that read the table, then those that read these."""
+    """Return the effect on each model downstream of the table, sorted by unique id."""
     graph, result = lake.loaded.graph, dict[str, Effect]()
     for unique_id in graph.descendants(place.unique_id):
         if unique_id not in lake.catalog.places:
@@ -110,7 +110,7 @@ def _effect(reader: TableState, place: TablePlace, undone: tuple[str, ...]) -> E
 
 
 def replayed_batches(loaded: Loaded, source: Source, table: SourceTable, end: str | None) -> int:
-    """Batches that an ingestion reads again. Raises NodeError where the source does not have them."""
+    """Return how many batches the next ingestion reads again. Raises NodeError where the source lacks them."""
     try:
         return batches_to_replay(
             SourcePaths(loaded.target, source), table, end, lambda partitions: _earliest(loaded, source, partitions)
