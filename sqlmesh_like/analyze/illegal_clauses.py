@@ -135,5 +135,7 @@ def _own(part: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def _is_windowed(node: exp.Expr) -> bool:
-    parent = node.parent.parent if isinstance(node.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) else node.parent
+    parent = (
+        node.parent.parent if isinstance(node.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) else node.parent
+    )
     return isinstance(parent, exp.Window)
