@@ -90,7 +90,7 @@ class _Program:
         return f"md5(concat({between.join([*parts, f'cast({moment} as string)'])}))"
 
     def _row_key(self, alias: str, moment: str) -> str:
-        """The key of a new row. dbt's id does not tell ('a|b', 'c') from ('a', 'b|c'), so lengths stand before values."""
+        """The key of a new row: with the lengths of values, as dbt's id is the same for 'a|b', 'c' and 'a', 'b|c'."""
         texts = [f"cast({alias}.{_q(name)} as string)" for name in self.config.unique_key]
         parts = [f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts]
         return f"md5(concat({', '.join([*parts, f'cast({moment} as string)'])}))"

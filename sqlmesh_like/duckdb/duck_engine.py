@@ -172,7 +172,7 @@ class DuckEngine:
             raise NodeError(f"DuckDB: {_first_line(error)}", hint=_CHECK_THERE) from None
 
     def _changed_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
-        """Run a statement whose values are checked as it computes them; return why it changed nothing, if it did not."""
+        """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
         try:
             cursor.execute(self._translated(guarded(tree)))
         except duckdb.Error as error:

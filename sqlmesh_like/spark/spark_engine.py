@@ -45,6 +45,7 @@ from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.tables.compaction import compact
+from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.materializer import Materializer
 from sqlmesh_like.spark.writer.rebucket import rebucket
@@ -124,6 +125,7 @@ class SparkEngine:
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with failing(table.seed.path):
             session = self.session()
+            state = self._recovered(state)
             load_seed(session, table, state, now, self._target.hudi)
             sync(session, self._target, table.seed.table, state.uri, None)
 
@@ -176,9 +178,12 @@ class SparkEngine:
     ) -> bool:
         with failing(f"the failures cannot be stored in {place.table}"):
             frame = bound(self.session(), tree, tables)
-            return store_failing_rows(
-                keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi
-            )
+            state = self._recovered(self._history.state(place.uri))
+            return store_failing_rows(keyed_by_content(frame), place, state, now, self._target.hudi)
+
+    def _recovered(self, state: TableState) -> TableState:
+        """The state of a table after a swap of it that a crash interrupted was finished or undone."""
+        return self._history.state(state.uri) if recover(state.uri) else state
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
         session = self.session()

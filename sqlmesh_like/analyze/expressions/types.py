@@ -92,6 +92,8 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
     >>> import sqlglot
     >>> infer(sqlglot.parse_one("a * b"), {"a": "int", "b": "decimal(10,2)"})
     'decimal(21,2)'
+    >>> [infer(sqlglot.parse_one(f"x {sign} n", dialect="spark"), {"x": "float", "n": "int"}) for sign in "+/"]
+    ['float', 'double']
     """
     match expression:
         case exp.Column():

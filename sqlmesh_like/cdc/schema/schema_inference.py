@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from sqlmesh_like.cdc.formats.message import Message
-from sqlmesh_like.cdc.formats.source_types import SourceField, normal_type
+from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type
 
 
 def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tuple[SourceField, ...]:
@@ -27,16 +27,31 @@ def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tu
     for name in message.path:
         body = _child(body, name)
     rows = [_child(body, name) for name in reversed(message.members)] if message.members else [_struct(body)]
-    types = {field.name: field.dataType.simpleString() for row in rows for field in row.fields}
-    fields = [
-        SourceField(name, normal_type(kind) or "string", is_inferred=True)
-        for name, kind in types.items()
-        if name not in message.ignored
-    ]
+    types: dict[str, str] = {}
+    for field in (field for row in rows for field in row.fields):
+        kind = normal_type(field.dataType.simpleString()) or "string"
+        types[field.name] = _common(types.get(field.name, kind), kind)
+    fields = [SourceField(name, kind, is_inferred=True) for name, kind in types.items() if name not in message.ignored]
     if in_order:
         places = _places(frame, message)
         fields.sort(key=lambda field: places.get(field.name, len(places)))
     return tuple(fields)
+
+
+def _common(left: str, right: str) -> str:
+    """The type that holds the values of both images of a row, as Spark infers it from values of one.
+
+    >>> _common("bigint", "double"), _common("decimal(20,0)", "bigint"), _common("boolean", "bigint")
+    ('double', 'decimal(20,0)', 'string')
+    """
+    kinds = {left, right}
+    if len(kinds) == 1:
+        return left
+    if kinds == {"bigint", "double"}:
+        return "double"
+    # A JSON number that no bigint holds; one with a fraction is a double.
+    wide = next((kind for kind in kinds if decimal_parts(kind)), None)
+    return wide if wide and kinds - {wide} == {"bigint"} else "string"
 
 
 def _places(frame: DataFrame, message: Message) -> dict[str, int]:

@@ -114,14 +114,14 @@ def missing_offsets(
     Raises IngestError where records are gone, or where it is not known what is missing.
     """
     ends = log.offsets
-    last = max(ends)
-    start = {partition: _first_offset(log, position, partition) for partition in ends[last]}
-    lacking = sorted(partition for partition, end in ends[last].items() if end > start[partition])
+    last = _ends_after(ends, max(ends))
+    start = {partition: _first_offset(log, position, partition) for partition in last}
+    lacking = sorted(partition for partition, end in last.items() if end > start[partition])
     there = earliest(lacking) if lacking else {}
     for topic, partition in lacking:
         first, kept = start[topic, partition], there.get((topic, partition))
         if kept is None or kept > first:
-            end = ends[last][topic, partition]
+            end = last[topic, partition]
             stop = end if kept is None else min(kept, end)
             raise IngestError(f"it lacks offsets {first} to {stop - 1} of {topic}/{partition}, which are gone")
     marks = []
@@ -139,11 +139,16 @@ def missing_offsets(
     return tuple(marks)
 
 
+def _ends_after(ends: Mapping[int, PartitionOffsets], last: int) -> dict[tuple[str, int], int]:
+    """The offset after the last record read of each partition, also of one that later batches no longer list."""
+    return {partition: end for batch in sorted(ends) if batch <= last for partition, end in ends[batch].items()}
+
+
 def _first_offset(log: QueryLog, position: TablePosition, partition: tuple[str, int]) -> int:
     begun: Mapping[tuple[str, int], int] = log.first_offsets
     known = (position.ends or {}).get(partition)
     if position.query == log.query and position.batch in log.offsets:
-        return log.offsets[position.batch].get(partition, begun.get(partition, 0))
+        return _ends_after(log.offsets, position.batch).get(partition, begun.get(partition, 0))
     if position.query not in (None, log.query) and begun.get(partition, 0) > (known or 0):
         raise IngestError(_OTHER_QUERY)
     return begun.get(partition, 0) if known is None else known

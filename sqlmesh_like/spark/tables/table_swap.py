@@ -37,10 +37,10 @@ def recover(uri: str) -> bool:
     """Finish or undo a swap that a crash interrupted. Returns whether a table was moved to `uri`."""
     new, old = uri + _NEW, uri + _OLD
     has_new, has_old = folder(new).exists(), folder(old).exists()
-    is_moved = not folder(uri).exists() and (has_new or has_old)
+    # A crash between the two renames: the new table was complete before the first.
+    is_complete = has_new and Timeline(new).frontier is not None
+    is_moved = not folder(uri).exists() and (is_complete or has_old)
     if is_moved:
-        # The crash was between the two renames; the new table was complete before the first.
-        is_complete = has_new and Timeline(new).frontier is not None
         _move(new if is_complete else old, uri)
     _remove(new)
     _remove(old)

@@ -16,7 +16,6 @@ from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
-from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.upsert import TableSpec
 
@@ -26,7 +25,6 @@ def load_seed(
 ) -> None:
     """Replace the table's rows by the seed's in one commit; readers see either the old rows or the new ones."""
     fault_point("seed.begin")
-    recover(state.uri)
     seed = table.seed
     options = {key: str(value) for key, value in hudi.items()}
     hudi_table = HudiTable(state.uri, str(seed.table).replace(".", "_"), (KEY,), options=options)

@@ -11,7 +11,6 @@ from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
-from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.upsert import TableSpec
 
@@ -20,7 +19,6 @@ def store_failing_rows(
     rows: DataFrame, place: TablePlace, state: TableState, now: datetime, hudi: Mapping[str, str]
 ) -> bool:
     """Replace the table's rows by these keyed rows. Returns whether it exists now: none is created without rows."""
-    recover(state.uri)
     if not state.exists and rows.isEmpty():
         return False
     options = {key: str(value) for key, value in hudi.items()}

@@ -118,6 +118,19 @@ def test_offsets_that_are_gone_are_an_error_where_they_are_missing_alone(tmp_pat
         missing_offsets(log, FROM_START, lambda _: {})
 
 
+def test_events_of_a_topic_that_was_deleted_are_gone(tmp_path: Path) -> None:
+    """Spark lists it in no later batch."""
+    log = query(tmp_path, {0: {"t": {"0": 10}, "gone": {"0": 5}}, 1: {"t": {"0": 20}}}, {}, done=1)
+    (tmp_path / "sources" / "0" / "0").write_text("\0v1\n" + json.dumps({"t": {"0": 0}, "gone": {"0": 0}}))
+
+    def earliest(partitions: list[tuple[str, int]]) -> PartitionOffsets:
+        return {partition: 0 for partition in partitions if partition[0] == "t"}
+
+    assert [len(missing_offsets(log, TablePosition("q", batch), earliest)) for batch in (0, 1)] == [1, 0]
+    with pytest.raises(IngestError, match="lacks offsets 0 to 4 of gone/0, which are gone"):
+        missing_offsets(log, FROM_START, earliest)
+
+
 def test_a_table_of_another_query_lacks_what_lies_between_them(tmp_path: Path) -> None:
     log = of_kafka(tmp_path, first=50)
     before = TablePosition("before", 3, ends={("t", 0): 55, ("t", 1): 50})

@@ -31,6 +31,13 @@ def test_a_moment_shows_the_newest_commit_that_had_completed(lake: Lake) -> None
     assert frontier_at(lake.timeline, at(3)) == frontier_at(lake.timeline, second) == second
 
 
+def test_commits_after_one_that_is_still_written_are_not_seen_yet(lake: Lake) -> None:
+    first = lake.commit(1, ["a"])
+    lake.mark(f"{at(3)}.inflight")
+    lake.commit(5, ["b"])
+    assert frontier_at(lake.timeline, "2024-01-01T00:00:59Z") == first == lake.timeline.frontier
+
+
 @pytest.mark.parametrize(
     ("when", "error", "told"),
     [

@@ -80,6 +80,8 @@ VALID = (
     f"select id, sum(sum(amount)) over (order by id) as s from {ORDERS} group by id",
     f"select id from {ORDERS} qualify row_number() over (partition by buyer order by id) = 1",
     f"select lag(id) ignore nulls over (partition by buyer order by id) as p from {ORDERS}",
+    f"select buyer, first(sum(id)) respect nulls over (order by buyer) as f from {ORDERS} group by buyer",
+    f"select id as limit from {ORDERS} order by id, limit",
     f"select rank() over w as r from {ORDERS} window w as (partition by buyer order by id)",
     f"select first_value(id) over (partition by buyer) as f from {ORDERS} limit 0",
     f"select id, amount from {ORDERS} join {USERS} using (id) limit 5",
