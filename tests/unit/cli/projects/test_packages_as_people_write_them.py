@@ -198,6 +198,16 @@ def test_hooks_that_change_rows_are_run_on_duckdb_too(call: Call) -> None:
     assert "not run on DuckDB" not in call("build", **files)
 
 
+def test_a_hook_changes_nothing_where_its_values_would_not_be_those_of_spark(call: Call) -> None:
+    hook = "insert into {{ this }} select cast(name as int), name from {{ this }}"
+    model = f"{{{{ config(materialized='table', post_hook=\"{hook}\") }}}}select id, name from {{{{ ref('s') }}}}"
+    files = {"models/m.sql": model, "tests/t.sql": "select * from {{ ref('m') }} where name = '7' and id = 7"}
+    shown = call("build", **files, **{"seeds/s.csv": "id,name\n1,1.9\n2,m\n"})
+    assert "a hook that is a statement for Spark is not run on DuckDB: post_hook failed: not checkable here" in shown
+    assert "the cast to INT of" in shown
+    assert ended(call, "build", code=1, **{"seeds/s.csv": "id,name\n1,7\n2,8\n", **files})["t"] == "fail", "it is run"
+
+
 def test_a_question_need_not_name_its_columns(call: Call) -> None:
     asked = (
         "{% set r = run_query('select max(id), count(*) from ' ~ ref('s')) %}{% if execute %}"
