@@ -49,7 +49,10 @@ def local_rows(
     """
     if not all(folder(state.uri).is_local and not _is_nested(state) for state in tables.values()):
         return None
-    sources = {table: source for table, state in tables.items() if (source := _readable(state)) is not None}
+    try:
+        sources = {table: source for table, state in tables.items() if (source := _readable(state)) is not None}
+    except OSError:
+        return None  # a file is gone, which Spark reports
     if len(sources) < len(tables) or _divides_decimals(tree, tables.values()):
         return None
     engine = _LocalTables(now, sources)
