@@ -41,10 +41,10 @@ class Change:
         >>> Change.parse("newest:0.1")
         Change(share=0.001, spread='newest')
         """
-        found = re.fullmatch(r"(newest|scattered):([0-9.]+)", text)
-        if found is None:
+        match = re.fullmatch(r"(newest|scattered):([0-9.]+)", text)
+        if match is None:
             raise ValueError(f"{text!r} is not newest:PERCENT or scattered:PERCENT")
-        return Change(float(found[2]) / 100, "newest" if found[1] == "newest" else "scattered")
+        return Change(float(match[2]) / 100, "newest" if match[1] == "newest" else "scattered")
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,6 @@ class SourceDatabase:
 
 
 def _one(db: duckdb.DuckDBPyConnection, query: str) -> int:
-    found = db.execute(query).fetchone()
-    assert found is not None
-    return int(found[0])
+    row = db.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -128,5 +128,5 @@ def _expect_same(spark: SparkSession, lake: Lake, root: Path, case: Case, databa
     for name, database in zip(case.names, databases, strict=True):
         rows = database.rows("orders")
         for uri in (lake.uri(name), _layout(root, name, case).uri):
-            found = spark.read.format("hudi").load(uri).count()
-            assert found == rows, (uri, found, rows)
+            count = spark.read.format("hudi").load(uri).count()
+            assert count == rows, (uri, count, rows)

@@ -36,8 +36,8 @@ def _file_name(suite: str, run: Mapping[str, object]) -> str:
 
 
 def write_page(out: Path) -> None:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("*.json")]
-    known = sorted(found, key=lambda data: (ORDER.index(data["suite"]), data["run"]["scale"]))
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("*.json")]
+    known = sorted(results, key=lambda data: (ORDER.index(data["suite"]), data["run"]["scale"]))
     (out / "README.md").write_text("\n".join(page(known)) + "\n", encoding="utf-8")
 
 

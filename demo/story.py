@@ -24,7 +24,7 @@ class Story:
         for name in self.made:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def tell(self, heading: str, *lines: str) -> None:
+    def step(self, heading: str, *lines: str) -> None:
         """Print the heading of a step and what to notice in it."""
         rule = "─" * len(heading)
         shown = f"\033[1m{heading}\033[0m" if sys.stdout.isatty() else heading
@@ -42,4 +42,4 @@ class Story:
             self.sml("show", name)
 
     def end(self, *lines: str) -> None:
-        self.tell(f"Done in {perf_counter() - self.started:.0f} seconds", *lines)
+        self.step(f"Done in {perf_counter() - self.started:.0f} seconds", *lines)

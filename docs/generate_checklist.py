@@ -46,13 +46,13 @@ def sections() -> dict[str, list[Row]]:
 
 def shown_by() -> Mapping[int, Sequence[str]]:
     """Node ids of the tests that say they show a row, by its number."""
-    found: dict[int, list[str]] = defaultdict(list)
+    proofs: dict[int, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
         if "mark.checklist" in text:
             for number, name in _marked(ast.parse(text)):
-                found[number].append(f"{path.relative_to(DOCS.parent)}::{name}")
-    return found
+                proofs[number].append(f"{path.relative_to(DOCS.parent)}::{name}")
+    return proofs
 
 
 def _marked(module: ast.Module) -> Iterator[tuple[int, str]]:

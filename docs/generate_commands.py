@@ -45,9 +45,9 @@ def own_options(command: click.Command) -> list[click.Option]:
     """The options that not every command has."""
     shared = {option.name for option in global_options()}
     return [
-        found
-        for found in command.params
-        if isinstance(found, click.Option) and found.name not in shared and not found.hidden
+        parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name not in shared and not parameter.hidden
     ]
 
 
@@ -72,7 +72,7 @@ def _sentences(command: click.Command) -> str:
 
 def _arguments(command: click.Command) -> list[str]:
     context = click.Context(command)
-    return [found.make_metavar(context) for found in command.params if isinstance(found, click.Argument)]
+    return [parameter.make_metavar(context) for parameter in command.params if isinstance(parameter, click.Argument)]
 
 
 def _table(options: list[click.Option]) -> str:

@@ -47,10 +47,11 @@ def page() -> str:
 
 
 def _line(row: Mapping[str, str]) -> str:
-    found = Compiler().compile(_model(row)).classification
-    rules = ", ".join(dict.fromkeys(reason.rule for reason in found.reasons))
-    work = WORK[found.strategy] if found.strategy == "full_refresh" else row.get("work", WORK[found.strategy])
-    cells = (row["construct"], f"`{row['example']}`", f"`{found.strategy}`", rules, work, row.get("limits") or "–")
+    classification = Compiler().compile(_model(row)).classification
+    strategy = classification.strategy
+    rules = ", ".join(dict.fromkeys(reason.rule for reason in classification.reasons))
+    work = WORK[strategy] if strategy == "full_refresh" else row.get("work", WORK[strategy])
+    cells = (row["construct"], f"`{row['example']}`", f"`{strategy}`", rules, work, row.get("limits") or "–")
     return f"| {' | '.join(cells)} |\n"
 
 

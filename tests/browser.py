@@ -53,11 +53,11 @@ def silent_page(browser: Browser, file: Path, width: int = 1280, height: int = 9
         device_scale_factor=scale,
     )  # fmt: skip
     page.set_default_timeout(_PATIENCE_MS)
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
+    reports: list[str] = []
+    page.on("console", lambda message: reports.append(message.text))
+    page.on("pageerror", lambda error: reports.append(str(error)))
+    page.on("request", lambda request: reports.append(request.url) if request.url.startswith("http") else None)
     page.goto(file.as_uri())
     yield page
     page.close()
-    assert heard == []
+    assert reports == []

@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
+CODE = ("sqlmesh_like", "tests", "demo", "docs", "bench", "tools", "examples")
+"""Folders of code, the package first."""
 MOST_MODULES = 20
 
 PROCESS_STATE = frozenset({
@@ -80,16 +82,17 @@ def texts_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def wrong_names(retired: Retired) -> Iterator[str]:
-    """Yield findings about modules and names of the package that are retired words, and phrases in its texts."""
-    for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
+    """Yield findings about modules and names that are retired words, and about phrases in the package's texts."""
+    for path in sorted(path for folder in CODE for path in (ROOT / folder).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
+        is_package = path.is_relative_to(ROOT / CODE[0])
         if path.stem in retired.names | retired.modules:
             yield f"{name}: the module's name is a retired word"
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from (
             f"{name}:{line}: {word!r} is a retired word" for word, line in names_in(tree) if word in retired.names
         )
-        for text, line in texts_in(tree):
+        for text, line in texts_in(tree) if is_package else ():
             yield from (f"{name}:{line}: {phrase!r} is a retired phrase" for phrase in phrases_in(text, retired))
 
 

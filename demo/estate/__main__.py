@@ -20,14 +20,14 @@ TABLES = ("events_by_hour", "deals_today", "contracts_by_agent", "hard_units", "
 def run() -> None:
     story = Story(ROOT)
     file = write(ROOT, documented("part1"), "part1")
-    story.tell(
+    story.step(
         "1. The log until 2 May, noon", f"Nine records in {file.relative_to(ROOT)}; the clock is fixed for all to see."
     )
     story.sml("ingest")
     story.sml("build", "--now", DAYS[0])
     story.show(*TABLES)
     write(ROOT, documented("part2"), "part2")
-    story.tell(
+    story.step(
         "2. A day later",
         "A contract of yesterday is corrected, an agent has another name, a deal is made; and what is older than a day",
         "or a year leaves its table without any record that says so.",
@@ -42,7 +42,7 @@ def run() -> None:
 
 
 def _with_another_rule(story: Story) -> None:
-    story.tell(
+    story.step(
         "3. Another rule", "Commission is due in three parts from now on: the seed changes, all history follows."
     )
     story.show("commissions")

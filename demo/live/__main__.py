@@ -103,17 +103,17 @@ def lags(server: Server) -> list[str]:
     return [] if ours == theirs else [f"user_agg is {ours}, the database says {theirs}"]
 
 
-def tell(story: Story, process: subprocess.Popen[bytes], server: Server) -> None:
-    story.tell("2. sml watch", "Ingestion and models in one process. It takes in a snapshot and builds all tables.")
+def follow_changes(story: Story, process: subprocess.Popen[bytes], server: Server) -> None:
+    story.step("2. sml watch", "Ingestion and models in one process. It ingests a snapshot and builds all tables.")
     wait(process, lambda: lags(server) or differences(server))
     story.show("user_agg")
     for number, (what, statements) in enumerate(database.CHANGES, start=3):
-        story.tell(f"{number}. The database changes", what)
+        story.step(f"{number}. The database changes", what)
         database.run(server, *statements)
         seconds = wait(process, lambda: lags(server) or differences(server))
         story.show("user_agg")
         print(f"followed {seconds:.1f} seconds after the last statement", flush=True)
-    story.tell("6. Is ODS what the database shows?", "Each table by SELECT *, row by row, value by value.")
+    story.step("6. Is ODS what the database shows?", "Each table by SELECT *, row by row, value by value.")
     for table in database.TABLES:
         print(f"{table}: {len(database.rows(server, table))} rows, {len(differences(server))} differences", flush=True)
 
@@ -128,7 +128,7 @@ def run() -> None:
         folder = Path(
             services.enter_context(tempfile.TemporaryDirectory(prefix="sml-live-", ignore_cleanup_errors=True))
         )
-        story.tell("1. A shop goes live", "MariaDB, Kafka and Debezium start on this machine, on free ports.")
+        story.step("1. A shop goes live", "MariaDB, Kafka and Debezium start on this machine, on free ports.")
         server, kafka = services.enter_context(mariadb(folder)), services.enter_context(broker(folder))
         database.create(server)
         connector = of_mariadb(server, kafka, TOPIC, "test_db")
@@ -136,8 +136,8 @@ def run() -> None:
         make_project(kafka)
         story.sml("seed")
         with watching() as process:
-            tell(story, process, server)
-        story.tell("7. sml watch has stopped", "Every table once more, against a full recompute.")
+            follow_changes(story, process, server)
+        story.step("7. sml watch has stopped", "Every table once more, against a full recompute.")
         story.sml("verify")
     story.end("Services are stopped. The lake is in .demo/live/warehouse/.")
 

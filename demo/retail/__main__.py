@@ -18,12 +18,12 @@ TABLES = ("sales_by_state", "sales_by_city", "sales_total")
 def run() -> None:
     story = Story(ROOT)
     file = write(ROOT, documented("full"), LOADED)
-    story.tell("1. The full load", f"14 sales in {file.relative_to(ROOT)}, which has no column `Op`.")
+    story.step("1. The full load", f"14 sales in {file.relative_to(ROOT)}, which has no column `Op`.")
     story.sml("ingest")
     story.sml("run")
     story.show(*TABLES)
     file = write(ROOT, documented("changes"), LOADED + timedelta(hours=1))
-    story.tell(
+    story.step(
         "2. The changes",
         f"{file.name} inserts sale 15, moves sale 12 to Springfield and deletes sale 2, which was New York's smallest.",
     )
@@ -31,7 +31,7 @@ def run() -> None:
     story.sml("explain")
     story.sml("run")
     story.show(*TABLES)
-    story.tell("3. Everything once more", "All files are read from the beginning: no row is doubled, none comes back.")
+    story.step("3. Everything once more", "All files are read from the beginning: no row is doubled, none comes back.")
     story.sml("ingest", "--from", "earliest")
     story.sml("run")
     story.sml("verify")

@@ -17,13 +17,13 @@ REVENUE = ("revenue_by_user", "revenue_by_product", "revenue_by_month")
 
 def first_rows(story: Story) -> None:
     lines = land(ROOT, "1-snapshot", "2-new-orders")
-    story.tell(
+    story.step(
         "1. Events go in",
         f"A shop's database as Debezium events, all tables in one log: {lines} lines are moved into landing/shop/.",
     )
     story.sml("ingest")
     story.show("source:shop.user")
-    story.tell("2. Models are built", "SELECTs in models/, each one Hudi table. There is nothing yet, so all is built.")
+    story.step("2. Models are built", "SELECTs in models/, each one Hudi table. There is nothing yet, so all is built.")
     story.sml("seed")
     story.sml("run")
     story.show("user_agg", "dwd_order_detail", *REVENUE)
@@ -31,13 +31,13 @@ def first_rows(story: Story) -> None:
 
 def documented_changes(story: Story) -> None:
     """Show the documented changes: a column and a user, another name, one more user; each changes the device counts."""
-    for heading, told, name in (
+    for heading, message, name in (
         ("3. A column appears", "`alter table user add column age int`, and a user who has one.", "3-age"),
         ("4. A user has another name", "An update: it must not count twice.", "4-renamed"),
         ("5. One more user", "With the device of the last one.", "5-another"),
     ):
         land(ROOT, name)
-        story.tell(heading, told)
+        story.step(heading, message)
         story.sml("ingest")
         story.sml("run", "-s", "+user_agg")
         story.show("user_agg")
@@ -46,30 +46,30 @@ def documented_changes(story: Story) -> None:
 
 def more_changes(story: Story) -> None:
     lines = land(ROOT, "6-users", "7-orders")
-    story.tell(
+    story.step(
         "6. The database changes on",
         "Two users take other devices, a price rises; one order is deleted, one moves to another month, one arrives",
         f"late with old times; one line is broken. {lines} lines.",
     )
     story.sml("ingest")
     story.show("source:shop.dead_letters")
-    story.tell(
+    story.step(
         "7. What would a run do, and why?", "The plan, read from the SQL and the tables' commits; it starts no JVM."
     )
     story.sml("explain")
-    story.tell("8. The tables follow", "Each line ends with the strategy, the rows it touched and the time.")
+    story.step("8. The tables follow", "Each line ends with the strategy, the rows it touched and the time.")
     story.sml("run")
     story.show("user_agg", *REVENUE, "buyers_month", "product_rank")
     story.sml("history", "user_agg")
 
 
 def proof(story: Story) -> None:
-    story.tell(
+    story.step(
         "9. Is each table what its SELECT says?", "Data tests, then a full recompute of every table to compare with."
     )
     story.sml("test")
     story.sml("verify")
-    story.tell("10. Run again", "Nothing has changed since: no Spark, no commit.")
+    story.step("10. Run again", "Nothing has changed since: no Spark, no commit.")
     story.sml("run")
 
 

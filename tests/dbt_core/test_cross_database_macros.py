@@ -31,8 +31,8 @@ def test_every_macro_of_dbt_is_here_and_takes_the_same_arguments() -> None:
         "import json, pathlib, sys, dbt.include.global_project as p; root = pathlib.Path(p.__file__).parent; "
         "print(json.dumps([f.read_text('utf-8') for glob in sys.argv[1:] for f in sorted(root.glob(glob))]))"
     )
-    told = subprocess.run([str(python_of_dbt()), "-c", code, *_FOLDERS], capture_output=True, text=True, check=True)
-    theirs = {name: taken for text in json.loads(told.stdout) for name, taken in _signatures(text)}
+    message = subprocess.run([str(python_of_dbt()), "-c", code, *_FOLDERS], capture_output=True, text=True, check=True)
+    theirs = {name: taken for text in json.loads(message.stdout) for name, taken in _signatures(text)}
     assert len(theirs) > 70
     unlike = {name: (taken, ours.get(name)) for name, taken in theirs.items() if ours.get(name) != taken}
     assert unlike.keys() == _OTHERWISE.keys(), unlike

@@ -62,8 +62,8 @@ def test_what_is_selected_is_what_dbt_selects(cafe: Path, capsys: Shown) -> None
     for words, answer in zip(calls, asked(cafe, calls), strict=True):
         names = answer["names"]
         assert isinstance(names, list)
-        _, told = ours(words, capsys)
-        mine, theirs = sorted(map(plain, told.split())), sorted(map(plain, names))
+        _, message = ours(words, capsys)
+        mine, theirs = sorted(map(plain, message.split())), sorted(map(plain, names))
         if mine != theirs:
             differing[" ".join(words[3:])] = (sorted(set(mine) - set(theirs)), sorted(set(theirs) - set(mine)))
     assert not differing, "\n".join(f"{words}: only here {a}, only dbt {b}" for words, (a, b) in differing.items())

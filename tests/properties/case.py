@@ -84,9 +84,9 @@ class Case:
         sound leave what another can go on from: without them, the plan's own and its alternative take turns.
         """
         ways = turns or (None, self.plan.classification.alternative)
-        return self.told(lambda: self._follow(ways))
+        return self.run_check(lambda: self._follow(ways))
 
-    def told(self, check: Callable[[], X]) -> X:
+    def run_check(self, check: Callable[[], X]) -> X:
         """A check's result; what it raises says how to have it again."""
         try:
             return check()

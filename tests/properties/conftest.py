@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.properties.kept import keep
+from tests.properties.failed_cases import keep
 
 
 @pytest.hookimpl(wrapper=True)
@@ -14,7 +14,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if call.excinfo is not None and report.failed and "test_kept" not in item.nodeid:
+    if call.excinfo is not None and report.failed and "test_failed_cases" not in item.nodeid:
         path = keep(call.excinfo.value, item.name)
         if path:
             report.sections.append(("kept as a fixture", str(path)))

@@ -61,7 +61,7 @@ def self_joined(b: Builder, size: int, construct: str) -> Built:
     return Built(built.sql, built.columns, made(left) | {kind})
 
 
-def crossed(b: Builder, size: int, construct: str) -> Built:
+def cross_join(b: Builder, size: int, construct: str) -> Built:
     left, right = b.two(size, "l", "r")
     both = [*left.columns, *right.columns]
     if construct == "comma join":
@@ -143,7 +143,7 @@ def correlated(b: Builder, size: int, construct: str) -> Built:
 
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(KINDS, joined),
-    **dict.fromkeys(("cross join", "comma join"), crossed),
+    **dict.fromkeys(("cross join", "comma join"), cross_join),
     "self-join": self_joined,
     "using": using,
     "three tables": three_tables,

@@ -47,8 +47,8 @@ def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[La
 
 def compare(lake: PlanSimulator, compiled_model: CompiledModel, past: Sequence[LakeSnapshot]) -> None:
     for kind, mismatch in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
-        told = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{mismatch}\n{list(past[-2:])}"
-        assert not mismatch, told
+        message = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{mismatch}\n{list(past[-2:])}"
+        assert not mismatch, message
 
 
 def states(*batches: Mapping[str, Sequence[object] | None]) -> list[LakeSnapshot]:

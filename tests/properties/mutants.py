@@ -138,9 +138,9 @@ def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
     """ΔA⋈B_new and A_new⋈ΔB: pairs of two changed rows count twice."""
     changed_rows_stay_too(patch)
 
-    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str) -> exp.Query:
+    def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Query:
         zero = exp.alias_(exp.Literal.number(0), changes._TAG, quoted=True)
-        return self._staying(leaf, found, change).select(zero)
+        return self._staying(leaf, condition, change).select(zero)
 
     patch.setattr(changes.Changes, "_tagged", naive)
 
@@ -149,8 +149,8 @@ def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
     """A row that is there now is joined with what left, though it came later."""
     staying = changes.Changes._staying
 
-    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str) -> exp.Select:
-        query = staying(self, leaf, found, change)
+    def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Select:
+        query = staying(self, leaf, condition, change)
         query.set("where", None)
         return query
 

@@ -21,7 +21,7 @@ THREADS = 4
 def agree(drawn: Drawn, check: Callable[[Case], None]) -> None:
     """The check of a case that is maintained incrementally; what fails says how to have it again."""
     assume(drawn.case.plan.classification.strategy != "full_refresh")
-    drawn.case.told(lambda: check(drawn.case))
+    drawn.case.run_check(lambda: check(drawn.case))
 
 
 @examples(CASES)

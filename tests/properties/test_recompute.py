@@ -42,21 +42,21 @@ def tally(construct: str) -> Tally:
     return totals
 
 
-def _run(construct: str, number: int, found: Tally) -> None:
+def _run(construct: str, number: int, counts: Tally) -> None:
     @examples(CASES)
     @given(drawn=cases(construct))
     def every_case(drawn: Drawn) -> None:
         strategy = drawn.case.plan.classification.strategy
-        found.strategies[strategy] += 1
+        counts.strategies[strategy] += 1
         if strategy == "full_refresh":
             assert drawn.case.plan.classification.reasons, drawn.case.sql
         else:
-            found.moved += drawn.case.follow() > 0
+            counts.moved += drawn.case.follow() > 0
 
     try:
         (every_case if DEEP else seed(number)(every_case))()
     except Exception as failure:  # noqa: BLE001 - it is raised by the test of this construct
-        found.failure = failure
+        counts.failure = failure
 
 
 @pytest.mark.checklist(60, 61, 62, 63)

@@ -84,8 +84,8 @@ def _clock(digits: int) -> Make:
 
 
 def _text(size: int) -> Make:
-    letters = "abcXYZ 0189'\"\\\n\t,;:{}/éßñ漢字🙂_%"
-    return lambda random: "".join(random.choice(letters) for _ in range(random.randint(0, size)))
+    dead_letters = "abcXYZ 0189'\"\\\n\t,;:{}/éßñ漢字🙂_%"
+    return lambda random: "".join(random.choice(dead_letters) for _ in range(random.randint(0, size)))
 
 
 def _bytes(low: int, high: int) -> Make:

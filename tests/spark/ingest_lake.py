@@ -101,10 +101,10 @@ class Lake:
         project, target, source = self.declared()
         return ingest_source(self.spark, project, target, source, start)
 
-    def open(self, tell: Any = None) -> IngestRun:
+    def open(self, on_batch: Any = None) -> IngestRun:
         """A run that has not begun."""
         project, target, source = self.declared()
-        return open_run(self.spark, project, target, source, tell)
+        return open_run(self.spark, project, target, source, on_batch)
 
     def declared(self) -> tuple[ParsedProject, Target, Source]:
         """Project, target and source as they are declared now."""

@@ -71,8 +71,8 @@ def test_the_four_strategies_bring_in_what_the_branch_gives(lake: Lake, orders: 
     assert lake.rows("whole") == [(2,), (4,), (6,)]
     planner = lake.planner()
     lost = lake.engine().verify(planner.plan(planner.rendered.model("model.shop.added"), {}, whole=True), 10)
-    told = sorted((sign, row["id"], row["amount"]) for sign, row in lost.rows)
-    assert told == [(-1, 1, D(1)), (-1, 4, D(4)), (1, 1, D(10)), (1, 4, D(40))]
+    rows = sorted((sign, row["id"], row["amount"]) for sign, row in lost.rows)
+    assert rows == [(-1, 1, D(1)), (-1, 4, D(4)), (1, 1, D(10)), (1, 4, D(40))]
     assert lake.run("parts", full_refresh=True)["parts"].strategy == "full_refresh"
     assert [row[0] for row in lake.rows("parts")] == [1, 2, 3, 4, 6]
 

@@ -120,9 +120,9 @@ def newest_job(lake: Lake) -> int:
 
 def assert_all_jobs_are_told(lake: Lake, results: Mapping[str, ModelResult], before: int) -> None:
     """Each Spark job since `before` is one model's, and every model says what it read and shuffled."""
-    told = [response(result) for result in results.values()]
-    assert sum(int(str(each["spark_jobs"])) for each in told) == newest_job(lake) - before
-    for each in told:
+    responses = [response(result) for result in results.values()]
+    assert sum(int(str(each["spark_jobs"])) for each in responses) == newest_job(lake) - before
+    for each in responses:
         assert int(str(each["spark_stages"])) >= int(str(each["spark_jobs"])) > 0, each
         assert int(str(each["spark_bytes_read"])) > 0, each
         assert int(str(each["spark_bytes_shuffled"])) > 0, each

@@ -84,11 +84,11 @@ def test_a_model_over_a_changed_seed_follows_the_rows_that_differ(spark: SparkSe
     assert main(["docs", "generate", "-q"]) == 0
     catalog = json.loads((project / "target/catalog.json").read_text())["nodes"]
     for name in ("orders", "sales", "top"):
-        told = next(entry for entry in catalog.values() if entry["metadata"]["name"] == name)
+        message = next(entry for entry in catalog.values() if entry["metadata"]["name"] == name)
         frame = spark.read.format("hudi").load(str(project / "warehouse" / "dws" / name))
         shown = {c: t for c, t in frame.dtypes if not c.startswith(("_hoodie", "_sml"))}
-        assert {column["name"]: column["type"] for column in told["columns"].values()} == shown
-        assert told["stats"]["row_count"]["value"] == frame.count()
+        assert {column["name"]: column["type"] for column in message["columns"].values()} == shown
+        assert message["stats"]["row_count"]["value"] == frame.count()
 
 
 def test_a_seed_may_change_its_columns_and_types(spark: SparkSession, project: Path) -> None:

@@ -85,13 +85,13 @@ def _blocked(plans: dict[str, Classification]) -> dict[str, list[str]]:
 def _block(name: str, plan: Classification) -> str:
     lines = [f"\n{name}  {plan.strategy}"]
     lines += [f"  {v.reason.rule}  {_place(v.reason)}  {v.verdict}  {_one_line(v.sql)}" for v in plan.aggregates]
-    told = {verdict.reason for verdict in plan.aggregates}
-    lines += [f"  {r.rule}  {_place(r)}  {_one_line(r.message)}" for r in plan.reasons if r not in told]
+    explained = {verdict.reason for verdict in plan.aggregates}
+    lines += [f"  {r.rule}  {_place(r)}  {_one_line(r.message)}" for r in plan.reasons if r not in explained]
     return "\n".join(lines)
 
 
-def _place(found: Reason) -> str:
-    return f"{found.line}:{found.column}" if found.line else "-"
+def _place(reason: Reason) -> str:
+    return f"{reason.line}:{reason.column}" if reason.line else "-"
 
 
 def _one_line(text: str) -> str:

@@ -48,6 +48,6 @@ DELTA_STREAMER = """
 )
 def test_each_option_has_its_row(chapter: str, options: str) -> None:
     (text,) = [part for part in PAGE.split("\n## ") if part.startswith(chapter)]
-    told = " ".join(line.split("|")[1] for line in text.replace("\\|", "/").splitlines() if line.startswith("|"))
-    missing = [option for option in options.split() if option not in told]
+    message = " ".join(line.split("|")[1] for line in text.replace("\\|", "/").splitlines() if line.startswith("|"))
+    missing = [option for option in options.split() if option not in message]
     assert not missing, f"docs/reference_jobs.md does not name {missing}"

@@ -157,14 +157,14 @@ def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tm
     shop.landing.mkdir()
     (shop.landing / "0.jsonl").write_bytes(b"\n".join([*lines, spelt]) + b"\n")
     report = shop.run()
-    letters = {position: reason for _, position, reason, _ in shop.dead_letters()}
+    letter_rows = {position: reason for _, position, reason, _ in shop.dead_letters()}
     wrong = [
-        (number, text[:90], reason, letters.get(2 * number + 1))
+        (number, text[:90], reason, letter_rows.get(2 * number + 1))
         for number, (text, reason) in enumerate(BAD)
-        if reason not in letters.get(2 * number + 1, "no letter")
+        if reason not in letter_rows.get(2 * number + 1, "no letter")
     ]
     assert wrong == []
-    assert len(letters) == report.dead_letters == len(BAD) >= 60
+    assert len(letter_rows) == report.dead_letters == len(BAD) >= 60
     assert shop.rows("t", "id", "name") == [(0, "good"), (2, None)]
     at = datetime.datetime(2022, 7, 3, 12, 0, 0, 123000)
     assert shop.rows("t", "id", "big", "d", "p", "flag", "at")[1] == (2, 7, 1.5, Decimal("1.20"), True, at)

@@ -50,10 +50,10 @@ def test_each_message_is_a_row_a_skip_or_a_dead_letter(
         report = lake.ingest(*lines)
         assert not report.failed, [each.error for each in report.tables if each.error]
         taken, skipped = sum(each.events for each in report.tables), sum(report.skipped.values())
-        letters = {position for _, position, _, _ in lake.dead_letters()} if report.dead_letters else set()
-        assert report.events == taken + skipped + len(_of_no_table(lake, bool(letters)))
+        letter_rows = {position for _, position, _, _ in lake.dead_letters()} if report.dead_letters else set()
+        assert report.events == taken + skipped + len(_of_no_table(lake, bool(letter_rows)))
         assert report.events == len(lines)
-        assert all(reason for _, _, reason, _ in (lake.dead_letters() if letters else ()))
+        assert all(reason for _, _, reason, _ in (lake.dead_letters() if letter_rows else ()))
 
     (every if DEEP else seed(7)(every))()
 

@@ -75,8 +75,8 @@ class Both:
         typed, text = ([*map(str, _hudi(lake, "t", with_positions).collect())] for lake in self.lakes)
         assert sorted(typed) == sorted(text)
         assert self.lakes[0].types() == self.lakes[1].types()
-        letters = [_letters(lake) for lake in self.lakes]
-        assert letters[0] == letters[1]
+        letter_rows = [_letters(lake) for lake in self.lakes]
+        assert letter_rows[0] == letter_rows[1]
         return self.lakes[0].rows()
 
 

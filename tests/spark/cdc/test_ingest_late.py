@@ -87,13 +87,13 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
     assert declared.ingest is not None
     layout = OdsLayout(declared, declared.ingest, tuple(Column(name, kind) for name, kind in TYPES.items()))
     image = "named_struct('id', cast(id as int), 'm', cast(id as int), 'at', timestamp(concat('2022-0', {}, '-01')))"
-    told = {
+    message = {
         "position": "lpad(id, 3, '0')",
         "kind": "if(id % 3 = 0, 'delete', 'upsert')",
         "before": f"if(id % 2 = 0 or id % 3 = 0, {image.format('1 + id % 2')}, null)",
         "after": f"if(id % 3 = 0, null, {image.format('1 + id % 4')})",
     }
-    events = spark.range(30).selectExpr(*(f"{sql} as {name}" for name, sql in told.items()))
+    events = spark.range(30).selectExpr(*(f"{sql} as {name}" for name, sql in message.items()))
     events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as lacks_before_position")
     events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
     events = events.selectExpr("*", "cast(null as int) as unsure")

@@ -81,13 +81,13 @@ def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(spark: SparkS
         (2, EXACT, None, None),
         (9, Decimal("1.500000"), datetime.date(2022, 7, 3), None),
     ]
-    letters = {position: reason for _, position, reason, _ in shop.dead_letters()}
-    assert {3: "not a JSON object of a change event", 11: "unknown op `x`"}.items() <= letters.items()
-    assert letters[4] == letters[5] == "primary key id is missing, NULL or empty"
-    assert letters[6] == "column `day`: cannot read 2022-13-45 as date"
-    assert "column `price`" in letters[7] and "column `price`" in letters[8]
-    assert "column `id`: cannot read 3000000000 as int" in letters[9] and "column `at`" in letters[10]
-    assert report.dead_letters == len(letters) == 9
+    letter_rows = {position: reason for _, position, reason, _ in shop.dead_letters()}
+    assert {3: "not a JSON object of a change event", 11: "unknown op `x`"}.items() <= letter_rows.items()
+    assert letter_rows[4] == letter_rows[5] == "primary key id is missing, NULL or empty"
+    assert letter_rows[6] == "column `day`: cannot read 2022-13-45 as date"
+    assert "column `price`" in letter_rows[7] and "column `price`" in letter_rows[8]
+    assert "column `id`: cannot read 3000000000 as int" in letter_rows[9] and "column `at`" in letter_rows[10]
+    assert report.dead_letters == len(letter_rows) == 9
     assert report.skipped == {"undeclared db.unknown": 1, "skip": 1, "tombstone": 1}
     assert report_of(report).upserts == 3
     assert ("0000.jsonl", "{not json") in {(file, text) for file, _, _, text in shop.dead_letters()}

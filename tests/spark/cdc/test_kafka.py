@@ -155,23 +155,23 @@ def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
 ) -> None:
     shop = lake_on(spark, tmp_path, kafka, "forever", table("a"))
     send(spark, kafka, "forever", event("c", {"id": 1}, table="a"))
-    told: list[int] = []
+    message: list[int] = []
 
     def told_of_two() -> None:
         limit = time.monotonic() + 400
-        while len(told) < 2 and time.monotonic() < limit:
+        while len(message) < 2 and time.monotonic() < limit:
             time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def tell(report: Any) -> None:
-        told.append(report.events)
-        if len(told) == 1:
+    def on_batch(report: Any) -> None:
+        message.append(report.events)
+        if len(message) == 1:
             send(spark, kafka, "forever", event("c", {"id": 2}, table="a"))
 
     watcher = threading.Thread(target=told_of_two)
     watcher.start()
     with stop_signals.handled():
-        (report,) = run_until_stopped([shop.open(tell)], ["1 second"])
+        (report,) = run_until_stopped([shop.open(on_batch)], ["1 second"])
     watcher.join()
-    assert (report.batches, told) == (2, [1, 1])
+    assert (report.batches, message) == (2, [1, 1])
     assert shop.rows("a") == [(1,), (2,)]

@@ -338,10 +338,10 @@ unit_tests:
 def test_unit_tests_run_on_spark_those_that_duckdb_is_not_trusted_with_too(capsys: Shown) -> None:
     put(UNITS)
     assert main(["test", "--engine", "spark"]) == 1
-    told = capsys.readouterr().out
-    assert "Done. PASS=3 WARN=0 ERROR=1 SKIP=0 NO-OP=0 TOTAL=4" in told, told
-    assert "R164 → R163" in told
+    message = capsys.readouterr().out
+    assert "Done. PASS=3 WARN=0 ERROR=1 SKIP=0 NO-OP=0 TOTAL=4" in message, message
+    assert "R164 → R163" in message
     assert not Path("warehouse").exists()
     assert main(["test"]) == 1
-    told = capsys.readouterr().out
-    assert "PASS=2" in told and "not checkable here: function SOUNDEX" in told
+    message = capsys.readouterr().out
+    assert "PASS=2" in message and "not checkable here: function SOUNDEX" in message

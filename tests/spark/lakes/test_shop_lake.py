@@ -94,8 +94,8 @@ def test_every_change_of_the_document_and_what_it_leaves_out(shop: DemoLake) -> 
     assert all(Timeline(shop.uri(name, schema)).is_cow for name, schema in ALL_KINDS)
     assert not list(Path(shop.root / "warehouse").rglob("*.log.*")), "copy-on-write tables have base files only"
     # Without a JVM, from the files alone.
-    told = shop.json("show", "revenue_by_user")
-    assert sorted((row["user_id"], row["orders"], D(str(row["revenue"]))) for row in told) == [
+    message = shop.json("show", "revenue_by_user")
+    assert sorted((row["user_id"], row["orders"], D(str(row["revenue"]))) for row in message) == [
         (user, orders, revenue) for user, orders, _, revenue in shop.rows("revenue_by_user")
     ]
     orders = Path(shop.uri("user_order", "ods"))

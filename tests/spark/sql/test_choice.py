@@ -140,10 +140,10 @@ def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatc
     gifts.upsert((3, 2, "mug", "m2"), (2, 4, "pen", "m0"))
     follow("group_recompute")
     assert {reason.rule for name in MODELS for reason in lake.results[name].reasons} == {"CST002"}
-    told = lake.results["met"].estimate
-    assert told is not None
-    assert isinstance(told["strategies"], dict)
-    assert list(told["strategies"]) == ["group_recompute", "partition_rescan", "recompute_merge"]
+    message = lake.results["met"].estimate
+    assert message is not None
+    assert isinstance(message["strategies"], dict)
+    assert list(message["strategies"]) == ["group_recompute", "partition_rescan", "recompute_merge"]
     orders.upsert((2, 2, "z", "m0"), (1, 1, None, "m1"), delete=[(30, 2, "w", "m2")])  # a month is emptied
     follow("partition_rescan")
     orders.upsert((31, 3, "w", "m2"), (32, 1, "x", "m0"), delete=[(0, 9, "w", "m0"), (4, 4, "y", "m0")])

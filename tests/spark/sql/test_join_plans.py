@@ -56,10 +56,10 @@ def maintained(suite: str) -> Iterator[tuple[str, CompiledModel]]:
             yield name.removesuffix(WITHOUT_LIMIT), compiled
 
 
-def products(session: SparkSession, found: Sequence[str]) -> Iterator[str]:
+def products(session: SparkSession, texts: Sequence[str]) -> Iterator[str]:
     """Blocks that Spark plans as a product; they are given in the order of their widths."""
-    for start in range(0, len(found), AT_ONCE):
-        some = found[start : start + AT_ONCE]
+    for start in range(0, len(texts), AT_ONCE):
+        some = texts[start : start + AT_ONCE]
         make_table(session, TABLE, {f"c{number}": "string" for number in range(width(some[-1]))})
         if PRODUCT.search(plan(session, " union all ".join(some))):
             yield from (block for block in some if PRODUCT.search(plan(session, block)))

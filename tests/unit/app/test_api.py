@@ -251,9 +251,9 @@ def test_progress_and_warnings_are_logged(shop: Path, caplog: pytest.LogCaptureF
     with Project.load(shop) as project, caplog.at_level(logging.INFO, "sqlmesh_like"):
         project.run("orders")
         project.run("orders")
-    told = [record.getMessage() for record in caplog.records]
-    assert sum("other.csv is not the fixture" in line for line in told) == 1
-    assert told.count("1 nodes, all well") == 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert sum("other.csv is not the fixture" in line for line in messages) == 1
+    assert messages.count("1 nodes, all well") == 2
 
 
 class _Spark:

@@ -110,9 +110,9 @@ def test_a_port_that_is_taken_is_said(address: tuple[WatchStatus, str]) -> None:
 
 
 def test_a_command_gets_each_alert_once_within_the_time(tmp_path: Path) -> None:
-    now, told, warnings = [0.0], tmp_path / "told", list[str]()
+    now, sent_file, warnings = [0.0], tmp_path / "sent", list[str]()
     alerts = Alerts(
-        [f'read -r alert; echo "$alert" >> {told}'],
+        [f'read -r alert; echo "$alert" >> {sent_file}'],
         lambda text, _="": warnings.append(text),
         again_after=60,
         clock=lambda: now[0],
@@ -124,7 +124,7 @@ def test_a_command_gets_each_alert_once_within_the_time(tmp_path: Path) -> None:
     alerts.send(Alert("failure", "ods.orders", "disk full"))
     alerts.close()
     assert warnings == []
-    sent = [json.loads(line) for line in told.read_text().splitlines()]
+    sent = [json.loads(line) for line in sent_file.read_text().splitlines()]
     assert [(each["kind"], each["text"]) for each in sent] == [
         ("failure", "disk full"), ("lag", "late"), ("failure", "disk full"),
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def rebuild_facets(facets: dict[str, dict[str, object]]) -> None:
         FACETS[name](**keys)
 
 
-def told(events: list[dict[str, object]]) -> list[tuple[object, object]]:
+def message(events: list[dict[str, object]]) -> list[tuple[object, object]]:
     return [(event["job"]["name"], event["eventType"]) for event in events]  # type: ignore[index]
 
 
@@ -102,17 +102,17 @@ def test_a_build_is_told_node_by_node_with_columns_and_where_they_come_from(proj
     path = configure_file(project)
     assert main(["build", "-q", "--threads", "1"]) == 0
     events = read(path)
-    assert told(events) == [
+    assert message(events) == [
         ("shop.build", "START"),
         ("seed.shop.rates", "START"),
         ("seed.shop.rates", "COMPLETE"),
         ("model.shop.per_code", "START"),
         ("model.shop.per_code", "COMPLETE"),
-        (told(events)[5][0], "START"),
-        (told(events)[6][0], "COMPLETE"),
+        (message(events)[5][0], "START"),
+        (message(events)[6][0], "COMPLETE"),
         ("shop.build", "COMPLETE"),
     ]
-    assert str(told(events)[5][0]).startswith("test.shop.not_null_per_code_code.")
+    assert str(message(events)[5][0]).startswith("test.shop.not_null_per_code_code.")
     (output,) = events[4]["outputs"]  # type: ignore[misc]
     rates = {"namespace": "duckdb", "name": "dws.rates"}
     assert (output["namespace"], output["name"]) == ("duckdb", "dws.per_code")
@@ -148,9 +148,9 @@ def test_a_failure_is_told_with_its_message(project: Path) -> None:
     path = configure_file(project)
     assert main(["build", "-q"]) == 1
     events = read(path)
-    kinds = [kind for name, kind in told(events) if str(name).startswith("test.")]
+    kinds = [kind for name, kind in message(events) if str(name).startswith("test.")]
     assert kinds == ["START", "FAIL"]
-    assert told(events)[-1] == ("shop.build", "FAIL")
+    assert message(events)[-1] == ("shop.build", "FAIL")
     (failed,) = [event for event in events if event["eventType"] == "FAIL" and "facets" in event["run"]
                  and "errorMessage" in event["run"]["facets"]]  # type: ignore[operator,index]  # fmt: skip
     assert "1" in failed["run"]["facets"]["errorMessage"]["message"]  # type: ignore[index]
@@ -188,7 +188,7 @@ def test_events_go_by_http_too(receiver: tuple[str, list[dict[str, object]]], mo
     for event in came:
         rebuild(event)
     assert {event["job"]["namespace"] for event in came} == {"lake"}  # type: ignore[index]
-    assert [kind for _, kind in told(came)] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert [kind for _, kind in message(came)] == ["START", "START", "COMPLETE", "COMPLETE"]
 
 
 def test_a_receiver_that_is_not_there_costs_no_run(

@@ -79,26 +79,26 @@ def till(tmp_path: Path) -> Till:
 
 
 def test_it_goes_back_and_the_ingestion_sees_what_it_lacks(till: Till) -> None:
-    known, told = till.frontiers, list[str]()
+    known, message = till.frontiers, list[str]()
     till.file_of(known[3]).unlink()
     damage = find_damage(till.loaded(), "till.orders")
     assert damage.source == "till" and damage.health.good == known[2] and "is gone" in (damage.health.problem or "")
-    restore_ingested_table(till.loaded(), damage, told.append)
+    restore_ingested_table(till.loaded(), damage, message.append)
     assert till.frontiers == known[:3] and till.stored(ORDERS) == till.rows_at[ORDERS, known[2]]
-    assert told == [f"dws.orders went back to {known[2]}: taken off are {known[3].split('_')[0]}"]
+    assert message == [f"dws.orders went back to {known[2]}: taken off are {known[3].split('_')[0]}"]
     [lost] = tables_that_went_back(till.place)
     assert lost.is_whole and known[3] in lost.problem
 
 
 def test_without_a_whole_commit_it_is_set_aside_and_nothing_is_removed(till: Till) -> None:
-    known, told = till.frontiers, list[str]()
+    known, message = till.frontiers, list[str]()
     timeline = Path(till.timeline(ORDERS).uri)
     for frontier in known:
         (timeline / ".hoodie" / "timeline" / f"{frontier}.commit").write_bytes(b"")
     damage = find_damage(till.loaded(), "till.orders")
     assert damage.health.good is None
-    restore_ingested_table(till.loaded(), damage, told.append)
-    assert not timeline.exists() and "its folder is now" in told[0]
+    restore_ingested_table(till.loaded(), damage, message.append)
+    assert not timeline.exists() and "its folder is now" in message[0]
     [aside] = timeline.parent.glob("orders__sml_broken_*")
     assert len(list(aside.glob("*.parquet"))) == 3
 

@@ -49,8 +49,10 @@ def test_no_broker_is_an_error_at_its_setting(
     started = time.monotonic()
     assert main(words) == 2
     assert time.monotonic() - started < 5
-    told = capsys.readouterr().err
-    assert f"models/s.yml:7:9: no broker answers at 127.0.0.1:{closed}\n  start it, or change bootstrap_servers" in told
+    message = capsys.readouterr().err
+    assert (
+        f"models/s.yml:7:9: no broker answers at 127.0.0.1:{closed}\n  start it, or change bootstrap_servers" in message
+    )
 
 
 def test_one_broker_of_several_is_enough(

@@ -95,9 +95,9 @@ def test_json_logs_get_an_event_for_each_long_phase(monkeypatch: pytest.MonkeyPa
         show_phase("a moment")
         show_phase("starting Spark")
         time.sleep(0.3)
-    told = [json.loads(line)["info"]["msg"] for line in capsys.readouterr().err.splitlines()]
-    assert told[0] == "starting Spark"
-    assert len(told) == 2 and re.fullmatch(r"Finished in 0\.\ds", told[1]), "the end is an event too"
+    message = [json.loads(line)["info"]["msg"] for line in capsys.readouterr().err.splitlines()]
+    assert message[0] == "starting Spark"
+    assert len(message) == 2 and re.fullmatch(r"Finished in 0\.\ds", message[1]), "the end is an event too"
 
 
 def test_a_bar_says_that_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,9 +66,9 @@ def test_they_change_nothing(project: Path, capsys: Shown) -> None:
 @pytest.mark.parametrize("command", ["run", "compile"])
 def test_what_would_change_a_result_is_refused_with_what_to_do(command: str, flag: str, capsys: Shown) -> None:
     assert main([command, flag]) == 2
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     name = flag.partition("=")[0]
-    assert f"{name} is dbt's alone: " in told and REFUSED[flag] in told
+    assert f"{name} is dbt's alone: " in message and REFUSED[flag] in message
 
 
 def test_help_lists_none_of_them(capsys: Shown) -> None:

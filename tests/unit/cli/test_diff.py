@@ -62,7 +62,7 @@ def test_nothing_changed_whatever_the_target(capsys: Shown) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "old", "new", "found"),
+    ("path", "old", "new", "expected"),
     [
         ("models/agg.sql", "count(*)", "count(id)", {"AGG": "rebuild", "top": "follow"}),
         ("models/agg.sql", "select count(*)", "-- all\nSELECT COUNT(*)\n ", {"AGG": "follow", "top": "follow"}),
@@ -78,12 +78,12 @@ def test_nothing_changed_whatever_the_target(capsys: Shown) -> None:
     ],
 )
 def test_a_change_tells_what_the_next_run_does(
-    capsys: Shown, path: str, old: str, new: str, found: dict[str, str]
+    capsys: Shown, path: str, old: str, new: str, expected: dict[str, str]
 ) -> None:
     edit(path, old, new)
     # The view below is touched as well, and has no table.
-    told = {name: effect for name, effect in effects(capsys).items() if name != "seen"}
-    assert told == found
+    actual = {name: effect for name, effect in effects(capsys).items() if name != "seen"}
+    assert actual == expected
 
 
 def test_a_variable_that_changes_a_query_is_told(capsys: Shown) -> None:

@@ -72,16 +72,16 @@ def test_no_project_fails_its_check(tmp_path: Path, project: Path) -> None:
 
 def test_a_missing_jar_fails_with_the_command_that_fetches_it(project: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / "jars" / JAR.file_name).unlink()
-    told = by_name(CheckRequest(project))["jars"]
-    assert not told.ok
-    assert "run `sml deps`" in told.detail
+    message = by_name(CheckRequest(project))["jars"]
+    assert not message.ok
+    assert "run `sml deps`" in message.detail
 
 
 def test_a_tampered_jar_fails_with_both_hashes(project: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(b"other")
-    told = by_name(CheckRequest(project))["jars"]
-    assert not told.ok
-    assert JAR.sha256 in told.detail
+    message = by_name(CheckRequest(project))["jars"]
+    assert not message.ok
+    assert JAR.sha256 in message.detail
 
 
 def test_a_warehouse_that_exists_is_left_as_it_was(tmp_path: Path) -> None:

@@ -195,8 +195,8 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
             "{% if is_incremental() %} where id > 1{% endif %}"
         },
         tuple(
-            (f"compile -s m --vars {{how:\xa0{how},what:\xa0'{what}'}}".replace(" >", "\xa0>\xa0"), code, told)
-            for how, what, code, told in (
+            (f"compile -s m --vars {{how:\xa0{how},what:\xa0'{what}'}}".replace(" >", "\xa0>\xa0"), code, message)
+            for how, what, code, message in (
                 ("merge", "DBT_INTERNAL_DEST.id >1", 0, "where id > 1"),
                 ("append", "DBT_INTERNAL_DEST.id >1", 2, "models/m.sql:2:1: incremental_predicates have no meaning"),
                 ("merge", "id >1", 2, "models/m.sql:2:1: incremental_predicates: write DBT_INTERNAL_DEST.id or"),
@@ -256,8 +256,10 @@ def test_it_ends_as_documented(name: str, capsys: Shown) -> None:
     for path, text in {**BASE, **USAGES[name].files}.items():
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text)
-    for call, code, told in USAGES[name].calls:
+    for call, code, message in USAGES[name].calls:
         exit_code = main([word.replace("\xa0", " ") for word in call.split(" ")])
         out, err = capsys.readouterr()
         assert exit_code == code, f"{call}: exit {exit_code}\n{out}{err}"
-        assert (told[1:] not in out + err) if told.startswith("!") else (told in out + err), f"{call}:\n{out}{err}"
+        assert (message[1:] not in out + err) if message.startswith("!") else (message in out + err), (
+            f"{call}:\n{out}{err}"
+        )

@@ -66,14 +66,14 @@ def changed(source: _Sized, rows: int, *files: str) -> None:
     source.commit(5, files, merged_from=dict.fromkeys(files, 1), extra=extra)
 
 
-def told(capsys: Shown) -> list[str]:
+def message(capsys: Shown) -> list[str]:
     assert main(["explain", "m"]) == 0
     return [line for line in capsys.readouterr().out.splitlines() if "estimate" in line or "next run" in line]
 
 
 def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild(source: _Sized, capsys: Shown) -> None:
     changed(source, 1, "a")
-    assert told(capsys) == [
+    assert message(capsys) == [
         "├─ estimate   1 changed rows in 1 file groups: reads 100.0 MB, rewrites 50.0 MB in about 7 s; "
         "recompute_merge reads 200.0 MB, rewrites 50.0 MB in about 11 s; "
         f"a full refresh reads 100.0 MB, rewrites 100.0 MB in about 7 s{UNTIMED}",
@@ -92,7 +92,7 @@ def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys
         commit["extraMetadata"]["sml.record"] = replace(record, paces=paces).to_json()
         path.write_text(json.dumps(commit))
         _table_commits.cache_clear()
-        assert (UNTIMED in told(capsys)[0]) != bool(paces)
+        assert (UNTIMED in message(capsys)[0]) != bool(paces)
         assert main(["explain", "m", "--output", "json"]) == 0
         (model,) = json.loads(capsys.readouterr().out)["models"]
         assert (model["estimate"]["is_timed"], model["next_run"]) == (bool(paces), "row_based")
@@ -100,7 +100,7 @@ def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys
 
 def test_a_burst_is_rebuilt_and_says_why(source: _Sized, capsys: Shown) -> None:
     changed(source, 450_000, "a", "b")
-    assert told(capsys) == [
+    assert message(capsys) == [
         "├─ estimate   900,000 changed rows in 2 file groups: reads 100.0 MB, rewrites 100.0 MB in about 7 s; "
         f"following them reads 200.0 MB, rewrites 100.0 MB in about 15 s{UNTIMED}",
         "└─ next run   full_refresh: CST001 900,000 changed rows, 90% of an input: "
@@ -120,7 +120,7 @@ def test_a_burst_is_rebuilt_and_says_why(source: _Sized, capsys: Shown) -> None:
 
 
 def test_nothing_to_do_costs_nothing(source: _Sized, capsys: Shown) -> None:
-    assert told(capsys) == ["└─ next run   no_op"]
+    assert message(capsys) == ["└─ next run   no_op"]
     assert source.timeline.frontier == f"{at(1)}_{at(2)}"
 
 
@@ -128,7 +128,7 @@ def test_refresh_incremental_follows_even_a_burst(source: _Sized, capsys: Shown)
     changed(source, 450_000, "a", "b")
     settings = Path("pyproject.toml")
     settings.write_text(settings.read_text() + "[tool.sqlmesh_like.models]\n'+refresh' = 'incremental'\n")
-    assert told(capsys)[-1] == "└─ next run   row_based"
+    assert message(capsys)[-1] == "└─ next run   row_based"
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,7 @@ def test_what_commits_rewrite_for_what_they_change_is_told_with_what_would_help(
     assert (plan["commits"], plan["changed_rows"], plan["rewritten_rows"]) == (5, 500, 2_500_000)
     assert (plan["write_amplification"], plan["files"], plan["advice"]) == (5000.0, len(files), advice)
     main(["explain"])
-    told = capsys.readouterr().out
-    assert "ods.users  5,000 rows written for one that changed" in told and (advice is None or f"→ {advice}" in told)
+    message = capsys.readouterr().out
+    assert "ods.users  5,000 rows written for one that changed" in message and (
+        advice is None or f"→ {advice}" in message
+    )

@@ -30,7 +30,7 @@ def test_an_operation_needs_no_spark_where_it_asks_nothing(capsys: Shown) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("great",), "there is no macro 'great'\n  did you mean 'greet'?"),
         (("greet", "--args", "[1]"), "must be a mapping"),
@@ -38,10 +38,10 @@ def test_an_operation_needs_no_spark_where_it_asks_nothing(capsys: Shown) -> Non
         (("greet", "--args", "{nome: x}"), "nome"),
     ],
 )
-def test_a_wrong_operation_is_refused(capsys: Shown, words: tuple[str, ...], told: str) -> None:
+def test_a_wrong_operation_is_refused(capsys: Shown, words: tuple[str, ...], message: str) -> None:
     assert main(["run-operation", *words]) == 2
     shown = capsys.readouterr()
-    assert told in shown.err and "Traceback" not in shown.err
+    assert message in shown.err and "Traceback" not in shown.err
 
 
 def test_on_duckdb_hooks_are_left_out_with_a_warning(capsys: Shown) -> None:

@@ -147,19 +147,19 @@ def test_it_marks_what_compile_finds_and_takes_marks_away(project: Path) -> None
         editor.open(path)
         assert await editor.marks.get() == types.PublishDiagnosticsParams(editor.uri(path), ())
         editor.save(path, "select code,\n  sum(rte) as total from {{ ref('rates') }} group by code\n")
-        told = await editor.marks.get()
-        assert told.uri == editor.uri(path)
-        (mark,) = told.diagnostics
+        published = await editor.marks.get()
+        assert published.uri == editor.uri(path)
+        (mark,) = published.diagnostics
         assert (mark.range.start.line, mark.range.start.character) == (1, 6)
         assert "rte" in mark.message and "did you mean 'rate'?" in mark.message
         assert mark.severity == types.DiagnosticSeverity.Error
         editor.save(path, FILES[path])
-        told = await editor.marks.get()
-        assert (told.uri, list(told.diagnostics)) == (editor.uri(path), [])
+        published = await editor.marks.get()
+        assert (published.uri, list(published.diagnostics)) == (editor.uri(path), [])
         schema = FILES["models/schema.yml"]
         editor.save("models/schema.yml", f"{schema}    data_tests: 5\n")
-        told = await editor.marks.get()
-        assert told.uri == editor.uri("models/schema.yml")
-        assert told.diagnostics[0].range.start.line == schema.count("\n")
+        published = await editor.marks.get()
+        assert published.uri == editor.uri("models/schema.yml")
+        assert published.diagnostics[0].range.start.line == schema.count("\n")
 
     with_editor(project, story)

@@ -48,9 +48,9 @@ def test_a_column_is_traced_through_a_table_a_view_and_a_query_outside_the_algeb
 
 def test_json_has_the_steps_and_the_columns_at_their_ends(capsys: Shown) -> None:
     assert main(["lineage", "dws.monthly", "--output", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["unique_id"] == "model.shop.monthly"
-    month, total, n = told["columns"]
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["unique_id"] == "model.shop.monthly"
+    month, total, n = shown["columns"]
     assert month["sources"] == [{"unique_id": "source.shop.shop.orders", "column": "month", "how": "copied"}]
     assert total["sources"] == [{"unique_id": "source.shop.shop.orders", "column": "amount", "how": "aggregated"}]
     assert total["origins"][0]["unique_id"] == "model.shop.paid"

@@ -30,7 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "message"),
     [
         (
             "select x.id from {{ ref('good') }} x\njoin {{ ref('good') }} y on x.id = y.t",
@@ -47,13 +47,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_likely_mistake_is_pointed_at(capsys: Shown, sql: str, told: str) -> None:
+def test_a_likely_mistake_is_pointed_at(capsys: Shown, sql: str, message: str) -> None:
     Path("models/m.sql").write_text(sql)
     assert main(["compile", "-q"]) == 0  # it runs
     assert main(["lint"]) == 1
     out = capsys.readouterr().out
-    assert f"models/m.sql:{told}" in out and "1 findings" in out
-    rule = told.split()[1]
+    assert f"models/m.sql:{message}" in out and "1 findings" in out
+    rule = message.split()[1]
     assert main(["lint", "--off", rule, "-q"]) == 0
     Path("models/m.sql").write_text(f"{{{{ config(meta={{'lint_off': ['{rule}']}}) }}}}{sql}")
     assert main(["lint", "-q"]) == 0

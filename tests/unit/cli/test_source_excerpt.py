@@ -63,8 +63,8 @@ def test_of_files_with_secrets_keys_alone_are_shown(project: Path) -> None:
 def test_no_secret_of_a_profile_is_told(project: Path, capsys: Shown) -> None:
     (project / "models/s.yml").unlink()
     assert main(["compile"]) == 2
-    told = capsys.readouterr().err
-    assert "profiles.yml:4:" in told and "hunter2" not in told
+    message = capsys.readouterr().err
+    assert "profiles.yml:4:" in message and "hunter2" not in message
 
 
 def test_several_errors_have_a_line_each(project: Path, capsys: Shown) -> None:
@@ -72,9 +72,9 @@ def test_several_errors_have_a_line_each(project: Path, capsys: Shown) -> None:
     (project / "models/s.yml").unlink()
     (project / "models/c.sql").write_text("select 1 as a gruop by a")
     assert main(["compile", "--project-dir", str(project / "models")]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: 3 nodes cannot be run\nmodels/a.sql:")
-    assert told.count(" | ") == 6 and told.count("^") == 3
+    message = capsys.readouterr().err
+    assert message.startswith("error: 3 nodes cannot be run\nmodels/a.sql:")
+    assert message.count(" | ") == 6 and message.count("^") == 3
 
 
 def test_json_has_the_message_alone(project: Path, capsys: Shown) -> None:

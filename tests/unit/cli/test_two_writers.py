@@ -43,8 +43,8 @@ def test_a_second_writer_is_refused(command: str, tmp_path: Path, capsys: pytest
     (warehouse / "_sml").mkdir(parents=True)
     with FileLock(str(warehouse / "_sml" / f"{command}.lock")):
         assert main([command, "--project-dir", str(tmp_path)]) == 1
-    told = capsys.readouterr()
-    assert f"another `sml {command}` is writing to {warehouse}" in told.out + told.err
+    shown = capsys.readouterr()
+    assert f"another `sml {command}` is writing to {warehouse}" in shown.out + shown.err
     assert sorted(path.name for path in warehouse.iterdir()) == ["_sml"], "nothing was written"
 
 

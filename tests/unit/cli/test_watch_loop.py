@@ -38,7 +38,7 @@ def rounds() -> Counted:
     return Counted(cast(Any, None), (), cast(Any, None), ExitStack)
 
 
-def heard(table: TableReport) -> IngestReport:
+def reports(table: TableReport) -> IngestReport:
     return IngestReport("shop", (table,))
 
 
@@ -67,7 +67,7 @@ def test_only_a_batch_that_changed_a_table_brings_a_round(
 ) -> None:
     watched = rounds()
     watched()
-    watched.on_batch(heard(table))
+    watched.on_batch(reports(table))
     watched()
     watched()
     assert watched.count == rounds_after
@@ -80,6 +80,6 @@ def test_what_failed_waits_for_a_change(clock: list[float], monkeypatch: pytest.
     clock[0] += 10 * watch_loop.IDLE_SECONDS
     watched()
     assert watched.count == 1
-    watched.on_batch(heard(TableReport(USER, upserts=1)))
+    watched.on_batch(reports(TableReport(USER, upserts=1)))
     watched()
     assert watched.count == 2

@@ -163,7 +163,7 @@ def _deleted(deletes: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"strategy": None}, "it has no strategy"),
         ({"strategy": "timestmp"}, "unknown strategy 'timestmp'"),
@@ -173,7 +173,7 @@ def _deleted(deletes: str) -> tuple[str, ...]:
         ({"hard_deletes": "drop"}, "unknown hard_deletes 'drop'"),
     ],
 )
-def test_a_wrong_config_is_refused_at_its_place(values: dict[str, object], told: str) -> None:
-    with pytest.raises(ProjectError, match=told) as caught:
+def test_a_wrong_config_is_refused_at_its_place(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ProjectError, match=message) as caught:
         config(**values)
     assert caught.value.location == PLACE

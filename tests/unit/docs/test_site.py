@@ -29,18 +29,18 @@ def told_by(site: Path) -> Told:
 
 
 @pytest.fixture(scope="module")
-def told(site: Path) -> Told:
+def message(site: Path) -> Told:
     return told_by(site)
 
 
-def node(told: Told, unique_id: str) -> dict[str, object]:
-    nodes = told["nodes"]
+def node(message: Told, unique_id: str) -> dict[str, object]:
+    nodes = message["nodes"]
     assert isinstance(nodes, list)
     return next(each for each in nodes if each["id"] == unique_id)
 
 
-def test_a_model_tells_its_plan_sql_program_and_commits(told: Told) -> None:
-    daily = node(told, "model.shop.daily")
+def test_a_model_tells_its_plan_sql_program_and_commits(message: Told) -> None:
+    daily = node(message, "model.shop.daily")
     plan, lake = daily["plan"], daily["lake"]
     assert isinstance(plan, dict) and isinstance(lake, dict)
     assert plan["strategy"] == "group_recompute"
@@ -55,8 +55,8 @@ def test_a_model_tells_its_plan_sql_program_and_commits(told: Told) -> None:
     }  # fmt: skip
 
 
-def test_columns_have_types_of_the_lake_and_words_of_the_project(told: Told) -> None:
-    columns = node(told, "model.shop.daily")["columns"]
+def test_columns_have_types_of_the_lake_and_words_of_the_project(message: Told) -> None:
+    columns = node(message, "model.shop.daily")["columns"]
     assert isinstance(columns, list)
     assert [(column["name"], column["type"]) for column in columns] == [
         ("day", "date"), ("total", "double"), ("buyers", "bigint"),
@@ -64,8 +64,8 @@ def test_columns_have_types_of_the_lake_and_words_of_the_project(told: Told) -> 
     assert (columns[0]["description"], columns[1]["tags"]) == ("<p>The day of sale</p>\n", ["money"])
 
 
-def test_column_lineage_goes_from_column_to_column(told: Told) -> None:
-    nodes, edges = told["nodes"], told["edges"]
+def test_column_lineage_goes_from_column_to_column(message: Told) -> None:
+    nodes, edges = message["nodes"], message["edges"]
     assert isinstance(nodes, list) and isinstance(edges, list)
     named = {(nodes[e[0]]["name"], e[1], nodes[e[2]]["name"], e[3], e[4]) for e in edges}
     assert ("shop.orders", "amount", "paid", "doubled", "computed") in named
@@ -74,8 +74,8 @@ def test_column_lineage_goes_from_column_to_column(told: Told) -> None:
     assert ("shop.orders", "day", "paid", "*", "filters") in named
 
 
-def test_a_colour_is_only_a_colour(told: Told, tmp_path: Path) -> None:
-    assert node(told, "model.shop.daily")["color"] == "#123456"
+def test_a_colour_is_only_a_colour(message: Told, tmp_path: Path) -> None:
+    assert node(message, "model.shop.daily")["color"] == "#123456"
     root = make_project(tmp_path)
     properties = root / "models/s.yml"
     properties.write_text(properties.read_text().replace('"#123456"', "url(http://example.com)"))
@@ -87,8 +87,8 @@ def test_a_colour_is_only_a_colour(told: Told, tmp_path: Path) -> None:
         node(told_by(root / "target/index.html"), "model.shop.daily")
 
 
-def test_a_snapshot_has_the_columns_that_it_adds(told: Told) -> None:
-    columns = node(told, "snapshot.shop.hist")["columns"]
+def test_a_snapshot_has_the_columns_that_it_adds(message: Told) -> None:
+    columns = node(message, "snapshot.shop.hist")["columns"]
     assert isinstance(columns, list)
     assert {"id", "amount", "dbt_valid_from", "dbt_valid_to"} < {column["name"] for column in columns}
 
@@ -99,9 +99,9 @@ def test_a_model_whose_text_the_lake_decides_has_no_plan_and_stops_nothing(tmp_p
     (root / "models/asks.sql").write_text(asking)
     (root / "models/after.sql").write_text("select a from {{ ref('asks') }}")
     assert generate(root, "-q") == 0
-    told = told_by(root / "target/index.html")
-    assert node(told, "model.shop.asks")["plan"] is None
-    assert node(told, "model.shop.after")["plan"]
+    message = told_by(root / "target/index.html")
+    assert node(message, "model.shop.asks")["plan"] is None
+    assert node(message, "model.shop.after")["plan"]
 
 
 def test_a_program_that_nobody_can_read_is_left_to_explain(tmp_path: Path) -> None:
@@ -111,38 +111,38 @@ def test_a_program_that_nobody_can_read_is_left_to_explain(tmp_path: Path) -> No
         others = " ".join(f"join {paid} p{n} on p{n}.id = p.id" for n in range(joins))
         (root / f"models/met_{joins}.sql").write_text(f"select p.id from {paid} p {others}")
     assert generate(root, "-q") == 0
-    told = told_by(root / "target/index.html")
-    assert "-- full build" in str(node(told, "model.shop.met_3")["program"])
-    assert node(told, "model.shop.met_4")["program"] == (
+    message = told_by(root / "target/index.html")
+    assert "-- full build" in str(node(message, "model.shop.met_3")["program"])
+    assert node(message, "model.shop.met_4")["program"] == (
         "-- 4 joins make a long program: `sml explain met_4 --sql` prints it"
     )
 
 
-def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
-    rules, nodes = told["rules"], told["nodes"]
+def test_every_rule_that_a_plan_names_is_told(message: Told) -> None:
+    rules, nodes = message["rules"], message["nodes"]
     assert isinstance(rules, list) and isinstance(nodes, list)
     plans = [node["plan"] for node in nodes if node.get("plan")]
     used = {reason["rule"] for plan in plans for reason in (*plan["reasons"], *plan["aggregates"])}
     assert used and used <= {rule["id"] for rule in rules}
 
 
-def test_a_macro_tells_its_arguments(told: Told) -> None:
-    macro = node(told, "macro.shop.cents")
+def test_a_macro_tells_its_arguments(message: Told) -> None:
+    macro = node(message, "macro.shop.cents")
     assert (macro["description"], macro["raw"]) == ("<p>Euros</p>\n", "{% macro cents(x) %}{{ x }} / 100{% endmacro %}")
     assert macro["arguments"] == [
         {"name": "x", "type": "column", "description": "<p>an <em>amount</em> of cents</p>\n"}
     ]  # fmt: skip
 
 
-def test_hostile_words_stay_words(site: Path, told: Told) -> None:
+def test_hostile_words_stay_words(site: Path, message: Told) -> None:
     text = site.read_text()
     assert HOSTILE not in text and text.count("</script>") == 2 + len(site_libraries())
-    columns = node(told, "source.shop.shop.orders")["columns"]
+    columns = node(message, "source.shop.shop.orders")["columns"]
     assert isinstance(columns, list)
     description = columns[1]["description"]
     assert "<script" not in description and "<img" not in description
     assert re.findall(r'href="([^"]*)"', description) == ["http://example.com/x.png"]  # a link, which a reader follows
-    assert "<img" not in str(node(told, "model.shop.daily")["description"])
+    assert "<img" not in str(node(message, "model.shop.daily")["description"])
 
 
 def test_the_page_forbids_requests_and_knows_its_script_by_hash(site: Path) -> None:

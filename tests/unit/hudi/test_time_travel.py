@@ -39,16 +39,16 @@ def test_commits_after_one_that_is_still_written_are_not_seen_yet(lake: Lake) ->
 
 
 @pytest.mark.parametrize(
-    ("when", "error", "told"),
+    ("when", "error", "message"),
     [
         ("yesterday", UsageError, "neither an ISO 8601 time nor a commit"),
         ("2023-12-31", NodeError, "had nothing as of 2023-12-31: its first readable commit is"),
         (at(7), NodeError, "has no commit"),
     ],
 )
-def test_what_is_no_moment_of_the_table_is_told(lake: Lake, when: str, error: type[Exception], told: str) -> None:
+def test_what_is_no_moment_of_the_table_is_told(lake: Lake, when: str, error: type[Exception], message: str) -> None:
     lake.commit(1, ["a"])
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         frontier_at(lake.timeline, when)
 
 

@@ -26,25 +26,25 @@ COLUMNS = schema(a="int", s="string", dt="date")
 ROWS = "select a, s from ods.t where a > 0"
 
 
-def found(strategy: str, change: ChangeVolume, target: Volume = LARGE, volume: Volume = LARGE) -> Estimate:
+def estimate_of(strategy: str, change: ChangeVolume, target: Volume = LARGE, volume: Volume = LARGE) -> Estimate:
     return estimate(strategy, [InputCost(volume, change)], target)  # type: ignore[arg-type]
 
 
 def test_a_burst_over_all_rows_is_dearer_to_follow_than_to_rebuild() -> None:
     for strategy in ("row_based", "group_recompute"):
-        assert found(strategy, ALL).is_full_clearly_cheaper
-    assert found("aggregate_merge", ALL).is_full_clearly_cheaper
+        assert estimate_of(strategy, ALL).is_full_clearly_cheaper
+    assert estimate_of("aggregate_merge", ALL).is_full_clearly_cheaper
 
 
 def test_a_change_that_touches_every_file_by_few_rows_is_followed() -> None:
     spread = replace(ALL, rows=2 * WORTH_IT)
-    assert not found("row_based", spread).is_full_clearly_cheaper
+    assert not estimate_of("row_based", spread).is_full_clearly_cheaper
 
 
 def test_few_rows_of_a_small_table_are_followed_however_many_they_are_of_it() -> None:
     small = Volume(bytes=5000, rows=10, files=1, partitions=1)
     every = ChangeVolume(rows=10, files=1, bytes=5000, partitions=1)
-    assert not found("row_based", every, small, small).is_full_clearly_cheaper
+    assert not estimate_of("row_based", every, small, small).is_full_clearly_cheaper
 
 
 def weighed(change: ChangeVolume, target: Volume = LARGE, *, is_split: bool = True, has_logs: bool = False) -> Estimate:
@@ -121,9 +121,9 @@ def test_the_work_told_is_that_of_the_chosen_strategy() -> None:
 
 
 def test_a_few_rows_rewrite_the_files_that_they_fall_into() -> None:
-    one = found("row_based", replace(FEW, rows=1)).incremental
+    one = estimate_of("row_based", replace(FEW, rows=1)).incremental
     assert one.rewritten == LARGE.bytes // LARGE.files
-    assert found("row_based", ALL).incremental.rewritten == LARGE.bytes
+    assert estimate_of("row_based", ALL).incremental.rewritten == LARGE.bytes
 
 
 def test_a_merge_on_read_target_takes_changed_rows_alone() -> None:
@@ -134,7 +134,7 @@ def test_a_merge_on_read_target_takes_changed_rows_alone() -> None:
 
 def test_rows_without_known_bytes_decide_nothing() -> None:
     blank = Volume(bytes=0, rows=1_000_000, files=10, partitions=1)
-    assert not found("row_based", replace(ALL, bytes=0), blank, blank).is_full_clearly_cheaper
+    assert not estimate_of("row_based", replace(ALL, bytes=0), blank, blank).is_full_clearly_cheaper
 
 
 def test_changed_rows_of_a_join_meet_the_whole_other_side() -> None:
@@ -247,11 +247,11 @@ def test_full_rebuilds_whatever_changed_and_only_then() -> None:
 
 
 def test_explain_tells_the_estimate_of_what_was_chosen() -> None:
-    told = explain_model(planned(FEW))["estimate"]
-    assert isinstance(told, dict)
-    assert (told["changed_rows"], told["changed_files"], told["chosen"]) == (10, 5, "row_based")
-    assert told["full_refresh"] == {"read_bytes": LARGE.bytes, "rewritten_bytes": LARGE.bytes, "seconds": 7.0}
-    assert told["read_bytes"] == told["incremental"]["read_bytes"] == 2 * FEW.bytes
+    estimate = explain_model(planned(FEW))["estimate"]
+    assert isinstance(estimate, dict)
+    assert (estimate["changed_rows"], estimate["changed_files"], estimate["chosen"]) == (10, 5, "row_based")
+    assert estimate["full_refresh"] == {"read_bytes": LARGE.bytes, "rewritten_bytes": LARGE.bytes, "seconds": 7.0}
+    assert estimate["read_bytes"] == estimate["incremental"]["read_bytes"] == 2 * FEW.bytes
     rebuilt = explain_model(planned(ALL))["estimate"]
     assert isinstance(rebuilt, dict)
     assert (rebuilt["chosen"], rebuilt["read_bytes"]) == ("full_refresh", LARGE.bytes)
@@ -301,16 +301,16 @@ def test_incremental_and_strict_choose_among_incremental_strategies_too(refresh:
 
 def test_explain_tells_both_estimates_and_the_chosen_strategy() -> None:
     plan = planned_by_date(replace(FEW, rows=5))
-    told = explain_model(plan)["estimate"]
-    assert isinstance(told, dict)
+    estimate = explain_model(plan)["estimate"]
+    assert isinstance(estimate, dict)
     assert plan.estimate is not None
-    assert told["chosen"] == "group_recompute"
-    assert told["strategies"] == {
+    assert estimate["chosen"] == "group_recompute"
+    assert estimate["strategies"] == {
         name: {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
         for name, work in plan.estimate.ways
     }
-    assert set(told["strategies"]) == {"group_recompute", "partition_rescan", "recompute_merge"}
-    assert told["strategies"]["group_recompute"] == told["incremental"]
+    assert set(estimate["strategies"]) == {"group_recompute", "partition_rescan", "recompute_merge"}
+    assert estimate["strategies"]["group_recompute"] == estimate["incremental"]
 
 
 def test_the_whole_query_is_compared_where_following_the_change_took_long_before() -> None:

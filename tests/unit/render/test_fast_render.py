@@ -10,16 +10,16 @@ from sqlmesh_like.render.jinja.templates import Templates
 
 
 def scope() -> dict[str, object]:
-    def told(*args: object, **named: object) -> str:
+    def message(*args: object, **named: object) -> str:
         return f"<{args!r} {sorted(named.items())!r}>"
 
     return {
-        "ref": told,
-        "source": told,
+        "ref": message,
+        "source": message,
         "config": lambda **named: "",
-        "var": told,
-        "test_x": told,
-        "tools": {"test_y": told},
+        "var": message,
+        "test_x": message,
+        "tools": {"test_y": message},
     }
 
 

@@ -169,7 +169,7 @@ CONTRACTED = """models:
 
 
 @pytest.mark.parametrize(
-    ("sql", "columns", "told"),
+    ("sql", "columns", "expected"),
     [
         (
             "id, cast(amount as string) as amount, buyer",
@@ -181,14 +181,14 @@ CONTRACTED = """models:
     ],
 )
 def test_a_contract_that_is_enforced_is_kept(
-    capsys: pytest.CaptureFixture[str], sql: str, columns: str, told: str
+    capsys: pytest.CaptureFixture[str], sql: str, columns: str, expected: str
 ) -> None:
     text = CONTRACTED if not columns else CONTRACTED.rpartition("columns:")[0] + f"columns: {columns}\n"
     Path("models/kept.yml").write_text(text)
     Path("models/kept.sql").write_text(f"select {sql} from {ORDERS}")
     assert main(["compile"]) == 2
     shown = capsys.readouterr().err
-    assert "models/kept.sql:1:1: " in shown and told in shown
+    assert "models/kept.sql:1:1: " in shown and expected in shown
 
 
 def test_a_table_has_its_columns_in_the_order_of_its_contract(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_a_table_has_its_columns_in_the_order_of_its_contract(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("sql", "place", "told"),
+    ("sql", "place", "expected"),
     [
         (
             f"select o.id from {ORDERS} o\njoin {USERS} u on o.id = date '2024-01-01'",
@@ -219,12 +219,12 @@ def test_a_table_has_its_columns_in_the_order_of_its_contract(capsys: pytest.Cap
     ],
 )
 def test_types_that_spark_cannot_bring_together_are_errors(
-    capsys: pytest.CaptureFixture[str], sql: str, place: str, told: str
+    capsys: pytest.CaptureFixture[str], sql: str, place: str, expected: str
 ) -> None:
     Path("models/met.sql").write_text(sql)
     assert main(["compile"]) == 2
     shown = capsys.readouterr().err
-    assert f"models/met.sql:{place}" in shown and told in shown
+    assert f"models/met.sql:{place}" in shown and expected in shown
 
 
 def test_types_that_spark_converts_are_warnings_each_said_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +240,7 @@ def test_types_that_spark_converts_are_warnings_each_said_once(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("columns", "where", "told"),
+    ("columns", "where", "expected"),
     [
         ("id, buyer", "buyerr > 0", "unknown column 'buyerr'"),
         (
@@ -252,10 +252,10 @@ def test_types_that_spark_converts_are_warnings_each_said_once(capsys: pytest.Ca
     ],
 )
 def test_both_branches_of_incremental_sql_are_bound(
-    capsys: pytest.CaptureFixture[str], columns: str, where: str, told: str
+    capsys: pytest.CaptureFixture[str], columns: str, where: str, expected: str
 ) -> None:
     branch = f"{{% if is_incremental() %}}\nselect {columns} from {ORDERS} where {where}\n{{% else %}}"
     Path("models/marked.sql").write_text(f"{branch}select id, buyer from {ORDERS}{{% endif %}}")
     assert main(["compile"]) == 2
     shown = capsys.readouterr().err
-    assert told in shown and "models/marked.sql:" in shown
+    assert expected in shown and "models/marked.sql:" in shown

@@ -190,18 +190,18 @@ def test_a_result_tells_the_work_of_its_commit() -> None:
     lake = _Lake()
     executor = _executor(lake, _Engine(lake), 1, a="t")
     (result,) = executor.run(["model.p.a"]).results
-    told = response(result)
-    assert (told["rows_affected"], told["rows_written"], told["files_written"], told["bytes_written"]) == (
+    message = response(result)
+    assert (message["rows_affected"], message["rows_written"], message["files_written"], message["bytes_written"]) == (
         1,
         100,
         2,
         4096,
     )
-    assert told["commit"] == "1_1"
-    assert (told["spark_jobs"], told["spark_stages"]) == (4, 5)
-    assert (told["spark_bytes_read"], told["spark_bytes_shuffled"]) == (600, 70)
-    assert isinstance(told["estimate"], dict)
-    assert told["estimate"]["chosen"] == told["strategy"] == "full_refresh"
+    assert message["commit"] == "1_1"
+    assert (message["spark_jobs"], message["spark_stages"]) == (4, 5)
+    assert (message["spark_bytes_read"], message["spark_bytes_shuffled"]) == (600, 70)
+    assert isinstance(message["estimate"], dict)
+    assert message["estimate"]["chosen"] == message["strategy"] == "full_refresh"
     (idle,) = executor.run(["model.p.a"]).results
     assert (response(idle)["bytes_written"], response(idle)["strategy"]) == (0, "no_op")
     assert "spark_jobs" not in response(idle)

@@ -113,11 +113,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(root: Path, told: str, expected: tuple[str, str, str]) -> None:
+def refused(root: Path, text: str, expected: tuple[str, str, str]) -> None:
     place, message, hint = expected
-    assert f"models/m.sql:{place}" in told
-    assert message in told and hint in told
-    assert "Traceback" not in told and "sqlglot" not in told
+    assert f"models/m.sql:{place}" in text
+    assert message in text and hint in text
+    assert "Traceback" not in text and "sqlglot" not in text
     assert sorted(path.name for path in root.iterdir()) == ["models", "profiles.yml", "pyproject.toml"]
 
 

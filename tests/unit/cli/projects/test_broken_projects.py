@@ -286,8 +286,8 @@ def test_what_is_broken_is_told_with_its_file_and_line(project: Path, capsys: Sh
     wrong: list[str] = []
     for _, path, text, number in (case for case in broken() if case[0] == rule):
         (project / path).write_bytes(text.encode("utf-8", "surrogateescape"))
-        code, told = main(call), capsys.readouterr().err
+        code, message = main(call), capsys.readouterr().err
         (project / path).write_text(FILES[path])
-        if code != 2 or "Traceback" in told or not TOLD.search(told):
-            wrong.append(f"{path}, place {number}: exit {code}: {told.strip() or 'nothing told'}")
+        if code != 2 or "Traceback" in message or not TOLD.search(message):
+            wrong.append(f"{path}, place {number}: exit {code}: {message.strip() or 'nothing message'}")
     assert not wrong, "\n".join(wrong)

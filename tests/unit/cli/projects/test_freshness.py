@@ -114,18 +114,18 @@ def test_dbts_spelling_does_the_same_and_later_calls_choose_what_is_fresher(
     lake_with(root, "user", datetime.timedelta(minutes=5))
     assert main(["source", "freshness"]) == 0
     target, before = root / "target", root / "before"
-    told = json.loads((target / "sources.json").read_text())
-    newest = [row["unique_id"] for row in told["results"] if row.get("max_loaded_at")]
+    message = json.loads((target / "sources.json").read_text())
+    newest = [row["unique_id"] for row in message["results"] if row.get("max_loaded_at")]
     assert newest
     before.mkdir()
-    (before / "sources.json").write_text(json.dumps(told))
+    (before / "sources.json").write_text(json.dumps(message))
     capsys.readouterr()
     words = ["ls", "-s", "source_status:fresher", "--state", "before", "--output", "name"]
     assert main(words) == 0
     assert capsys.readouterr().out == ""
-    for row in told["results"]:
+    for row in message["results"]:
         row.pop("max_loaded_at", None)
-    (before / "sources.json").write_text(json.dumps(told))
+    (before / "sources.json").write_text(json.dumps(message))
     assert main(words) == 0
     assert sorted(capsys.readouterr().out.split()) == sorted(name.rpartition(".")[2] for name in newest)
     (target / "sources.json").unlink()

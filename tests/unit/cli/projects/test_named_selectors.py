@@ -39,7 +39,7 @@ def chosen(capsys: Shown, definition: str, *words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("definition", "found"),
+    ("definition", "expected"),
     [
         ("tag:daily", "a b both"),
         ("'tag:big c'", "b both c"),
@@ -61,8 +61,8 @@ def chosen(capsys: Shown, definition: str, *words: str) -> str:
         ("{path: models/deep}", "d"),
     ],
 )
-def test_a_definition_chooses(capsys: Shown, definition: str, found: str) -> None:
-    assert chosen(capsys, definition) == found
+def test_a_definition_chooses(capsys: Shown, definition: str, expected: str) -> None:
+    assert chosen(capsys, definition) == expected
 
 
 def test_a_selector_may_name_another_in_any_order(capsys: Shown) -> None:

@@ -106,22 +106,22 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Ask:
 
 
 def rows(ask: Ask, model: str) -> object:
-    code, told = ask("show", model, "--output", "json")
-    assert code == 0, told
-    return json.loads(told)
+    code, message = ask("show", model, "--output", "json")
+    assert code == 0, message
+    return json.loads(message)
 
 
 def test_packages_that_are_not_installed_are_asked_for(ask: Ask) -> None:
-    code, told = ask("parse")
+    code, message = ask("parse")
     assert code == 2
-    assert "packages.yml:1:12: the packages of this project are not installed" in told and "`sml deps`" in told
+    assert "packages.yml:1:12: the packages of this project are not installed" in message and "`sml deps`" in message
 
 
 def test_a_local_package_is_linked_and_its_macros_and_models_are_used(ask: Ask) -> None:
     assert ask("deps", "-t", "t") == (0, "installed tools from ../tools\n")
-    code, told = ask("build")
-    assert code == 0 and "PASS=5 " in told, told
-    assert "OK created sql table model dws_kit.kit_model" in told
+    code, message = ask("build")
+    assert code == 0 and "PASS=5 " in message, message
+    assert "OK created sql table model dws_kit.kit_model" in message
     assert rows(ask, "orders") == [
         {"id": 1, "amount": "5.00", "sk": hashlib.md5(b"1a").hexdigest()},
         {"id": 2, "amount": "7.00", "sk": hashlib.md5(b"2-").hexdigest()},
@@ -146,20 +146,20 @@ def test_local_packages_of_a_package_are_looked_for_from_the_root_as_in_dbt_or_f
     write(Path("../tools"), {"packages.yml": "packages: [{local: ../kits/one}, {local: two}]\n"})
     write(Path("../kits/one"), {"dbt_project.yml": "name: one\n"})
     write(Path("../tools/two"), {"dbt_project.yml": "name: two\n"})
-    code, told = ask("deps", "-t", "t")
-    assert code == 0 and "installed one from ../kits/one\ninstalled two from two\n" in told
+    code, message = ask("deps", "-t", "t")
+    assert code == 0 and "installed one from ../kits/one\ninstalled two from two\n" in message
 
 
 def test_a_package_of_the_hub_may_be_given_in_another_way(ask: Ask) -> None:
     """By an entry of the root, where a package asks for it, or by an earlier `dbt deps`."""
     write(Path("../tools"), {"packages.yml": "packages: [{package: dbt-labs/one, version: 1.0.0}]\n"})
     write(Path("../one"), {"dbt_project.yml": "name: one\n"})
-    code, told = ask("deps", "-t", "t")
-    assert code == 2 and "packages.yml:1:22: dbt's hub is not asked\n  name the repository of dbt-labs/one" in told
+    code, message = ask("deps", "-t", "t")
+    assert code == 2 and "packages.yml:1:22: dbt's hub is not asked\n  name the repository of dbt-labs/one" in message
     both = "packages: [{local: ../tools}, {local: ../one}, {package: dbt-labs/two, version: 1.0.0}]\n"
     files = {"packages.yml": both, "dbt_packages/two/dbt_project.yml": "name: two\n"}
-    code, told = ask("deps", "-t", "t", **files)
-    assert (code, told) == (0, "installed tools from ../tools\ninstalled one from ../one\n")
+    code, message = ask("deps", "-t", "t", **files)
+    assert (code, message) == (0, "installed tools from ../tools\ninstalled one from ../one\n")
     assert ask("parse")[0] == 0
 
 
@@ -171,8 +171,8 @@ def test_names_mean_what_the_package_means_by_them_and_variables_of_the_root_win
 def test_a_template_that_asks_the_lake_is_rendered_when_it_runs(ask: Ask) -> None:
     ask("deps", "-t", "t")
     assert rows(ask, "wide") == [{"id": 1, "v1": 1, "v2": 2}, {"id": 2, "v1": 1, "v2": 2}]
-    code, told = ask("compile")
-    assert code == 0 and "orders, wide ask the lake while they are rendered" in told
+    code, message = ask("compile")
+    assert code == 0 and "orders, wide ask the lake while they are rendered" in message
 
 
 def test_a_macro_of_the_project_is_dispatched_to_first(ask: Ask) -> None:
@@ -193,16 +193,16 @@ def test_dispatch_searches_the_packages_that_the_settings_name(ask: Ask) -> None
 def test_what_is_read_must_be_known_before_the_lake_answers(ask: Ask) -> None:
     ask("deps", "-t", "t")
     model = "{% if execute %}select * from {{ ref('orders') }}{% else %}select 1 as a{% endif %}"
-    code, told = ask("run", "-s", "late", **{"models/late.sql": model})
-    assert code == 1 and "add -- depends_on: {{ ref('orders') }}" in told
+    code, message = ask("run", "-s", "late", **{"models/late.sql": model})
+    assert code == 1 and "add -- depends_on: {{ ref('orders') }}" in message
     assert ask("run", "-s", "late", **{"models/late.sql": f"-- depends_on: {{{{ ref('orders') }}}}\n{model}"})[0] == 0
 
 
 def test_run_query_takes_a_select_while_a_model_is_rendered(ask: Ask) -> None:
     ask("deps", "-t", "t")
     model = "{% do run_query('drop table x') %}select 1 as a"
-    code, told = ask("run", "-s", "bad", **{"models/bad.sql": model})
-    assert code == 1 and "run_query takes a SELECT here, not DROP" in told
+    code, message = ask("run", "-s", "bad", **{"models/bad.sql": model})
+    assert code == 1 and "run_query takes a SELECT here, not DROP" in message
 
 
 def test_results_are_read_as_agates_tables_are(ask: Ask) -> None:
@@ -241,8 +241,8 @@ def repository(folder: Path, files: dict[str, str]) -> str:
 def test_a_repository_is_fetched_at_its_revision_and_pinned(ask: Ask, git: None, tmp_path: Path) -> None:
     commit = repository(tmp_path / "origin", {f"sub/{path}": text for path, text in TOOLS.items()})
     entry = f"packages: [{{git: 'file://{tmp_path}/origin', revision: v1, subdirectory: sub}}]\n"
-    code, told = ask("deps", "-t", "t", **{"packages.yml": entry})
-    assert code == 0 and commit[:12] in told, told
+    code, message = ask("deps", "-t", "t", **{"packages.yml": entry})
+    assert code == 0 and commit[:12] in message, message
     assert commit in Path("package-lock.yml").read_text()
     assert not Path("dbt_packages/tools").is_symlink()
     write(tmp_path / "origin", {"sub/macros/kit.sql": "{% macro inner_of_kit() %}'new'{% endmacro %}"})
@@ -264,19 +264,19 @@ def test_a_tarball_is_unpacked_and_may_not_lead_out(ask: Ask, tmp_path: Path) ->
     assert rows(ask, "names")
     with tarfile.open(tmp_path / "tools.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "tools", "../../tools")
-    code, told = ask("deps", "-t", "t")
-    assert code == 2 and "is not what it was" in told
+    code, message = ask("deps", "-t", "t")
+    assert code == 2 and "is not what it was" in message
     Path("package-lock.yml").unlink()
-    code, told = ask("deps", "-t", "t")
-    assert code == 2 and "leads out of the archive" in told
+    code, message = ask("deps", "-t", "t")
+    assert code == 2 and "leads out of the archive" in message
     assert not (tmp_path.parent / "tools").exists()
 
 
 def test_packages_of_packages_come_along_and_those_not_asked_for_go(ask: Ask, tmp_path: Path) -> None:
     write(tmp_path / "tools", {"packages.yml": "packages: [{local: ../base}]\n"})
     write(tmp_path / "base", {"dbt_project.yml": "name: base\n", "macros/m.sql": "{% macro b() %}1{% endmacro %}"})
-    code, told = ask("deps", "-t", "t")
-    assert code == 0 and "installed base from ../base" in told
+    code, message = ask("deps", "-t", "t")
+    assert code == 0 and "installed base from ../base" in message
     (tmp_path / "tools/packages.yml").unlink()
     assert ask("deps", "-t", "t")[0] == 0
     assert not Path("dbt_packages/base").exists()
@@ -284,7 +284,7 @@ def test_packages_of_packages_come_along_and_those_not_asked_for_go(ask: Ask, tm
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "message"),
     [
         ("{package: dbt-labs/dbt_utils, version: 1.3.0}", "dbt's hub is not asked"),
         ("{local: ../nowhere}", "packages.yml:1:12: there is no folder '../nowhere'"),
@@ -297,7 +297,7 @@ def test_packages_of_packages_come_along_and_those_not_asked_for_go(ask: Ask, tm
         ("{git: 'https://me:word@127.0.0.1:9/a.git'}", "cannot fetch https://127.0.0.1:9/a.git"),
     ],
 )
-def test_an_entry_that_cannot_be_fetched_is_told_at_its_place(ask: Ask, git: None, entry: str, told: str) -> None:
+def test_an_entry_that_cannot_be_fetched_is_told_at_its_place(ask: Ask, git: None, entry: str, message: str) -> None:
     code, said = ask("deps", "-t", "t", **{"packages.yml": f"packages: [{entry}]\n"})
-    assert code == 2 and "packages.yml:1:" in said and told in said
+    assert code == 2 and "packages.yml:1:" in said and message in said
     assert "word@" not in said

@@ -38,8 +38,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_both_forms_are_snapshots_and_read_like_tables(capsys: Shown) -> None:
     assert main(["build", "--now", "2024-02-01"]) == 0, capsys.readouterr()
-    told = capsys.readouterr().out
-    assert "OK created snapshot dws_history.kept" in told and "OK created snapshot plain.block" in told
+    message = capsys.readouterr().out
+    assert "OK created snapshot dws_history.kept" in message and "OK created snapshot plain.block" in message
     assert main(["show", "valid", "--output", "json", "--limit", "1"]) == 0
     assert set(json.loads(capsys.readouterr().out)[0]) == {"id", "dbt_valid_from", "dbt_valid_to"}
     nodes = json.loads(Path("target/manifest.json").read_text())["nodes"]
@@ -56,7 +56,7 @@ def test_a_command_takes_its_own_kind(capsys: Shown) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "message"),
     [
         ("snapshots/b.sql", "{% snapshot a %}select 1", "snapshots/b.sql:1:1: snapshot 'a' is not closed"),
         ("snapshots/b.sql", "\n{% endsnapshot %}", "snapshots/b.sql:2:1: endsnapshot without"),
@@ -66,29 +66,29 @@ def test_a_command_takes_its_own_kind(capsys: Shown) -> None:
         ("snapshots/s.yml", "snapshots: [{name: k, relation: ref('ordres')}]", "no model or seed is named"),
     ],
 )
-def test_a_wrong_snapshot_is_refused_at_its_place(capsys: Shown, path: str, text: str, told: str) -> None:
+def test_a_wrong_snapshot_is_refused_at_its_place(capsys: Shown, path: str, text: str, message: str) -> None:
     Path(path).write_text(text)
     assert main(["compile"]) == 2
     err = capsys.readouterr().err
-    assert told in err and "Traceback" not in err
+    assert message in err and "Traceback" not in err
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ("strategy: timestamp, updated_at: ta", "updated_at names 'ta', which is not one of its columns"),
         ("strategy: check, check_cols: all, updated_at: ta", "updated_at names 'ta'"),
         ("strategy: check, check_cols: [v, w]", "check_cols names 'w'"),
     ],
 )
-def test_a_column_that_the_query_lacks_is_refused(capsys: Shown, config: str, told: str) -> None:
+def test_a_column_that_the_query_lacks_is_refused(capsys: Shown, config: str, message: str) -> None:
     Path("snapshots/s.yml").write_text(
         f"snapshots: [{{name: kept, relation: ref('orders'), config: {{unique_key: id, {config}}}}}]"
     )
     assert main(["compile"]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert main(["build"]) == 1  # the other nodes go on
-    assert told in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_a_unique_key_that_the_query_lacks_is_refused(capsys: Shown) -> None:

@@ -83,7 +83,7 @@ def test_nothing_is_modified_in_the_same_project_even_for_another_target(capsys:
 
 
 @pytest.mark.parametrize(
-    ("path", "old", "new", "kind", "found"),
+    ("path", "old", "new", "kind", "expected"),
     [
         ("models/users.sql", "select id", "select id + 1 as id", "body", "users"),
         ("models/users.sql", "select", "{{ config(refresh='full') }}select", "configs", "users"),
@@ -96,13 +96,15 @@ def test_nothing_is_modified_in_the_same_project_even_for_another_target(capsys:
         ("tests/agree.sql", "select 1", "select 2", "body", "agree"),
     ],
 )
-def test_a_change_is_found_with_its_kind(capsys: Shown, path: str, old: str, new: str, kind: str, found: str) -> None:
+def test_a_change_is_found_with_its_kind(
+    capsys: Shown, path: str, old: str, new: str, kind: str, expected: str
+) -> None:
     edit(path, old, new)
-    assert found in modified(capsys).split()
-    assert found in modified(capsys, f"state:modified.{kind}").split()
+    assert expected in modified(capsys).split()
+    assert expected in modified(capsys, f"state:modified.{kind}").split()
     others = {"body", "configs", "relation", "macros", "contract"} - {kind}
     # What a config() says is part of the text, as dbt writes a generic test too.
-    is_in_text = kind in ("configs", "relation") and (path.endswith(".sql") or "not_null" in found)
+    is_in_text = kind in ("configs", "relation") and (path.endswith(".sql") or "not_null" in expected)
     for other in others - ({"body"} if is_in_text else set()):
         assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", f"state:modified.{other}")
 
@@ -210,7 +212,7 @@ def test_a_broken_artifact_exits_2(capsys: Shown, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "words", "found"),
+    ("mode", "words", "expected"),
     [
         ("eager", ["agg"], "agg agree"),
         ("cautious", ["agg"], "agg"),
@@ -221,9 +223,9 @@ def test_a_broken_artifact_exits_2(capsys: Shown, text: str) -> None:
         ("empty", ["agg", "users"], "users agg"),
     ],
 )
-def test_tests_come_along_as_asked_for(capsys: Shown, mode: str, words: list[str], found: str) -> None:
+def test_tests_come_along_as_asked_for(capsys: Shown, mode: str, words: list[str], expected: str) -> None:
     listed = names(capsys, "--indirect-selection", mode, "-s", *words)
-    assert sorted(listed.split()) == sorted(found.split())
+    assert sorted(listed.split()) == sorted(expected.split())
 
 
 @pytest.mark.parametrize(

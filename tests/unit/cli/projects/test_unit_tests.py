@@ -87,8 +87,8 @@ def ordered(*rows: str) -> str:
 
 
 def test_changes_go_through_the_delta_program_to_the_final_table(ask: Ask, tmp_path: Path) -> None:
-    code, told = ask(REFUND)
-    assert code == 0 and "PASS daily::refund" in told and "PASS=1" in told
+    code, shown = ask(REFUND)
+    assert code == 0 and "PASS daily::refund" in shown and "PASS=1" in shown
     assert not (tmp_path / "nowhere").exists()
     result = json.loads((tmp_path / "target" / "run_results.json").read_text())["results"][0]
     assert (result["unique_id"], result["status"]) == ("unit_test.shop.daily.refund", "pass")
@@ -100,15 +100,15 @@ def test_a_target_without_a_lake_will_do(ask: Ask) -> None:
 
 
 def test_a_failing_test_shows_cell_by_cell_what_differs(ask: Ask) -> None:
-    code, told = ask(REFUND.replace("total: 5.00}", "total: 6.00}, {dt: 2024-01-09, total: 1}"))
-    assert code == 1 and "FAIL 2 daily::refund" in told
-    assert "~ | 2024-01-03 | 6.00 → 5.00" in told and "- | 2024-01-09 | 1.00" in told
-    assert "Failure in unit_test refund (models/u.yml:2:5)" in told
+    code, shown = ask(REFUND.replace("total: 5.00}", "total: 6.00}, {dt: 2024-01-09, total: 1}"))
+    assert code == 1 and "FAIL 2 daily::refund" in shown
+    assert "~ | 2024-01-03 | 6.00 → 5.00" in shown and "- | 2024-01-09 | 1.00" in shown
+    assert "Failure in unit_test refund (models/u.yml:2:5)" in shown
 
 
 def test_rows_that_are_not_expected_are_shown_with_all_columns(ask: Ask) -> None:
-    code, told = ask(unit("daily", ordered("{id: 1, dt: 2024-01-02, amount: 5}"), "{rows: []}"))
-    assert code == 1 and "+ | 2024-01-02 | 5.00  | 1" in told
+    code, shown = ask(unit("daily", ordered("{id: 1, dt: 2024-01-02, amount: 5}"), "{rows: []}"))
+    assert code == 1 and "+ | 2024-01-02 | 5.00  | 1" in shown
 
 
 def test_columns_not_mentioned_are_null_in_given_and_not_compared_in_expect(ask: Ask) -> None:
@@ -118,8 +118,8 @@ def test_columns_not_mentioned_are_null_in_given_and_not_compared_in_expect(ask:
 
 def test_equal_rows_are_counted(ask: Ask) -> None:
     rows = ordered("{id: 1, dt: 2024-01-02, amount: 5}", "{id: 2, dt: 2024-01-03, amount: 5}")
-    code, told = ask(unit("daily", rows, "{rows: [{total: 5}]}"))
-    assert code == 1 and "1 not expected, 1 as expected" in told
+    code, shown = ask(unit("daily", rows, "{rows: [{total: 5}]}"))
+    assert code == 1 and "1 not expected, 1 as expected" in shown
 
 
 def test_rows_may_be_csv_or_sql_in_place_or_in_a_file(ask: Ask) -> None:
@@ -154,14 +154,14 @@ def test_a_view_is_an_input_where_it_has_rows_else_its_query_is_read(ask: Ask) -
 
 
 def test_what_duckdb_is_not_trusted_with_is_an_error_and_never_passes(ask: Ask) -> None:
-    code, told = ask(unit("sounds", ordered("{id: 1, note: a}"), "{rows: [{s: A000}]}"))
-    assert code == 1 and "ERROR sounds::t" in told and "not checkable here: function SOUNDEX" in told
+    code, shown = ask(unit("sounds", ordered("{id: 1, note: a}"), "{rows: [{s: A000}]}"))
+    assert code == 1 and "ERROR sounds::t" in shown and "not checkable here: function SOUNDEX" in shown
 
 
 def test_a_value_on_which_the_engines_differ_is_an_error(ask: Ask) -> None:
     assert ask(unit("casts", ordered("{id: 1, note: '12'}"), "{rows: [{n: 12}]}"))[0] == 0
-    code, told = ask(unit("casts", ordered("{id: 1, note: '1.9'}"), "{rows: [{n: 1}]}"))
-    assert code == 1 and "not checkable here: the cast to INT of 1.9" in told
+    code, shown = ask(unit("casts", ordered("{id: 1, note: '1.9'}"), "{rows: [{n: 1}]}"))
+    assert code == 1 and "not checkable here: the cast to INT of 1.9" in shown
 
 
 WRONG = {
@@ -222,25 +222,25 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_unit_test_is_refused_with_its_place_before_anything_runs(ask: Ask, case: str) -> None:
     text, place, message = WRONG[case]
-    code, told = ask(text)
-    assert code == 2 and message in told and "START" not in told
-    assert f"error: models/u.yml:{place}:" in told
+    code, shown = ask(text)
+    assert code == 2 and message in shown and "START" not in shown
+    assert f"error: models/u.yml:{place}:" in shown
 
 
 def test_which_row_an_upsert_replaces_is_asked_where_the_project_does_not_say(ask: Ask) -> None:
     given = "[{input: \"source('ods', 'users')\", rows: [{id: 1, city: Rome}]}]"
     change = "    changes:\n      - {input: \"source('ods', 'users')\", upsert: [{id: 1, city: Oslo}]%s}\n"
-    code, told = ask(unit("cities", given, "{rows: [{city: Oslo, n: 1}]}", change % ""))
-    assert code == 2 and "add key: [column, …]" in told
+    code, shown = ask(unit("cities", given, "{rows: [{city: Oslo, n: 1}]}", change % ""))
+    assert code == 2 and "add key: [column, …]" in shown
     assert ask(unit("cities", given, "{rows: [{city: Oslo, n: 1}]}", change % ", key: [id]"))[0] == 0
 
 
 def test_unit_tests_come_with_their_model_and_stand_before_it(ask: Ask) -> None:
-    code, told = ask(REFUND, "ls", "-s", "daily")
-    assert code == 0 and told.split() == ["shop.daily", "unit_test:shop.refund"]
+    code, shown = ask(REFUND, "ls", "-s", "daily")
+    assert code == 0 and shown.split() == ["shop.daily", "unit_test:shop.refund"]
     assert ask(REFUND, "ls", "-s", "daily", "--resource-type", "unit_test")[1].split() == ["unit_test:shop.refund"]
-    code, told = ask(REFUND, "test", "-s", "test_type:data,daily")
-    assert code == 2 and "matches nothing" in told
+    code, shown = ask(REFUND, "test", "-s", "test_type:data,daily")
+    assert code == 2 and "matches nothing" in shown
 
 
 def test_the_manifest_holds_unit_tests_as_dbt_has_them(ask: Ask, tmp_path: Path) -> None:
@@ -262,5 +262,5 @@ def test_a_table_that_drifts_from_its_query_fails_whatever_is_expected(
         lake._load("current", after)
 
     monkeypatch.setattr(PlanSimulator, "apply", after_images_alone)
-    code, told = ask(REFUND.replace("dt: 2024-01-03, total: 5.00", "dt: 2024-01-02, total: 12.00"))
-    assert code == 1 and "maintained by aggregate_merge differs from a full recompute" in told
+    code, shown = ask(REFUND.replace("dt: 2024-01-03, total: 5.00", "dt: 2024-01-02, total: 12.00"))
+    assert code == 1 and "maintained by aggregate_merge differs from a full recompute" in shown

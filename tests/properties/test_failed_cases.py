@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.properties import mutants
 from tests.properties.case import Case, travelled
 from tests.properties.cases import Drawn, cases, examples
-from tests.properties.kept import FOLDER, keep, kept
+from tests.properties.failed_cases import FOLDER, keep, kept
 
 FILES = sorted(FOLDER.glob("*.py"))
 

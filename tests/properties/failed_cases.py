@@ -13,10 +13,10 @@ FOLDER = Path(__file__).parent / "failed_once"
 def keep(failure: BaseException, test: str, folder: Path = FOLDER) -> Path | None:
     """File the shrunk case that a failing test told; None where it told none."""
     notes: list[str] = getattr(failure, "__notes__", [])
-    told = next((note.removeprefix(AGAIN).strip() for note in notes if note.startswith(AGAIN)), None)
-    if told is None:
+    message = next((note.removeprefix(AGAIN).strip() for note in notes if note.startswith(AGAIN)), None)
+    if message is None:
         return None
-    setting, _, case = told.rpartition("\n\n")
+    setting, _, case = message.rpartition("\n\n")
     folder.mkdir(exist_ok=True)
     path = folder / f"{re.sub(r'[^0-9a-z]+', '_', test.lower()).strip('_')}.py"
     path.write_text(f"{setting}\nfrom tests.properties.case import Case\n\nCASE = {case}\n", encoding="utf-8")
