@@ -27,11 +27,12 @@ def plan_branch(
     now: datetime,
     awaited: Collection[str] = (),
 ) -> PlannedModel:
-    """Plan the branch over a table that is there; `whole` is the query without it, which names the table's meaning.
+    """Plan the incremental branch of a model whose table exists.
 
-    `states` has that of the table too, which the branch may read.
+    `whole` is the query without the branch: the table's fingerprint is that of `whole`. `states` includes the table
+    itself, which the branch may read.
 
-    Raises NodeError where no run of this project wrote the table.
+    Raises NodeError if the table was not written by a run of this project.
     """
     model = branch.model
     strategy = model.author_strategy

@@ -15,7 +15,7 @@ from sqlmesh_like.render.rendered import RenderedProject
 
 @dataclass(frozen=True)
 class TablePlace:
-    """A table: its name, the folder it lives in and the format of its files."""
+    """A table: its name, the folder that holds it and the format of its files."""
 
     unique_id: NodeId
     table: TableName
@@ -25,9 +25,9 @@ class TablePlace:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All tables of a project under one target, by unique id. Views have no place.
+    """All tables of a project under one target, by unique id. Views are not included.
 
-    `borrowed` are tables of another warehouse, which are read and never written nor cleaned.
+    `borrowed` are tables of another warehouse, which are read but never written or cleaned.
     """
 
     places: dict[str, TablePlace]
@@ -35,7 +35,7 @@ class Catalog:
     borrowed: frozenset[str] = frozenset()
 
     def deferred(self, unique_ids: Iterable[str], elsewhere: Mapping[str, str]) -> Catalog:
-        """With those of these tables that are not there read where `elsewhere` (folders by unique id) has them."""
+        """Return a catalog that reads those of these tables that do not exist from folders in `elsewhere`."""
         candidates = (unique_id for unique_id in unique_ids if unique_id in self.places and unique_id in elsewhere)
         borrowed = frozenset(
             unique_id
@@ -46,7 +46,7 @@ class Catalog:
         return replace(self, places={**self.places, **moved}, borrowed=borrowed)
 
     def state(self, unique_id: str) -> TableState:
-        """The table as it stands now; `missing` where there is none."""
+        """The current state of a table; `missing` if there is none."""
         place = self.places[unique_id]
         return self.history.state(place.uri, place.format)
 
@@ -54,9 +54,9 @@ class Catalog:
         return {unique_id: self.state(unique_id) for unique_id in unique_ids if unique_id in self.places}
 
     def find(self, name: str) -> TablePlace:
-        """The table with this id, `schema.identifier`, `source.table` or name; of one name a model before a source.
+        """Return the table with this id, `schema.identifier`, `source.table` or name.
 
-        Raises ProjectError with the nearest name.
+        A model takes precedence over a source of the same name. Raises ProjectError that suggests the nearest name.
         """
         known: dict[str, TablePlace] = {}
         for place in sorted(self.places.values(), key=lambda place: place.unique_id.kind == "source"):
@@ -70,7 +70,10 @@ class Catalog:
 
 
 def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
-    """Tables of all sources, seeds and models. Raises ProjectError for a name that cannot be a folder's."""
+    """Return the tables of all sources, seeds, models and stored test failures.
+
+    Raises ProjectError for a name that cannot be a folder name.
+    """
     places: dict[str, TablePlace] = {}
     for unique_id, table, location, form in _tables(project, rendered):
         places[unique_id] = TablePlace(unique_id, table, location or _uri(target, table), form)
@@ -78,7 +81,10 @@ def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Tar
 
 
 def locations(project: ParsedProject, rendered: RenderedProject, target: Target) -> dict[str, str]:
-    """Where each table lies, by unique id, as an artifact may record it; nothing where the target has no lake."""
+    """Return the location of each table by unique id, for artifacts: none that holds a secret.
+
+    Empty if the target has no lake.
+    """
     if target.type != "spark":
         return {}
     locations_by_id = {

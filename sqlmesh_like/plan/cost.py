@@ -1,4 +1,4 @@
-"""The cost of each sound strategy, and of a full refresh. Owns the estimate; the rows are the same.
+"""The cost of each sound strategy, and of a full refresh. Owns the estimate; all of them yield the same rows.
 
 All of it comes from commit metadata: rows, files and bytes that commits wrote, and how long earlier runs of the same
 table took. If a file group contains a changed row, copy-on-write rewrites all of it, so a change that is spread over a
@@ -15,11 +15,11 @@ from math import exp, log
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume
 
-# Seconds a byte, as two cores took. Merging reads, looks up and writes record by record: 1,000 rows spread over a
+# Seconds per byte, measured on two cores. Merging reads, looks up and writes record by record: 1,000 rows spread over a
 # million took several times as long as writing the million in bulk.
 _SCAN, _SHUFFLE, _WRITE, _MERGE = 1e-8, 1e-8, 4e-8, 10e-8
 _FIXED = 1.0
-"""Seconds of jobs and of the commit, whatever their size."""
+"""Seconds that jobs and the commit take whatever their size."""
 
 CLEARLY = 1.5
 """A full refresh must be this many times cheaper: estimates are rough, and plans should not flip from run to run."""
@@ -31,17 +31,17 @@ WORTH_IT = 100_000
 WORTH_SWITCHING = 1.0
 """Seconds that another strategy must save. Below, the jobs themselves count."""
 WORTH_WEIGHING = 8_000_000
-"""Bytes of the inputs below which all ways take a moment, and the usual one is taken."""
+"""Bytes of the inputs below which every strategy is quick, and the default one is used."""
 
 _LEAST, _MOST = 0.05, 20.0
-"""A pace beyond is that of a machine that slept, of a clock that was set, or of a commit that rewrote an older one."""
+"""A pace outside these bounds is not used: the machine slept, its clock was set, or a commit rewrote an older one."""
 
 
 @dataclass(frozen=True)
 class InputCost:
     """One input: how much it holds and how much of it changed since its consumer's frontier.
 
-    `is_split`: its partitions are those of the target, so only those that the change touches are read.
+    `is_split`: it is partitioned as the target is, so only partitions that the change touches are read.
     """
 
     volume: Volume
@@ -50,30 +50,30 @@ class InputCost:
 
     @property
     def changed_share(self) -> float:
-        """Between 0 and 1. An input whose rows are not known counts as changed by its bytes."""
+        """Between 0 and 1: the share of its rows, or of its bytes if the number of rows is not known."""
         if self.volume.rows:
             return min(1.0, self.change.rows / self.volume.rows)
         return min(1.0, self.change.bytes / self.volume.bytes) if self.volume.bytes else float(self.change.rows > 0)
 
     @property
     def touched_partitions(self) -> float:
-        """Share of its partitions, 1 where it has none."""
+        """Share of its partitions that the change touches, 1 if it has none."""
         return min(1.0, self.change.partitions / self.volume.partitions) if self.volume.partitions > 1 else 1.0
 
     def affected_partitions(self, target: Volume) -> float:
-        """Share of the target's partitions that the change falls into: where only rows are known, at random."""
+        """Share of the target's partitions that the change falls into; if not split alike, rows fall at random."""
         return self.touched_partitions if self.is_split else _touched(self.change.rows, max(1, target.partitions))
 
     def read_of(self, affected: float) -> float:
-        """Bytes that a look at this share of the target's partitions reads of it."""
+        """Bytes of this input that are read to look up this share of the target's partitions."""
         return self.volume.bytes * (affected if self.is_split else 1.0)
 
 
 @dataclass(frozen=True)
 class WorkEstimate:
-    """Bytes that a run reads, moves between machines and writes.
+    """Bytes that a run reads, shuffles and writes.
 
-    `pace`: how many times as long as two idle cores such a run of this table takes, by earlier ones.
+    `pace`: how many times as long such a run of this table takes as on two idle cores, according to earlier runs.
     """
 
     read: int
@@ -88,7 +88,7 @@ class WorkEstimate:
 
     @property
     def seconds_expected(self) -> float:
-        """Without what earlier runs took."""
+        """Seconds on two idle cores, whatever earlier runs took."""
         if not (self.read or self.rewritten):
             return 0.0
         write = _MERGE if self.is_merge else _WRITE
@@ -100,9 +100,9 @@ NO_WORK = WorkEstimate(0, 0, 0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of sound strategies, the one that was chosen first, and of a full refresh.
+    """The work of the sound strategies, the chosen one first, and of a full refresh.
 
-    `is_timed`: earlier runs of this table say how long it takes here; else its seconds are those of two idle cores.
+    `is_timed`: seconds are based on earlier runs of this table; otherwise they are those of two idle cores.
     """
 
     changed_rows: int
@@ -122,7 +122,7 @@ class Estimate:
 
     @property
     def other(self) -> tuple[Strategy, WorkEstimate] | None:
-        """What it was chosen over."""
+        """The strategy that the chosen one was preferred to; None if there was no other."""
         return self.ways[1] if len(self.ways) > 1 else None
 
     @property
@@ -132,7 +132,7 @@ class Estimate:
         return is_known and is_large and self.incremental.seconds >= CLEARLY * self.full.seconds
 
     def work(self, strategy: Strategy) -> WorkEstimate:
-        """The work of what was chosen."""
+        """The work of the strategy that runs: none, a full refresh, or the chosen incremental one."""
         if strategy == "no_op":
             return NO_WORK
         return self.full if strategy == "full_refresh" else self.incremental
@@ -147,10 +147,10 @@ def estimate(
     has_logs: bool = False,
     paces: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """The work of an incremental strategy on these inputs, and that of a full refresh.
+    """Estimate the work of an incremental strategy on these inputs, and that of a full refresh.
 
-    One of `alternatives` is taken instead where it is clearly cheaper. `has_logs`: the target is merge-on-read, where
-    changed rows are appended and no file is rewritten. `paces`: of earlier runs, by strategy.
+    One of `alternatives` is chosen instead if it is clearly cheaper. `has_logs`: the target is merge-on-read, where
+    changed rows are appended and no file is rewritten. `paces`: those of earlier runs, by strategy.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, ChangeVolume(rows=10, files=1, bytes=1000, partitions=1))
@@ -182,7 +182,7 @@ def estimate(
 
 
 def _pace(strategy: Strategy, paces: Mapping[str, float]) -> float:
-    """Of a strategy that the table has not been through: the geometric mean of the others, which ran on this machine.
+    """The pace of a strategy; for one that has not run on this table yet, the geometric mean of the others.
 
     >>> _pace("row_based", {"row_based": 2.0}), _pace("row_based", {"full_refresh": 4.0, "recompute_merge": 1.0})
     (2.0, 2.0)
@@ -201,14 +201,14 @@ def _incremental(
 ) -> WorkEstimate:
     everything = sum(input_.volume.bytes for input_ in inputs)
     moved = [input_ for input_ in inputs if input_.change.rows]
-    # Rows that differ go through netting, both signs.
+    # Changed rows are netted, as they were and as they are.
     read: float = sum(input_.change.read for input_ in moved)
     shuffled = sum(2 * input_.changed_share * input_.volume.bytes for input_ in moved)
     affected = max((input_.affected_partitions(target) for input_ in moved), default=0.0)
     narrowed = sum(input_.read_of(affected) for input_ in inputs) if moved else 0
     match strategy:
         case "partition_rescan":
-            # Of the changed rows only the partitions matter, which are few.
+            # Only the partitions of changed rows matter, and they are few.
             rescanned = affected * everything if moved else 0
             return WorkEstimate(round(read + narrowed), round(rescanned), round(affected * target.bytes))
         case "group_recompute":
@@ -217,10 +217,10 @@ def _incremental(
             read += 2 * narrowed
             shuffled += 2 * share * everything
         case "recompute_merge":
-            # The table is compared with all that it should hold.
+            # The table is compared with all rows that it should hold.
             read, shuffled = everything + target.bytes, everything + 2 * target.bytes
         case _:
-            # Changed rows of one side of a join meet all of the others.
+            # Changed rows of one side of a join are joined with all rows of the others.
             read += sum(everything - input_.volume.bytes for input_ in moved)
     if has_logs:
         appended = min(1.0, rows / target.rows) if target.rows else 0.0
@@ -229,13 +229,13 @@ def _incremental(
 
 
 def _merged(moved: Sequence[InputCost], target: Volume, rows: int) -> float:
-    """Share of the target's bytes in file groups that a merge of so many rows rewrites, inside known partitions."""
+    """Share of the target's bytes that a merge of this many rows rewrites: file groups, inside known partitions."""
     within = max((input_.touched_partitions if input_.is_split else 1.0 for input_ in moved), default=0.0)
     return within * _touched(rows, max(1.0, within * target.files)) if target.files else 0.0
 
 
 def _touched(rows: int, places: float) -> float:
-    """Expected share of file groups, or of partitions, that hold at least one of so many rows: keys are hashed.
+    """Expected share of file groups, or of partitions, that hold at least one of this many rows, as keys are hashed.
 
     >>> _touched(1, 4), round(_touched(4, 4), 2), _touched(1000, 4)
     (0.25, 0.68, 1.0)
@@ -244,10 +244,10 @@ def _touched(rows: int, places: float) -> float:
 
 
 def paces(state: TableState) -> Mapping[str, float]:
-    """Seconds taken ÷ seconds expected by strategy: the mean of its last run and those before, which count for less.
+    """Seconds taken ÷ seconds expected, by strategy: a mean of its runs in which older ones count for less.
 
-    A commit says when its work began and what it was expected to take; Hudi's completion time says when it ended. That
-    is known only afterwards, so each commit hands on the paces of the runs before it.
+    A commit records when its work began and how long it was expected to take; Hudi's completion time says when it
+    ended. That is known only afterwards, so each commit records the paces of the runs before it.
     """
     record = state.record
     if record is None or (taken := _seconds(state, record)) is None:
@@ -260,7 +260,7 @@ def paces(state: TableState) -> Mapping[str, float]:
 
 
 def _seconds(state: TableState, record: TableRecord) -> float | None:
-    """What the newest run took; None where its commit does not say."""
+    """How long the newest run took; None if its commit does not record it."""
     try:
         began = datetime.fromisoformat(record.started)
         _, _, completed = (state.frontier or "").partition("_")

@@ -45,7 +45,7 @@ def _reason(reason: Reason) -> dict[str, object]:
 
 
 def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
-    """Rows, files and bytes as commit metadata has them; null where the change is not known before the run."""
+    """Rows, files and bytes according to commit metadata; None if the change is not known before the run."""
     estimate = planned.estimate
     if planned.strategy == "no_op":
         estimate = Estimate(0, 0, 0.0, (("no_op", NO_WORK),), NO_WORK)

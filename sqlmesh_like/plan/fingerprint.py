@@ -31,12 +31,12 @@ def fingerprint(compiled: CompiledModel) -> str:
 
 
 def _joins_several(relation: Relation) -> bool:
-    """Whether rows are keyed by those of three tables or more: once by a pair and the third, now by all alike."""
+    """Whether row keys combine those of three tables or more: such keys were once nested in pairs and now are flat."""
     return sum(isinstance(node, Join) and node.kind == "inner" for node in walk(relation)) > 1
 
 
 def _columns(compiled: CompiledModel) -> object:
-    """Input columns that the result depends on, with types; those of the output, which `select *` widens."""
+    """Input columns that the result depends on, with types, and the output columns, which `select *` may widen."""
     facts = compiled.facts
     if facts.relation is None:
         return None

@@ -10,11 +10,11 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 
 _AFTER_COMMITS = 10
 _AFTER_BYTES = 256_000_000
-"""From so many commits of an input on, or so many bytes in the files that they touched, the frontier is carried on."""
+"""The frontier advances after this many commits of one input, or this many bytes in the files that were touched."""
 
 
 def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
-    """Whether an empty commit carries the frontier of the table past what its inputs have changed since."""
+    """Whether an empty commit should advance the table's frontier past the changes of its inputs."""
     moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
     return sum(item.change.bytes for item in moved) >= _AFTER_BYTES or any(
         history.pending_commits(item.state.uri, item.start or "", item.end or "") >= _AFTER_COMMITS for item in moved

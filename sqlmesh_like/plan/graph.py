@@ -29,12 +29,12 @@ ResourceType = (
     Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"] | SemanticType
 )
 BY_NAME = frozenset({"exposure", "unit_test", *SEMANTIC_TYPES})
-"""Types whose nodes are listed by a method of their own and package and name: `metric:shop.revenue`."""
+"""Types whose nodes are listed by selection method, package and name: `metric:shop.revenue`."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """What selection and listing know of a node. `fqn` starts with the project's name."""
+    """A node as selection and listing see it. `fqn` starts with the name of its package."""
 
     unique_id: NodeId
     name: str
@@ -46,7 +46,7 @@ class Node:
     source_name: str | None = None
     test_type: str | None = None
     version: Version | None = None
-    tests: str | None = None  # of a generic test: which one it is, such as `unique`
+    tests: str | None = None  # name of the generic test, such as `unique`
 
     @property
     def search_name(self) -> str:
@@ -58,13 +58,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes by unique id and, from each input to its readers, an edge. It has no circle."""
+    """Nodes by unique id, and an edge from each input to each of its readers. The graph is acyclic."""
 
     nodes: Mapping[str, Node]
     edges: nx.DiGraph[str]
 
     def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Unique ids so that every node comes after its inputs; ties by the order of files, then by id."""
+        """Unique ids, every node after its inputs; ties are ordered by file path, then by id."""
         wanted = None if among is None else frozenset(among)
         ranks = {unique_id: (self.nodes[unique_id].path, unique_id) for unique_id in self.nodes}
         ordered = nx.lexicographical_topological_sort(self.edges, key=lambda unique_id: ranks[unique_id])
@@ -81,7 +81,7 @@ class Graph:
         return self._reach(self.edges.reverse(copy=False), unique_id, depth)
 
     def above(self, unique_ids: Iterable[str]) -> frozenset[str]:
-        """These nodes and all that they read, directly or not: each is looked at once, however many are asked for."""
+        """These nodes and all that they read, directly or not: each is visited once, however many are given."""
         ids, waiting = set[str](), [*unique_ids]
         while waiting:
             if (unique_id := waiting.pop()) not in ids:
@@ -99,7 +99,7 @@ class Graph:
 
 
 def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
-    """The graph of all enabled nodes. Raises CycleError with the whole circle."""
+    """The graph of all enabled nodes. Raises CycleError with the whole cycle."""
     nodes = [
         *_sources(project),
         *(_seed(seed) for seed in rendered.seeds),
@@ -120,7 +120,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         edges.add_edges_from((metric, exposure.unique_id) for metric in exposure.metrics.values())
     for one in rendered.semantic:
         edges.add_edges_from((unique_id, one.unique_id) for unique_id in one.reads)
-    # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
+    # As in dbt a unit test is a child of its model, so that selecting the model selects it too.
     edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
     return Graph({node.unique_id: node for node in nodes}, edges)
@@ -197,7 +197,7 @@ def _exposure(exposure: Exposure) -> Node:
 
 
 def _semantic(rendered: RenderedSemantic) -> Node:
-    """As in dbt of these a metric alone is found by its group, and a semantic model has no tags."""
+    """As in dbt, a metric is the only one of these that `group:` matches, and a semantic model has no tags."""
     declared = rendered.declared
     return Node(
         unique_id=declared.unique_id,
@@ -224,7 +224,7 @@ def _unit_test(test: RenderedUnitTest, project: str) -> Node:
 
 
 def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
-    # Of several circles the same one is reported each time: the smallest by its sorted ids.
+    # Of several cycles the same one is reported each time: the smallest by its sorted ids.
     circles = [sorted(part) for part in nx.strongly_connected_components(edges) if len(part) > 1]
     circles += [[node] for node in nx.nodes_with_selfloops(edges)]
     if not circles:
@@ -242,7 +242,7 @@ def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
 
 
 def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:
-    """A shortest circle through the node, in the direction of the edges; by id where there are several."""
+    """A shortest cycle through the node, in the direction of the edges; the first by id if there are several."""
     within: nx.DiGraph[str] = nx.DiGraph()
     within.add_nodes_from(sorted(edges.nodes))
     within.add_edges_from(sorted(edges.edges))

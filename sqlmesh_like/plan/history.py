@@ -17,12 +17,12 @@ RECORD_KEY = "record"
 """Key of a model's record in its commits' metadata."""
 
 AS_WRITTEN = ":as-written"
-"""Ends the fingerprint of a table whose rows are those of the query but lack the hidden state that deltas need."""
+"""Suffix of the fingerprint of a table whose rows are those of the query but lack the state that deltas need."""
 
 
 @dataclass(frozen=True)
 class TableRecord:
-    """What a commit of a model's table says of itself.
+    """The record that a commit to a model's table carries about its run.
 
     `frontier` maps each input's unique id to the last instant consumed; `now` is the clock of the run (ISO 8601, UTC).
     """
@@ -36,8 +36,8 @@ class TableRecord:
     buckets: int = 1
     rows: Mapping[str, int] = field(default_factory=dict)
     repeating: tuple[str, ...] = ()  # inputs whose record keys may repeat
-    started: str = ""  # when the work that this commit ends began (ISO 8601, UTC)
-    seconds_expected: float = 0.0  # that it was to take; 0: not known
+    started: str = ""  # when the work that led to this commit began (ISO 8601, UTC)
+    seconds_expected: float = 0.0  # how long that work should take; 0: not known
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
     parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
 
@@ -46,7 +46,7 @@ class TableRecord:
 
     @staticmethod
     def from_json(text: str) -> TableRecord:
-        """The record of a commit. Raises ValueError or TypeError where it is not one."""
+        """The record of a commit. Raises ValueError or TypeError if the text is not one."""
         values = json.loads(text)
         for name in ("partition_by", "repeating"):
             values[name] = tuple(values.get(name, ()))
@@ -55,7 +55,7 @@ class TableRecord:
 
 @dataclass(frozen=True)
 class StoredLayout:
-    """How a table's partition paths follow from visible columns; `encoded`: through the derived `_sml_partition`."""
+    """The visible columns that a table's partition paths derive from; `encoded`: through hidden `_sml_partition`."""
 
     columns: tuple[str, ...]
     encoded: bool
@@ -63,9 +63,9 @@ class StoredLayout:
 
 @dataclass(frozen=True)
 class TableState:
-    """One table as it stands now. `frontier` None: nothing was committed. `record` None: not written by a run.
+    """The current state of one table. `frontier` None: nothing was committed. `record` None: not written by a run.
 
-    `unreadable`: there is a table, whose metadata is broken; only a full refresh may be planned for it.
+    `unreadable`: the table exists, but its metadata is broken; only a full refresh may be planned for it.
     """
 
     uri: str
@@ -95,10 +95,11 @@ class Volume:
 
 @dataclass(frozen=True)
 class ChangeVolume:
-    """What commits between two frontiers did. `rows`: those written, deleted or replaced, an upper bound.
+    """How much commits between two frontiers changed. `rows`: written, deleted or replaced rows, an upper bound.
 
-    `files` counts the file groups that were touched, `bytes` their size now and `partitions` where they are.
-    `logged` is the size of the change logs that hold the rows; None where files are compared, `compared` says why.
+    `files` counts the file groups that were touched, `bytes` is their current size, `partitions` the number of their
+    partitions. `logged` is the size of the change logs that hold the rows; None if files are compared instead, and
+    `compared` says why.
     """
 
     rows: int = 0
@@ -110,7 +111,7 @@ class ChangeVolume:
 
     @property
     def read(self) -> int:
-        """Bytes that are read for the changed rows: file groups are read as they were and as they are."""
+        """Bytes that are read to get the changed rows: without logs, file groups are read before and after."""
         return 2 * self.bytes if self.logged is None else self.logged
 
 
@@ -119,7 +120,7 @@ NO_CHANGE = ChangeVolume()
 
 @dataclass(frozen=True)
 class CommitSummary:
-    """What one commit wrote: files, their bytes and all rows in them, those that it only carried over included.
+    """What one commit wrote: files, their bytes and all rows in them, including those that it only carried over.
 
     `changed`: rows that it inserted, updated or deleted.
     """
@@ -132,18 +133,18 @@ class CommitSummary:
 
 
 class History(Protocol):
-    """Reads tables without a JVM. `state` reads the top of a timeline alone; the others as far back as asked."""
+    """Reads tables without a JVM. `state` reads only the top of a timeline; the others as far back as requested."""
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
-        """State of a table; `missing` where there is none."""
+        """The current state of a table; `missing` if there is none."""
         ...
 
     def lost(self, uri: str, start: str, end: str) -> str | None:
-        """Why the change between two frontiers can no longer be read; None where it can."""
+        """Why the change between two frontiers can no longer be read; None if it can."""
         ...
 
     def missing(self, uri: str) -> str | None:
-        """What of a table's rows as they stand now is gone; None where all of its files are there."""
+        """Which of a table's current data files are missing, as a message; None if all of them exist."""
         ...
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
@@ -155,11 +156,11 @@ class History(Protocol):
         ...
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
-        """Whether rows may share a record key: they are told apart by their last writing as well."""
+        """Whether rows may share a record key; if so, the write that wrote a row last also identifies it."""
         ...
 
     def last_write(self, uri: str) -> CommitSummary | None:
-        """What the newest data commit wrote; None where there is none."""
+        """What the newest data commit wrote; None if there is none."""
         ...
 
     def exceeds(self, uri: str, commits: int) -> bool:
@@ -167,8 +168,8 @@ class History(Protocol):
         ...
 
     def uncompacted(self, uri: str) -> int:
-        """Data commits since the last compaction of a merge-on-read table; none of another."""
+        """Number of data commits since the last compaction of a merge-on-read table; 0 for another table."""
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
-        """Commits between two frontiers, services included: a cleaner counts these too."""
+        """Number of commits between two frontiers, including table services: a cleaner counts these too."""
         ...

@@ -1,7 +1,7 @@
 """Column lineage through a project: from a model's column up to the sources, through views and tables alike.
 
-Owns walking models; `analyze.column_lineage` and `analyze.text_lineage` know one query each. Needs no lake: columns of
-columns of existing tables add to it.
+Owns walking models; `analyze.algebra.column_lineage` and `analyze.text_lineage` trace one query each. Needs no lake,
+but uses the columns of existing tables.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProjec
 
 @dataclass(frozen=True)
 class TracedColumn:
-    """A column, how it enters the value of the one above it (None: it is where the question started), and its own
-    origins. A source's or seed's column has none."""
+    """A column, how it enters the value of the column derived from it (None: the column whose lineage was requested),
+    and its own origins. A column of a source or seed has none."""
 
     unique_id: str
     name: str
@@ -33,7 +33,7 @@ class TracedColumn:
 
     @property
     def sources(self) -> Mapping[ColumnOrigin, How]:
-        """Columns at the ends of all ways up, and what becomes of their values on the whole way."""
+        """Columns at the upstream end of every path, and how their values are transformed along it."""
         if not self.origins:
             return {ColumnOrigin(self.unique_id, self.name): self.how} if self.how is not None else {}
         origins: dict[ColumnOrigin, How] = {}
@@ -95,7 +95,7 @@ class Lineage:
         return TracedColumn(origin.input_id, origin.column, self._type(origin), how, (), {}, is_complete=above is None)
 
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
-        if model.python is not None or model.asks_lake:  # what it makes of its inputs is known when it is run
+        if model.python is not None or model.asks_lake:  # how it uses its inputs is known only at run time
             return _contract_type(model)
         if model.unique_id not in self._known:
             try:
@@ -108,7 +108,7 @@ class Lineage:
 
     def _by_query(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
         schemas: dict[str, Schema | None] = {ref.unique_id: self._schema(ref) for ref in model.inputs}
-        # Views are not inlined: they are steps on the way.
+        # Views are not inlined: each is a step of its own.
         facts = analyze(model, schemas, {})
         traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
         return None if traced is None else (*traced, *_versions(model))
@@ -136,5 +136,5 @@ def _contract_type(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
 
 
 def _versions(model: RenderedModel) -> tuple[ColumnLineage, ...]:
-    """Columns that a snapshot adds to those of its query; they are made of no column of an input alone."""
+    """Columns that a snapshot adds to those of its query; none derives from an input column alone."""
     return tuple(ColumnLineage(column.name, column.type, {}, {}) for column in with_versions(model, ()) or ())

@@ -26,12 +26,12 @@ from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
-"""Bytes up to which an input is read whole where a change meets it: to look rows up would start a job of its own."""
+"""Bytes up to which an unchanged input is read whole: looking up only the rows that a change needs would take a job."""
 
 
 @dataclass(frozen=True)
 class InputVersion:
-    """One input between the frontier its consumer has and the one pinned for this run.
+    """One input between its consumer's frontier and the one pinned for this run.
 
     `awaits`: the input is a model that the same run will change first, so its frontier is not known yet.
     """
@@ -42,7 +42,7 @@ class InputVersion:
     end: str | None
     change: ChangeVolume = NO_CHANGE
     awaits: bool = False
-    repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
+    repeats_keys: bool = False  # rows may share a record key, see `History.repeats_keys`
     volume: Volume | None = None  # how much the input holds; None where the plan does not depend on it
 
     @property
@@ -66,18 +66,18 @@ class PlannedModel:
 
     @property
     def moves(self) -> Moves:
-        """What the program of this run starts from."""
+        """Which inputs have changed, and which of the others are small: the program of this run depends on both."""
         moved = {item.ref.unique_id for item in self.inputs if item.has_moved}
         small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
         return Moves(frozenset(moved), frozenset(small - moved))
 
     def require_allowed(self) -> None:
-        """Raises NodeError with the reasons where the plan is refused."""
+        """Raise NodeError with the reasons if the plan is refused."""
         if self.is_refused:
             raise _strict(self.compiled, self.reasons)
 
     def require_inputs(self) -> None:
-        """Raises NodeError where an input is not there, before an engine is started for it."""
+        """Raise NodeError if the table of an input does not exist, before an engine is started."""
         for item in self.inputs:
             if not item.state.exists:
                 hint = "run `sml ingest` or build its model first"
@@ -86,7 +86,7 @@ class PlannedModel:
     def record(
         self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None
     ) -> TableRecord:
-        """What the commit of this run says of itself. `started`: when work on the table began."""
+        """The record for the commit of this run. `started`: when work on the table began."""
         model = self.compiled.model
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
@@ -99,7 +99,7 @@ class PlannedModel:
 
     def _seconds_expected(self, strategy: Strategy) -> float:
         if self.estimate is None or not self.target.exists:
-            return 0.0  # how much a first build writes is not known before
+            return 0.0  # how much a first build writes is not known in advance
         works = {**dict(self.estimate.ways), "full_refresh": self.estimate.full}
         return round(works[strategy].seconds_expected, 3) if strategy in works else 0.0
 
@@ -116,7 +116,7 @@ def plan_model(
 ) -> PlannedModel:
     """Plan one model. `states` are its inputs as pinned for this run, by unique id.
 
-    `awaited` are inputs that the same run will change before: only `explain` plans ahead of them.
+    `awaited` are inputs that the same run will change first; only `explain` plans before they have changed.
     """
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
@@ -136,7 +136,7 @@ def plan_model(
 
 
 def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
-    """The inputs; what only a comment of the query names (`-- depends_on:`) need not be there."""
+    """The inputs, without missing tables that only a comment of the query names (`-- depends_on:`)."""
     missing = [ref for ref in compiled.facts.inputs if not states[ref.unique_id].exists]
     if not missing:
         return list(compiled.facts.inputs)
@@ -146,7 +146,7 @@ def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[Inp
 
 
 def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
-    """Whether one of these calls has another value than it had in the run that wrote the table."""
+    """Whether one of these calls has a different value than in the run that wrote the table."""
     then = target.record.now if target.record else None
     return bool(calls) and (then is None or has_moved(calls, datetime.fromisoformat(then), now))
 
@@ -170,7 +170,7 @@ def _choose(
 
 
 def _compared(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
-    """What speaks for the strategy that was chosen over the usual one."""
+    """Why the chosen strategy is preferred to the default one."""
     strategy, work = other
     times = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
     change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
@@ -191,7 +191,7 @@ def _estimate(
 
 
 def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
-    """Other strategies that leave the same rows, keys and state. Only `refresh: auto` weighs the whole query."""
+    """Other strategies that yield the same rows, keys and state. Only `refresh: auto` considers the whole query."""
     allowed = compiled.classification
     others: tuple[Strategy, ...] = (allowed.alternative,) if allowed.alternative else ()
     has_build = compiled.table.build is not None and allowed.strategy != "full_refresh"
@@ -199,7 +199,7 @@ def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
 
 
 def _split_inputs(compiled: CompiledModel, inputs: tuple[InputVersion, ...]) -> set[str]:
-    """Inputs whose partition columns are those of the target, by lineage: of these other partitions are not read."""
+    """Inputs whose partition columns are, by lineage, those of the target: only their affected partitions are read."""
     partition_by = compiled.model.config.partition_by
     if compiled.facts.relation is None or not partition_by:
         return set()
@@ -224,18 +224,18 @@ def _volume(state: TableState, history: History) -> Volume:
 def input_version(
     ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
 ) -> InputVersion:
-    """An input between the frontier in the record of its reader's table and the one of its state."""
+    """An input between the frontier in the record of its consumer's table and the one of its own state."""
     start = record.frontier.get(ref.unique_id) if record else None
     change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         change = history.change(state.uri, start, state.frontier)
         if not change.files and not history.lost(state.uri, start, state.frontier):
-            start = state.frontier  # its commits carried a frontier on, no rows
+            start = state.frontier  # its commits advanced a frontier and wrote no rows
     return InputVersion(ref, state, start, state.frontier, change, awaits)
 
 
 def _with_repeats(item: InputVersion, record: TableRecord | None, history: History, is_idle: bool) -> InputVersion:
-    """Where nothing moved the record answers for the input: its whole timeline need not be read."""
+    """Set `repeats_keys`: from the record if nothing changed, so that the input's timeline need not be read."""
     if is_idle:
         return replace(item, repeats_keys=record is not None and item.ref.unique_id in record.repeating)
     if item.end is None or item.state.kind not in ("cow", "mor"):
@@ -252,7 +252,7 @@ def _reasons_to_rebuild(
     full_refresh: bool,
     is_moved: bool,
 ) -> tuple[Reason, ...]:
-    """Why history does not allow to follow the change; empty where it does."""
+    """Why history does not allow following the change; empty if it does."""
     if full_refresh:
         return (reason("CFG003", "asked for on the command line"),)
     if not target.exists or target.record is None:
@@ -272,7 +272,7 @@ def _reasons_to_rebuild(
     for item in inputs:
         if lost := _lost(item, history):
             reasons.append(reason("HIS003", f"{item.ref.table}: {lost}"))
-    # A writer takes an older file of the group for the newest: to follow a change onto it would lose rows.
+    # A writer would mistake an older file of the group for the newest: merging a change into it would lose rows.
     if is_moved and not reasons and (missing := history.missing(target.uri)):
         reasons.append(reason("HIS006", missing))
     return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
@@ -293,7 +293,7 @@ def _lost(item: InputVersion, history: History) -> str | None:
 def _configured(
     compiled: CompiledModel, inputs: tuple[InputVersion, ...], record: TableRecord, is_moved: bool
 ) -> tuple[Reason, ...]:
-    """Settings and kinds of input that mean a rebuild, but only once an input or the clock moved."""
+    """Settings and kinds of input that require a rebuild; most do so only once an input or the clock has moved."""
     if not is_moved:
         return (reason("CFG002", "rebuilt each run"),) if _is_rebuilt_each_run(compiled) else ()
     config = compiled.model.config
@@ -311,7 +311,7 @@ def _configured(
 
 
 def _is_rebuilt_each_run(compiled: CompiledModel) -> bool:
-    """A Python model is a table whatever it says: of it the word asks for nothing more."""
+    """Whether `materialized: table` requests a rebuild each run; not in a Python model, which is always a table."""
     return compiled.model.config.materialized == "table" and compiled.model.python is None
 
 

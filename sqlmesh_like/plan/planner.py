@@ -24,11 +24,11 @@ _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
 """`*` as an item of a SELECT list."""
 _EXISTS = re.compile(r"\bexists\s*\(\s*select\s*\*", re.IGNORECASE)
-"""That takes no column."""
+"""A `*` that reads no column."""
 
 
 class Rerender(Protocol):
-    """Gives nodes whose templates ask the lake the text that they have now."""
+    """Renders nodes whose templates query the lake again, with the current results."""
 
     def model(self, model: RenderedModel) -> RenderedModel: ...
 
@@ -39,9 +39,9 @@ class Rerender(Protocol):
 class Planner:
     """Plans models of one project. `now` is the clock of the run, the same for all.
 
-    Without `rerender` models that ask the lake are taken as they were read, with no answer. `foreseen` are columns of
-    tables that are not there yet, by unique id: those of a seed's file. `has_catalog`: a query may name tables that are
-    none of the project's.
+    Without `rerender`, models that query the lake keep the text that they were read with, as if queries returned
+    nothing. `foreseen` are columns, by unique id, of tables that do not exist yet: those of a seed's file.
+    `has_catalog`: a query may name tables that are not the project's.
     """
 
     rendered: RenderedProject
@@ -61,10 +61,10 @@ class Planner:
         return {i: model for i, model in self._by_id.items() if model.config.materialized in ("view", "ephemeral")}
 
     def live(self, model: RenderedModel) -> RenderedModel:
-        """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake.
+        """Return the model with its current text. Raises JinjaError, and NodeError for a failed query to the lake.
 
-        Raises SqlError too, where an answer brought in a table that no `ref()` or `source()` names: nothing would
-        follow it.
+        Also raises SqlError if a result brought in a table that no `ref()` or `source()` names: its changes would go
+        unnoticed.
         """
         if self.rerender is None or not model.asks_lake:
             return model
@@ -74,12 +74,12 @@ class Planner:
         return live
 
     def require_known_tables(self, model: RenderedModel) -> None:
-        """Raises SqlError where a text that answers made names a table that is none of the project's."""
+        """Raise SqlError if a text rendered from query results names a table that is not the project's."""
         if not self.has_catalog:
             refuse_foreign_tables(model, parse(model))
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
-        """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
+        """Compile a model, and the views that it reads, with the columns of pinned tables. Raises SqlError."""
         unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
         further = {unique_id for one in (*unbuilt, model) for unique_id in self.inputs(one)} - set(states)
         known = {**self.catalog.states(further), **states}
@@ -90,7 +90,7 @@ class Planner:
         return compiler.compile(model)
 
     def tables(self, facts: QueryFacts, states: Mapping[str, TableState]) -> dict[TableName, TableState]:
-        """The tables that a query reads: as they were pinned, else, where an answer of the lake chose one, as now."""
+        """The tables that a query reads, as pinned; one that a lake query chose during rendering, as it is now."""
         read = {ref.unique_id: ref.table for ref in facts.inputs}
         return {table: states[i] if i in states else self.catalog.state(i) for i, table in read.items()}
 
@@ -105,8 +105,8 @@ class Planner:
         return tuple(unique_ids)
 
     def words(self, model: RenderedModel) -> frozenset[str] | None:
-        """Words of a model's text and of the views that it reads, in lower case: it names no column that is not among
-        them. None where it takes columns without naming them, or is not SQL.
+        """All words, in lower case, of a model's text and of the views that it reads: every column it names is among
+        them. None if it reads columns without naming them, or is not SQL.
         """
         texts = [_EXISTS.sub("", reader.sql) for reader in (*self._views_below(model), model)]
         if model.python is not None or any(_ALL_COLUMNS.search(text) for text in texts):
@@ -114,7 +114,7 @@ class Planner:
         return frozenset(word.lower() for text in texts for pair in _WORD.findall(text) for word in pair if word)
 
     def plan_ahead(self, models: Iterable[RenderedModel]) -> list[PlannedModel]:
-        """Plans of models given in dependency order, as one run of all of them would find them."""
+        """Plan models given in dependency order, as one run of all of them would."""
         plans: list[PlannedModel] = []
         for model in models:
             moving = {plan.compiled.model.unique_id for plan in plans if plan.strategy != "no_op"}
@@ -129,7 +129,7 @@ class Planner:
         *,
         whole: bool = False,
     ) -> PlannedModel:
-        """Plan a model; inputs that are not pinned are read now. `whole`: no branch of its author stands for its query.
+        """Plan a model; inputs that are not pinned are read now. `whole`: plan the query without its author's branch.
 
         Raises SqlError and NodeError.
         """
@@ -151,11 +151,11 @@ class Planner:
         )  # fmt: skip
 
     def _target(self, model: RenderedModel) -> TableState:
-        """The model's table. Raises UnreadableTableError where its metadata is broken and it is not to be rebuilt."""
+        """The model's table. Raises UnreadableTableError if its metadata is broken, unless the table may be rebuilt."""
         try:
             return self.catalog.state(model.unique_id)
         except UnreadableTableError as error:
-            if model.config.materialized == "snapshot":  # its old versions are nowhere else
+            if model.config.materialized == "snapshot":  # its old versions are stored nowhere else
                 hint = "restore that file from a backup of the table: no query gives a snapshot's old versions again"
             elif self._is_full(model):
                 return TableState(self.catalog.places[model.unique_id].uri, "unreadable")
@@ -164,7 +164,7 @@ class Planner:
             raise UnreadableTableError(f"{model.table}: {error.message}", hint=hint) from error
 
     def _require_whole(self, model: RenderedModel, target: TableState) -> None:
-        """Raises UnreadableTableError where rows of a table are gone that no query of today need give again."""
+        """Raise UnreadableTableError if data files of a table are missing whose rows its query may not return again."""
         missing = self.catalog.history.missing(target.uri) if target.exists else None
         if missing is None:
             return
@@ -190,14 +190,14 @@ class Planner:
         return plan_branch(compiled, whole, target, states, self.catalog.history, self.now, awaited)
 
     def _unforeseen(self, compiled: CompiledModel, states: Mapping[str, TableState]) -> Mapping[str, TableState]:
-        """Sources that an answer of the lake chose, as they are now."""
+        """Inputs that a lake query chose during rendering, as they are now."""
         return self.catalog.states(ref.unique_id for ref in compiled.facts.inputs if ref.unique_id not in states)
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
 
     def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
-        """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
+        """Models whose columns follow from their query alone (views, tables not built yet), each after its inputs."""
         by_id = self._by_id
         models: dict[str, RenderedModel] = {}
 
@@ -213,7 +213,7 @@ class Planner:
         return list(models.values())
 
     def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
-        """Views that the model reads, directly or through views, inner ones first."""
+        """Views that the model reads, directly or through views, each after its inputs."""
         by_id = self._views
         views: dict[str, RenderedModel] = {}
 

@@ -1,4 +1,4 @@
-"""What changed in a model since its table was written, for users. Owns the parts that are compared and their words.
+"""What changed in a model since its table was written, for users. Owns the parts that are compared and their names.
 
 The fingerprint decides whether anything changed: a part is only a short digest.
 """
@@ -22,7 +22,7 @@ _CLAUSES = {
 
 
 def query_parts(compiled: CompiledModel) -> Mapping[str, str]:
-    """A digest of each clause, CTE and setting that stored rows depend on, by its name for people."""
+    """A digest of each clause, CTE and setting that stored rows depend on, by its name in messages."""
     model, tree = compiled.model, compiled.facts.tree
     if model.python is not None:
         parts = (
@@ -39,7 +39,7 @@ def query_parts(compiled: CompiledModel) -> Mapping[str, str]:
 
 
 def change_of_query(compiled: CompiledModel, record: TableRecord, target: TableState) -> str:
-    """What changed since the commit that a record is of; with records of before these parts only what columns show."""
+    """What changed since the commit that wrote `record`; an older record has no parts, so only columns are compared."""
     changes = [*_columns(target.schema, compiled.facts.schema), *_parts(compiled, record)]
     if record.partition_by != compiled.model.config.partition_by:
         changes.append("partition_by")

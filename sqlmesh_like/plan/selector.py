@@ -35,11 +35,11 @@ def select(
     past: ComparisonState | None = None,
     indirect: Indirect = "eager",
 ) -> tuple[str, ...]:
-    """Unique ids of the selected nodes, every one after its inputs. Nothing in `select` means every node.
+    """Return unique ids of the selected nodes, every one after its inputs. An empty `select` means every node.
 
-    `named` is a selector of selectors.yml, which replaces `select`. Which tests come along is `indirect`;
-    one goes with any node that is excluded. Raises SelectionError for a malformed selector and for a selection that
-    matches nothing, but where a comparison with an earlier state decides: that nothing differs is an answer.
+    `named` is a selector of selectors.yml, which replaces `select`. `indirect` decides which tests are selected with
+    their nodes; a test is excluded with any of its nodes. Raises SelectionError for a malformed selector and for a
+    selection that matches nothing, unless it compares with an earlier state: that nothing differs is a valid result.
     """
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
@@ -64,7 +64,7 @@ def _words(texts: tuple[str, ...]) -> list[str]:
 
 
 def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Matches:
-    """The union of all words; one that chooses nothing is a mistake that the others must not hide."""
+    """The union of all words. Raises SelectionError for a word that matches nothing: the others must not hide it."""
     union = _Matches()
     for word in _words(select):
         part = evaluation.evaluate(parse_word(word))
@@ -75,7 +75,7 @@ def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Ma
 
 
 def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
-    """Whether a selection asks what differs from an earlier state, by `state:`, `result:` or `source_status:`.
+    """Whether a selection compares with an earlier state, by `state:`, `result:` or `source_status:`.
 
     >>> compares(("state:modified+",)), compares(("orders",))
     (True, False)
@@ -85,7 +85,7 @@ def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
 
 
 def _may_be_empty(evaluation: _Evaluation, word: Selector) -> bool:
-    """A comparison may find nothing; what it is intersected with must be there all the same."""
+    """Whether a word may match nothing: it compares with an earlier state, and its other terms all match something."""
     terms = _terms(word)
     others = [term for term in terms if not _is_comparison(term)]
     return len(others) < len(terms) and all(evaluation.evaluate(term).direct for term in others)
@@ -112,7 +112,7 @@ def _spelling(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector
 
 @dataclass(frozen=True)
 class _Matches:
-    """Nodes chosen, and tests that come along should all that they need be chosen in the end."""
+    """Selected nodes, and tests that will be selected too if all the nodes that they need are in the end."""
 
     direct: _Ids = frozenset()
     awaiting: frozenset[tuple[str, Indirect]] = frozenset()
@@ -121,7 +121,7 @@ class _Matches:
         return _Matches(self.direct | other.direct, self.awaiting | other.awaiting)
 
     def meet(self, other: _Matches) -> _Matches:
-        # A test that one side chose and the other awaits goes on awaiting, as in dbt.
+        # A test that one side selected while it awaits nodes on the other keeps awaiting them, as in dbt.
         both = (self.awaiting & other.awaiting) | self._awaiting(other) | other._awaiting(self)
         return _Matches(self.direct & other.direct, both)
 
@@ -151,7 +151,7 @@ class _Evaluation:
                 return self.evaluate(of).minus(eager.evaluate(minus))
 
     def completed(self, selection: _Matches) -> _Ids:
-        """With the tests whose nodes turned out to be chosen, by whichever part of the selection."""
+        """Add the awaiting tests whose nodes are now selected, by whichever part of the selection."""
         modes = {mode: self._covered(mode, selection.direct) for _, mode in selection.awaiting}
         return selection.direct | {test for test, mode in selection.awaiting if modes[mode](test)}
 
@@ -182,7 +182,7 @@ class _Evaluation:
         return frozenset(child for child in tests if self._type(child) in ("test", "unit_test"))
 
     def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
-        """Whether a test comes along with these nodes, one of which it reads."""
+        """Return a test's condition for being selected with these nodes, one of which it reads."""
         match mode:
             case "eager":
                 return lambda _: True

@@ -14,7 +14,7 @@ from sqlmesh_like.project.versions import Version
 
 
 def matches(graph: Graph, term: SelectorTerm, past: ComparisonState | None) -> frozenset[str]:
-    """Unique ids that the term's method and value choose. Raises SelectionError where it needs a state and has none."""
+    """Unique ids that the term's method and value match. Raises SelectionError if it needs a state and has none."""
     method, _, argument = term.method.partition(".")
     if method in _COMPARISONS:
         is_chosen = _COMPARISONS[method](past, term.value)
@@ -25,7 +25,7 @@ def matches(graph: Graph, term: SelectorTerm, past: ComparisonState | None) -> f
 
 def _by_fqn(node: Node, value: str, _: str) -> bool:
     if node.resource_type == "source":
-        return False  # as in dbt: these are chosen by source: only
+        return False  # as in dbt, only `source:` matches sources
     if fnmatchcase(node.name, value) or (node.version is not None and fnmatchcase(node.version.of, value)):
         return True
     parts = value.split(".")
@@ -107,13 +107,13 @@ def _by_test_type(node: Node, value: str, _: str) -> bool:
 
 
 def _by_test_name(node: Node, value: str, _: str) -> bool:
-    """By what a test tests (`unique`), whatever the name that it was given; a unit test by its own name."""
+    """Match the generic test (`unique`), whatever name the data test was given; a unit test by its own name."""
     name = node.name if node.resource_type == "unit_test" else node.tests
     return name is not None and fnmatchcase(name, value)
 
 
 def _by_version(node: Node, value: str, _: str) -> bool:
-    """As in dbt `none` chooses models without versions, and `latest` those alone that have some."""
+    """As in dbt, `none` matches models without versions, and `latest` only models that have versions."""
     if node.resource_type != "model":
         return False
     test = _SIDES.get(value)

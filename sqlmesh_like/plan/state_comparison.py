@@ -1,6 +1,6 @@
 """What `--state` records of an earlier project. Owns the values and what `state:` and `result:` match.
 
-Reading the artifacts and comparing them is `artifacts`' matter.
+`artifacts` reads the artifacts and compares them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sqlmesh_like.names import NodeId
 StateDifference = Literal[
     "body", "configs", "relation", "macros", "contract", "persisted_descriptions", "fqn", "definition"
 ]
-"""How a node differs: its text, settings, place in the lake, a macro it calls, columns it promises, descriptions that
-go with the table, its folder, and what else declares it: a source's freshness, a unit test's rows, who may read it."""
+"""How a node differs: its text, settings, table name, a macro it calls, its contract, descriptions that are stored with
+the table, its folder, and the rest of its declaration: a source's freshness, a unit test's rows, who may read it."""
 
 STATE_DIFFERENCES: tuple[StateDifference, ...] = get_args(StateDifference)
-_UNNAMED = ("fqn", "definition")  # found by `state:modified` alone
+_UNNAMED = ("fqn", "definition")  # matched by `state:modified` alone
 _T = TypeVar("_T")
 _STATES = (
     "new",
@@ -35,15 +35,15 @@ _OF_NEW = {
     "relation": {*_QUERIES, "source"},
     "macros": set[str](),
 }
-"""Types whose new nodes count as modified, by what is asked for: as dbt-core has it, a new source is none."""
+"""Types whose new nodes count as modified, by selector: as in dbt-core, `state:modified` leaves out a new source."""
 _RESULTS = ("error", "fail", "warn", "pass", "success", "skipped", "no-op", "runtime error")
 
 
 @dataclass(frozen=True)
 class ComparisonState:
-    """An earlier state of the project. `changes` names, by unique id, all nodes that were there, with how they differ.
+    """An earlier state of the project. `changes` holds, by unique id, how each node that existed then differs now.
 
-    None stands for an artifact that the folder does not hold; `folder` is for messages.
+    None means that the folder does not hold the artifact; `folder` is for messages.
     """
 
     folder: str
@@ -53,16 +53,16 @@ class ComparisonState:
 
 
 def source_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
-    """Whether `source_status:<value>` chooses a unique id. Raises SelectionError as `state_test` does."""
+    """Return whether `source_status:<value>` matches a unique id. Raises SelectionError as `state_test` does."""
     _refuse_unknown("source_status", value, ("fresher",))
     fresher = _given(past, "source_status", "sources.json", past.fresher if past else None)
     return lambda unique_id: unique_id in fresher
 
 
 def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
-    """Whether `state:<value>` chooses a unique id. Raises SelectionError without a state, or for an unknown word.
+    """Return whether `state:<value>` matches a unique id. Raises SelectionError without a state or for an unknown word.
 
-    As in dbt a new node counts as modified, where its type can be in the way that is asked for.
+    As in dbt, a new node counts as modified if nodes of its type can be modified in the way that `value` names.
     """
     _refuse_unknown("state", value, _STATES)
     changes = _given(past, "state", "manifest.json", past.changes if past else None)
@@ -84,7 +84,7 @@ def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool
 
 
 def result_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
-    """Whether `result:<value>` chooses a unique id. Raises SelectionError as `state_test` does."""
+    """Return whether `result:<value>` matches a unique id. Raises SelectionError as `state_test` does."""
     _refuse_unknown("result", value, _RESULTS)
     statuses = _given(past, "result", "run_results.json", past.statuses if past else None)
     return lambda unique_id: statuses.get(unique_id) == value

@@ -14,9 +14,9 @@ from sqlmesh_like.plan.history import TableState, Volume
 
 @dataclass(frozen=True)
 class CommitFacts:
-    """One commit. `time` is its completion in UTC (ISO 8601), `seconds` how long the writing took.
+    """One commit. `time` is its completion in UTC (ISO 8601), `seconds` how long writing took.
 
-    `rows` are those in the files that it wrote, rows carried over included; `frontier` the inputs consumed with it.
+    `rows` are all rows in the files that it wrote, including those carried over; `frontier` is that of its inputs.
     """
 
     time: str
@@ -38,7 +38,7 @@ class CommitFacts:
 class TableFacts:
     """One table of the lake. `problem` says why nothing else is known; `commits` are its newest ones, oldest first.
 
-    `partition_columns` are those whose values are in paths.
+    `partition_columns` are those whose values form the paths of its partitions.
     """
 
     unique_id: str

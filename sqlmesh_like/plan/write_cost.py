@@ -10,18 +10,18 @@ from sqlmesh_like.plan.history import CommitSummary, Volume
 REBUCKET = "sml maintain --rebucket"
 MERGE_ON_READ = "table_type: mor"
 _MANY_TIMES = 20
-"""Rewriting so many rows for one that changed is worth a word."""
+"""Rewriting this many rows per changed row is worth advice."""
 _SOME_BYTES, _SOME_BYTES_HERE = 16 * 1024 * 1024, 256 * 1024 * 1024
-"""A commit that rewrites less costs about the same whatever the layout: more where it is written without Spark."""
+"""A commit that rewrites less costs about the same whatever the layout; the limit is higher without Spark."""
 _MANY_FILES = 3
-"""So many times as many files as a table of its size has: that is worth a rewrite."""
+"""A table is worth a rewrite if it has this many times too many files for its size, or too few."""
 
 
 @dataclass(frozen=True)
 class WriteCost:
-    """The newest upserts of a table: rows that changed and rows in the files that they wrote; bytes are of these files.
+    """The newest upserts of a table: changed rows, and the rows and bytes of the files that they wrote.
 
-    `files` in all, and how many there would be with the number of buckets that the table's size asks for.
+    `files`: those of the whole table; `wanted_files`: how many there would be with the best number of buckets.
     """
 
     unique_id: str
@@ -36,12 +36,12 @@ class WriteCost:
 
     @property
     def amplification(self) -> float:
-        """Rows written for one that changed; 1: nothing but the change is written."""
+        """Rows written per changed row; 1: only the change is written."""
         return self.rewritten / self.changed if self.changed else 1.0
 
     @property
     def advice(self) -> str | None:
-        """What would make commits, or reading, much cheaper; None where nothing would.
+        """The command or setting that would make commits, or reading, much cheaper; None if none would.
 
         >>> cost = WriteCost("source.p.s.t", "cow", 5, 100, 50_000, 10**9, 84, 84)
         >>> cost.amplification, cost.advice
@@ -60,7 +60,7 @@ class WriteCost:
 def write_cost(
     unique_id: str, kind: str, commits: Sequence[CommitSummary], volume: Volume, buckets: int, *, is_local: bool
 ) -> WriteCost:
-    """The cost of these upserts, of a table of this size that would best have so many buckets a partition.
+    """The cost of these upserts to a table of this size; `buckets`: its best number of buckets per partition.
 
     `is_local`: its files are on this machine.
     """
@@ -78,7 +78,7 @@ def write_cost(
 
 
 def describe_cost(cost: WriteCost) -> dict[str, object]:
-    """The cost in the words of `sml explain --output json`."""
+    """The cost as `sml explain --output json` prints it."""
     return {
         "unique_id": cost.unique_id, "commits": cost.commits, "changed_rows": cost.changed,
         "rewritten_rows": cost.rewritten, "rewritten_bytes": cost.bytes,

@@ -27,27 +27,27 @@ class QueryResult:
 
 
 class LakeQueries(Protocol):
-    """Answers from tables as they are when it is asked. Every method may raise NodeError."""
+    """Queries over tables as they are at each call. Every method may raise NodeError."""
 
     def columns(self, table: TableName) -> Schema | None:
-        """Visible columns of a table or view, None where there is none."""
+        """Visible columns of a table or view, None if it does not exist."""
         ...
 
     def query(self, sql: str) -> QueryResult:
-        """Rows of a SELECT; no rows of any other statement, which is done."""
+        """Rows of a SELECT; any other statement is executed and returns no rows."""
         ...
 
     def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
-        """Tables and views that the project may have, or those that are `there` now, with `table` or `view`."""
+        """Tables and views that the project may have, or those that exist now (`there`), each as `table` or `view`."""
         ...
 
     def drop(self, table: TableName) -> None:
-        """Drop a table that is none of the project's nodes, if it exists."""
+        """Drop a table that is not a node of the project, if it exists."""
         ...
 
 
 class Response:
-    """How a statement ended: `response` of its result."""
+    """The outcome of a statement: `response` of its result."""
 
     def __init__(self, message: str = "OK", code: str | None = None, rows_affected: object = None) -> None:
         self.code, self.rows_affected, self.query_id = code, rows_affected, None
@@ -58,7 +58,7 @@ class Response:
 
 
 class Execute:
-    """`execute` of templates: whether somebody answers. To look at it is to ask."""
+    """`execute` of templates: whether a lake answers queries. Reading its value counts as a query."""
 
     __slots__ = ("_is_answered",)
     __hash__ = None  # type: ignore[assignment]
@@ -77,7 +77,7 @@ class Execute:
 
 
 class _Waiting:
-    """A lake that takes its time: what it needs is none of the template's."""
+    """A lake whose time to answer does not count towards the time limit of a template."""
 
     __slots__ = ("_lake",)
 
@@ -102,10 +102,10 @@ class _Waiting:
 
 
 class AdapterFunctions:
-    """The questions of one node's template. `note` is called whenever there is one.
+    """The queries of one node's template. `note` is called at each.
 
-    Nothing but the questions is public: the sandbox gives templates every attribute without an underscore, and the way
-    from a lake leads to its engine and to Spark.
+    Only the queries are public: the sandbox gives templates every attribute without an underscore, and the attributes
+    of a lake lead to its engine and to Spark.
     """
 
     __slots__ = ("_lake", "_note", "_results")
@@ -161,7 +161,7 @@ class AdapterFunctions:
         return self._results.get(name)
 
     def store_result(self, name: str, response: object, agate_table: ResultTable | None = None) -> str:
-        """Keep a result for `load_result`, as macros of packages do that run statements."""
+        """Store a result for `load_result`, as macros of packages that run statements do."""
         table = ResultTable() if agate_table is None else agate_table
         self._results[name] = {"response": response, "data": [row.values() for row in table], "table": table}
         return ""
@@ -177,7 +177,7 @@ class AdapterFunctions:
         return self.store_result(name, Response(message, code, rows_affected), agate_table)
 
     def load_relation(self, relation: object) -> TemplateRelation | None:
-        """The relation as the lake has it, None where it has none: an ephemeral model is none."""
+        """The relation as it exists in the lake, else None, as for an ephemeral model."""
         self._note()
         table = _named(relation, "load_relation")
         if self._lake is None or self._lake.columns(table) is None:
@@ -190,7 +190,7 @@ class AdapterFunctions:
         return self.load_relation(TemplateRelation(TableName(str(schema), str(identifier))))
 
     def list_relations(self, database: object = None, schema: object = "") -> list[TemplateRelation]:
-        """Tables and views of a schema that are there."""
+        """Existing tables and views of a schema."""
         del database
         self._note()
         if self._lake is None:
@@ -202,13 +202,13 @@ class AdapterFunctions:
         return self.list_relations(None, schema_relation.schema)
 
     def list_schemas(self, database: object = None) -> list[str]:
-        """Schemas that the project writes or reads; as dbt makes them before a run, they count as there."""
+        """Schemas that the project writes or reads; they count as existing, since dbt creates them before a run."""
         del database
         self._note()
         return [] if self._lake is None else sorted({table.schema for table in self._lake.relations()})
 
     def check_schema_exists(self, database: object = None, schema: object = "") -> bool:
-        """While the project is read every schema is said to exist, as in dbt."""
+        """Whether a schema exists; while the project is read, every schema does, as in dbt."""
         self._note()
         return self._lake is None or str(schema).lower() in map(str.lower, self.list_schemas(database))
 
@@ -220,15 +220,15 @@ class AdapterFunctions:
         return [ColumnOf(column.name, column.type or "string") for column in columns or ()]
 
     def get_missing_columns(self, from_relation: object, to_relation: object) -> list[ColumnOf]:
-        """Columns of the first that the second lacks."""
+        """Columns of the first relation that the second lacks."""
         known = {column.name.lower() for column in self.get_columns_in_relation(to_relation)}
         return [column for column in self.get_columns_in_relation(from_relation) if column.name.lower() not in known]
 
     def expand_target_column_types(self, *_args: object, **_options: object) -> None:
-        """Text of Spark has no size that could grow."""
+        """Do nothing: Spark's strings have no size that could grow."""
 
     def drop_relation(self, relation: object) -> str:
-        """Nothing while the project is read; where a lake answers it decides."""
+        """Drop a relation; do nothing while the project is read. The lake decides what may be dropped."""
         self._note()
         table = _named(relation, "drop_relation")
         if self._lake is not None:
@@ -236,7 +236,7 @@ class AdapterFunctions:
         return ""
 
     def create_schema(self, *_args: object, **_options: object) -> str:
-        """Schemas are folders: they are there when a table is."""
+        """Do nothing: schemas are folders, which exist once a table does."""
         return ""
 
     drop_schema = create_schema

@@ -1,4 +1,4 @@
-"""Microbatch models of dbt. Owns from when on their inputs are read; that no batch is run is `CFG006`.
+"""Microbatch models of dbt. Owns the time from which their inputs are read; `CFG006` reports that batches are not run.
 
 Source: https://docs.getdbt.com/docs/build/incremental-microbatch
 """
@@ -15,9 +15,9 @@ _NEEDED = ("event_time", "batch_size", "begin")
 
 
 def batch_begin(config: Mapping[str, object], file: ModelFile) -> str | None:
-    """When the first batch begins, in UTC; None of a model that is none of batches.
+    """When the first batch begins, in UTC; None if the model is not a microbatch model.
 
-    Raises ProjectError where a setting that dbt asks for is not there, or `begin` is not a moment.
+    Raises ProjectError if a setting that dbt requires is missing, or `begin` is not a date or time.
     """
     if config.get("materialized") != "incremental" or config.get("incremental_strategy") != "microbatch":
         return None

@@ -1,7 +1,7 @@
-"""Nodes of an already rendered project whose templates give another text in each call. Owns rendering these.
+"""Nodes of an already rendered project whose templates give another text in each call. Owns rendering them again.
 
-Only their SQL may differ from what it was: where more does, such as a config or what they read, other nodes may depend
-on it, and the project must be read again.
+Only their SQL may differ from before: if more does, such as a config or their inputs, other nodes may depend on it, and
+the project must be read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlmesh_like.render.renderer import Renderer
 def rerender_clocked(
     renderer: Renderer, project: ParsedProject, rendered: RenderedProject, clocked: Collection[str]
 ) -> RenderedProject | None:
-    """The project with these nodes (by unique id) as their templates give them now; None where it must be read anew.
+    """The project with these nodes (by unique id) rendered again; None if the whole project must be read again.
 
     Raises JinjaError or ProjectError as `render_project` does.
     """
@@ -34,7 +34,7 @@ def rerender_clocked(
 
 
 class _Clock:
-    """One rendering of what depends on the time of the call."""
+    """One rendering of the nodes that depend on the time of the call."""
 
     def __init__(
         self, renderer: Renderer, project: ParsedProject, rendered: RenderedProject, clocked: frozenset[str]
@@ -92,7 +92,7 @@ def _differs_in_sql_alone(now: RenderedModel, before: RenderedModel) -> bool:
 
 
 def _registry(renderer: Renderer, project: ParsedProject, rendered: RenderedProject) -> RelationRegistry:
-    """What `ref` and `source` find: tables and names of all models as they were, without rendering them again."""
+    """The names that `ref` and `source` resolve: all models as they were, without rendering them again."""
     tables = {(model.unique_id, model.path): model.table for model in rendered.models}
     nowhere = TableName("", "")
     return renderer.placement.registry(

@@ -39,12 +39,12 @@ from sqlmesh_like.render.results.column import ColumnOf
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
 DBT_VERSION = "1.11.16"
-"""The dbt whose outcomes ours are compared with, as templates and packages ask for it."""
+"""The version of dbt with whose results ours are compared; templates and packages check it."""
 INVOCATION = str(uuid.uuid4())
-"""`invocation_id`: one of this process."""
+"""`invocation_id`: one per process."""
 CheckSetting = Callable[[str, object], object]
 WarnOf = Callable[[str, str, str | None], None]
-"""Tells of something in the template that is being rendered: message, pattern of its place, hint."""
+"""Warns about the template that is being rendered: message, pattern that finds its position, hint."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class RenderEnvironment:
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
     graph: Entries | None = None
-    config: RuntimeConfig | None = None  # what `ref.config` is
+    config: RuntimeConfig | None = None  # the value of `ref.config`
     is_dbt: bool = True  # whether settings are those of dbt_project.yml
-    kept: dict[str, object] = field(default_factory=dict, compare=False)  # by `graph.setdefault`, for all nodes
+    kept: dict[str, object] = field(default_factory=dict, compare=False)  # set by `graph.setdefault`, for all nodes
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -80,7 +80,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
-    missing: MissingNode | None = None  # what a ref or source said that is not there, or disabled
+    missing: MissingNode | None = None  # the error of a ref or source to a missing or disabled node
     begin: str | None = None  # of a microbatch model: rows of inputs with an `event_time` before it are left out
     is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
@@ -164,7 +164,7 @@ def build_scope(
     findings: RenderTrace,
     incremental: bool = False,
 ) -> TemplateScope:
-    """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
+    """The names in scope of a node's template. Without a registry every reference is accepted, as in the first pass."""
     functions = _references(registry, findings, around.config)
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = NodeId.parse(str(node["unique_id"])).package
@@ -279,7 +279,7 @@ def _print(message: object) -> str:
 
 
 def _raising(name: str) -> Callable[..., None]:
-    """`exceptions.<name>(message)`: the error is the template's, at the call."""
+    """`exceptions.<name>(message)`: raises an error of the template, located at the call."""
 
     def raise_error(*words: object, **named: object) -> None:
         given = [word for word in (*words, *named.values()) if isinstance(word, str | TemplateRelation)]

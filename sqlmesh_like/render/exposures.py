@@ -23,7 +23,7 @@ def render_exposures(
     names: SemanticNames,
     around: RenderEnvironment,
 ) -> tuple[RenderedExposure, ...]:
-    """Exposures with their inputs. Raises ProjectError or JinjaError where one names nothing."""
+    """Exposures with their inputs. Raises ProjectError or JinjaError if one depends on a node that does not exist."""
     return tuple(_render(exposure, registry, names, around) for exposure in exposures)
 
 
@@ -52,7 +52,7 @@ def _render(
 
 
 def _metric_call(exposure: Exposure, names: SemanticNames, metrics: dict[tuple[str, ...], str]) -> Callable[..., str]:
-    """`metric('name')` or `metric('package', 'name')`, which notes in `metrics` what it finds."""
+    """`metric('name')` or `metric('package', 'name')`, which records the metric in `metrics`."""
 
     def metric(*called: str) -> str:
         if not 1 <= len(called) <= 2 or not all(isinstance(word, str) for word in called):
@@ -71,9 +71,9 @@ def check_access(
     exposures: tuple[RenderedExposure, ...],
     semantic: tuple[RenderedSemantic, ...],
 ) -> None:
-    """Private models are read within their group alone. Raises ProjectError at the reference, as dbt refuses it.
+    """Refuse unknown groups, and private models read from outside their group, as dbt does. Raises ProjectError.
 
-    A generic test is of the group of what it tests.
+    A generic test belongs to the group of the model that it tests.
     """
     known = [group.name for group in groups]
     configs: dict[str, ModelConfig] = {model.unique_id: model.config for model in models}

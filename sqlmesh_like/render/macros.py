@@ -1,4 +1,4 @@
-"""All macros of a project and its packages. Owns their names, dispatch and calling; compiling is `templates`' matter.
+"""All macros of a project and its packages. Owns their names, dispatch and calling; `templates` compiles them.
 
 As in dbt an unqualified name means a macro of the calling node's own package, else of the root project, else a
 built-in one; `package.name` means that of a package. A macro that calls another does so from its own package.
@@ -34,9 +34,9 @@ _OF_LAKE = frozenset(
         *("drop_schema", "drop_relation", "verify_database"),
     }
 )
-"""Functions of `adapter` that ask a lake; nothing else of it is within reach of a template."""
+"""Functions of `adapter` that query a lake; templates can reach nothing else of it."""
 _OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_database_name"})
-"""Macros by which the root project decides where tables stand, those of its packages too."""
+"""Macros by which the root project decides where tables are stored, including those of its packages."""
 
 
 _BLOCK = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)")
@@ -70,7 +70,7 @@ class Macros:
         self.behavior = behavior
         self.order = dispatch or {}
         self.errors: dict[str, JinjaError] = {}
-        """What is wrong with files of macros, by path: a call of a macro that may be one of theirs raises it."""
+        """Errors of macro files, by path: a call of a macro that such a file may define raises its error."""
         self._packages: dict[str, dict[str, _Macro]] = {_BUILT_IN: {}, project: {}}
         for file in _builtin_files():
             self._add(file, _BUILT_IN, templates)
@@ -99,9 +99,9 @@ class Macros:
             known[name] = _Macro(name, package, template, place)
 
     def _add_broken(self, file: MacroFile, package: str) -> None:
-        """Each name that the file may define: as its blocks say, and built-in ones that it mentions.
+        """Add each macro that a broken file may define: those of its blocks, and built-in ones that it mentions.
 
-        None of these may mean something else in silence: `generate_schema_name` says where tables are.
+        None of these names may silently mean another macro: `generate_schema_name` decides where tables are.
         """
         error = self.errors[file.path]
         names = {f"test_{name}" if kind == "test" else name for kind, name in _BLOCK.findall(file.raw)}
@@ -111,9 +111,9 @@ class Macros:
             known[name] = _Macro(name, package, _raising(error), error.location or Location(file.path, 1, 1))
 
     def declared(self) -> Iterator[tuple[NodeId, Location]]:
-        """Unique id (`macro.<package>.<name>`) and place of each macro that a plain name of the root can mean, by id.
+        """Unique id (`macro.<package>.<name>`) and location of each macro that the root project can call, by id.
 
-        Those of packages, and built-in ones that the project does not have itself, are among them.
+        Those of packages are among them, and built-in ones that the project does not override.
         """
         own = self._packages[self.project]
         macros_found = [macro for macros in self._packages.values() for macro in macros.values()]
@@ -122,14 +122,14 @@ class Macros:
                 yield macro.unique_id, macro.declared_at
 
     def visible(self, package: str, functions: Collection[str]) -> dict[str, _Macro]:
-        """What a name alone means to a node of a package; `functions` are the names that templates have anyway."""
+        """The macros that a node of a package can call by name alone; `functions` are the names in scope anyway."""
         own = self.own(package, functions) if package != self.project else {}
         return {**self._packages[_BUILT_IN], **self._packages[self.project], **own}
 
     def own(self, package: str, functions: Collection[str]) -> dict[str, _Macro]:
-        """What a name alone means to a macro of a package, among the package's own.
+        """The package's own macros that its macros can call by name alone.
 
-        The root project may put a macro in the place of `ref` or `env_var`, as in dbt; a stranger's package may not.
+        As in dbt, the root project may replace `ref` or `env_var` with a macro; a package may not.
         """
         macros = self._packages.get(package, {})
         if package == self.project:
@@ -138,7 +138,7 @@ class Macros:
         return {name: macro for name, macro in macros.items() if name not in kept}
 
     def dispatch_order(self, namespace: str | None, node_package: str) -> tuple[str, ...]:
-        """The packages where `adapter.dispatch` looks for macros of a namespace, one after the other."""
+        """The packages in which `adapter.dispatch` searches for macros of a namespace, in order."""
         if namespace is not None and namespace in self.order:
             return self.order[namespace]
         if namespace in self._packages:
@@ -146,7 +146,7 @@ class Macros:
         return tuple(dict.fromkeys((node_package, self.project, _BUILT_IN, *self._packages)))
 
     def dispatched(self, name: str, packages: Iterable[str]) -> _Macro | None:
-        """The macro that `adapter.dispatch` finds, by its prefix in each package."""
+        """The macro that `adapter.dispatch` finds: the first one with a dispatch prefix, in order of packages."""
         for package in packages:
             known = self.package(package)
             for prefix in _PREFIXES:
@@ -155,7 +155,7 @@ class Macros:
         return None
 
     def place_tables(self, name: str, scope: TemplateScope) -> bool:
-        """Whether `generate_schema_name` or another macro of this kind is not dbt's own in a node's scope."""
+        """Whether `generate_schema_name`, or another macro that places tables, is not dbt's own in a node's scope."""
         call = scope.get(name)
         if not isinstance(call, _MacroCall) or not call.is_built_in:
             return callable(call)
@@ -166,7 +166,7 @@ class Macros:
         return self._packages.get(name, {})
 
     def bind(self, scope: TemplateScope, used: Callable[[str], None], package: str = "") -> None:
-        """Adds the macros to the scope of a package's node (none: the root project's), and `adapter.dispatch`.
+        """Add the macros, and `adapter.dispatch`, to the scope of a node of `package` (empty: the root project).
 
         `used` is called with the unique id of each macro that is called.
         """
@@ -179,7 +179,7 @@ class Macros:
 
 @dataclass
 class _Binding:
-    """The macros of one node: a file of macros is run once for it, at the first call of one of its macros."""
+    """The macros of one node: a macro file is run once per node, at the first call of one of its macros."""
 
     macros: Macros
     used: Callable[[str], None]
@@ -203,7 +203,7 @@ class _Binding:
         return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package, self.functions).items()}
 
     def scope(self, package: str) -> TemplateScope:
-        """The names that macros of a package see: what its own names mean differs from package to package."""
+        """The names in scope of a package's macros: unqualified names differ from package to package."""
         if package == _BUILT_IN:
             package = self.macros.project
         if package not in self.scopes:
@@ -240,11 +240,11 @@ class _MacroCall:
 
 
 class _Package(Mapping[str, object]):
-    """`package` of `package.macro(…)`. What was there under this name before, such as functions, stays."""
+    """`package` of `package.macro(…)`. Items that this name had before, such as functions, stay available."""
 
     def __init__(self, binding: _Binding, name: str, before: object) -> None:
         self._binding = binding
-        self._package_name = name  # as messages have it
+        self._package_name = name  # read by error messages
         self._macros = binding.macros.package(name)
         self._before = before if isinstance(before, Mapping) else {}
 
@@ -260,7 +260,7 @@ class _Package(Mapping[str, object]):
 
 
 class Behavior:
-    """`adapter.behavior`: dbt's flags of behaviour, each true where `flags:` of the project says so."""
+    """`adapter.behavior`: dbt's behavior flags, each true if `flags:` of the project sets it."""
 
     def __init__(self, flags: frozenset[str]) -> None:
         self._flags = flags
@@ -271,7 +271,7 @@ class Behavior:
 
 @dataclass(frozen=True)
 class BehaviorFlag:
-    """`adapter.behavior.<flag>`: dbt asked by `no_warn` does not warn that the flag is off; here nothing does."""
+    """`adapter.behavior.<flag>`: in dbt, reading `no_warn` avoids the warning that it is off; here none is given."""
 
     no_warn: bool
 
@@ -280,7 +280,7 @@ class BehaviorFlag:
 
 
 class Adapter:
-    """`adapter` of templates: dispatch, and the questions to a lake that `lake` answers."""
+    """`adapter` of templates: dispatch, and the queries that `lake` answers."""
 
     def __init__(self, binding: _Binding, lake: object) -> None:
         self._binding = binding
@@ -290,8 +290,8 @@ class Adapter:
     def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> _MacroCall:
         """The macro `spark__<name>`, else `default__<name>`: of the root project, then of the namespace.
 
-        `dispatch:` of the settings gives another order of packages. Without a namespace, or with one that is not a
-        package, it is what the plain name means to the node, else one of any package.
+        `dispatch:` of the settings can change the order of packages. Without a namespace, or with one that is not a
+        package, the node's own package is searched, then the root project, then all others.
         """
         macros = self._binding.macros
         if "." in macro_name:
@@ -308,7 +308,7 @@ class Adapter:
         return spark_identifier(name)
 
     def quote_as_configured(self, identifier: str, _part: object = None) -> str:
-        """As dbt-spark is configured: without quotes."""
+        """Return the identifier without quotes, as dbt-spark is configured."""
         return identifier
 
     def type(self) -> str:

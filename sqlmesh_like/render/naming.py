@@ -14,7 +14,7 @@ from sqlmesh_like.render.macros import TemplateScope
 
 @dataclass(frozen=True)
 class DefaultName:
-    """`generate_schema_name` or `generate_alias_name` as templates call it where the project has no such macro."""
+    """`generate_schema_name` or `generate_alias_name` as templates call it if the project has no such macro."""
 
     name_of: Callable[[str | None, Mapping[str, object]], str]
 
@@ -23,7 +23,7 @@ class DefaultName:
 
 
 def default_names(target: Target, is_dbt: bool) -> dict[str, DefaultName]:
-    """These functions by name."""
+    """dbt's default naming functions, by name."""
     return {
         "generate_schema_name": DefaultName(lambda custom, _node: default_schema(custom, target, is_dbt)),
         "generate_alias_name": DefaultName(_default_alias),
@@ -31,7 +31,7 @@ def default_names(target: Target, is_dbt: bool) -> dict[str, DefaultName]:
 
 
 def default_schema(custom: str | None, target: Target, is_dbt: bool) -> str:
-    """The schema by a node's own one."""
+    """The schema of a node whose config sets the schema `custom`."""
     own = custom.strip() if custom else ""
     return target.schema if not own else f"{target.schema}_{own}" if is_dbt else own
 
@@ -53,9 +53,9 @@ def table_of(
 ) -> TableName:
     """The table of a model or seed with these settings.
 
-    dbt's default puts a custom schema behind the target's (`dws_staging`); under `[tool.sqlmesh_like]` it is used as it
-    is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both, as
-    do `default__generate_schema_name` and the like, to which dbt's own dispatch.
+    dbt's default appends a custom schema to the target's (`dws_staging`); under `[tool.sqlmesh_like]` it is used as it
+    is, since layers (ods, dwd, dws) are schemas there. `generate_schema_name` and `generate_alias_name` override both,
+    as do `default__generate_schema_name` and the like, to which dbt's own macros dispatch.
     """
     custom = schema.strip() if schema else None
     default = default_schema(custom, target, is_dbt)
@@ -70,7 +70,7 @@ def table_of(
 
 
 def schema_of_failures(schema: object, scope: TemplateScope, target: Target, templates: Templates, path: str) -> str:
-    """In which schema the failing rows of a data test are stored, whose config gives this one."""
+    """The schema that stores the failing rows of a data test; `schema` is the one in its config."""
     custom = None if schema is None else str(schema).strip() or None
     default = target.schema if custom is None else f"{target.schema}_{custom}"
     return _generated("generate_schema_name", custom, default, scope, templates, path)
@@ -79,7 +79,7 @@ def schema_of_failures(schema: object, scope: TemplateScope, target: Target, tem
 def _generated(
     macro: str, custom: str | None, default: str, scope: TemplateScope, templates: Templates, path: str
 ) -> str:
-    """What the project's macro gives; the default where it has none."""
+    """The result of the project's macro; the default if it has none."""
     call = scope.get(macro)
     if not callable(call) or isinstance(call, DefaultName):
         return default

@@ -1,7 +1,7 @@
-"""Statements that are run around nodes and runs, and macros that are run alone. Owns rendering them with answers.
+"""Statements that are run around nodes and runs, and macros that are run alone. Owns rendering them with a lake.
 
 These are `pre_hook`, `post_hook`, `on-run-start`, `on-run-end` and `sml run-operation`. They are rendered right before
-they run, and may themselves ask the lake.
+they run, and may themselves query the lake.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Operations:
         self._target = target
 
     def of_node(self, unique_id: str, moment: HookTime) -> Iterator[str]:
-        """Statements of a node's hooks, each rendered when it is asked for: after those before it were run.
+        """Statements of a node's hooks, rendered lazily: each after the ones before it have run.
 
         Raises JinjaError.
         """
@@ -57,7 +57,7 @@ class Operations:
         return self._rendered(f"{entry.file.path} ({moment})", _texts(entry.config.get(moment) or ()), scope)
 
     def of_run(self, end: bool, more: Mapping[str, object]) -> Iterator[str]:
-        """Statements of `on-run-start`, or of `on-run-end`, whose templates know `more`."""
+        """Statements of `on-run-start`, or of `on-run-end`; `more` are additional names for their templates."""
         hooks = self._project.on_run_end if end else self._project.on_run_start
         name = "on-run-end" if end else "on-run-start"
         scope = {
@@ -67,9 +67,9 @@ class Operations:
         return self._rendered(f"{self._project.settings_file} ({name})", hooks, scope)
 
     def call(self, macro: str, arguments: Mapping[str, object]) -> str:
-        """What a macro, `name` or `package.name`, gives; what it asks or does to the lake is done on the way.
+        """Run a macro, `name` or `package.name`, with its queries and statements, and return its text.
 
-        Raises UsageError where there is none of this name, JinjaError, and NodeError of a statement.
+        Raises UsageError if there is no such macro, JinjaError, and NodeError if a statement fails.
         """
         scope = self._scope(NodeId("operation", self._project.name, macro), TableName(self._target.schema, macro))
         package, _, name = macro.rpartition(".")

@@ -19,7 +19,7 @@ class Overrides:
     env_vars: Mapping[str, object] = field(default_factory=dict)
 
     def lay_over(self, scope: TemplateScope) -> None:
-        """Put macros and environment variables into a scope. Raises TemplateFault for a macro that there is not."""
+        """Put macros and environment variables into a scope. Raises TemplateFault for a macro that does not exist."""
         for name, value in self.macros.items():
             _lay_macro(scope, name, value)
         if self.env_vars:
@@ -30,7 +30,7 @@ NO_OVERRIDES = Overrides()
 
 
 def overrides_of(given: Mapping[str, Mapping[str, object]]) -> Overrides:
-    """What `overrides:` of a unit test gives."""
+    """The overrides that `overrides:` of a unit test declares."""
     return Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
 
 

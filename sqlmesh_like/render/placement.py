@@ -29,7 +29,7 @@ from sqlmesh_like.render.rendered import InputRef, RenderedSeed
 
 @dataclass(frozen=True)
 class Placed:
-    """A model after the first pass. Where its template is broken, `config` and `table` are as far as it was read."""
+    """A model after the first pass. If its template is broken, `config` and `table` are as far as it was read."""
 
     file: ModelFile
     config: dict[str, object]
@@ -47,7 +47,7 @@ class Placement:
     around: RenderEnvironment
 
     def place_all(self) -> list[Placed]:
-        """First pass over the models, in file order. Raises ProjectError where two of them have one name or table."""
+        """First pass over the models, in file order. Raises ProjectError if two of them share a name or a table."""
         placed = [self.place(file) for file in self.project.models]
         enabled = [entry for entry in placed if is_enabled(entry)]
         named = [(entry.file.name, entry.file.path) for entry in enabled]
@@ -115,7 +115,7 @@ class Placement:
         return build_scope(self.around, registry, node_words(file, config, this), this, call, findings, incremental)
 
     def registry(self, placed: list[Placed]) -> RelationRegistry:
-        """What `ref` and `source` find."""
+        """The names that `ref` and `source` resolve."""
         enabled = [entry for entry in placed if is_enabled(entry)]
         models = {
             entry.file.name: InputRef(entry.file.unique_id, entry.table, "model", entry.file.columns)
@@ -143,7 +143,7 @@ class Placement:
         )
 
     def disabled(self, placed: list[Placed]) -> frozenset[str]:
-        """Unique ids of models and seeds; of two files of one id the enabled one is meant."""
+        """Unique ids of disabled models and seeds; not an id that another, enabled file has too."""
         enabled = {entry.file.unique_id for entry in placed if is_enabled(entry)}
         seeds = {seed.unique_id for seed in self.project.seeds}
         seeds -= {seed.unique_id for seed in self._seed_files()}
@@ -174,7 +174,7 @@ class Placement:
 
 
 def by_id(placed: Iterable[Placed]) -> dict[str, Placed]:
-    """The models by unique id; of two files of one id the enabled one."""
+    """The models by unique id; if two files have the same id, the enabled one."""
     return {entry.file.unique_id: entry for entry in sorted(placed, key=is_enabled)}
 
 
@@ -187,12 +187,12 @@ def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
 
 
 def is_enabled(placed: Placed) -> bool:
-    """Whether the model is one of the project."""
+    """Whether the model's config does not disable it."""
     return placed.config.get("enabled") is not False
 
 
 def _warn_of_packages(placed: list[Placed]) -> None:
-    """dbt's adapters for clouds install what a Python model asks for. Said once, whatever the number of models."""
+    """Warn, once per project, that `packages` of Python models are not installed: dbt's adapters for clouds do that."""
     for entry in placed:
         if entry.python is not None and entry.config.get("packages"):
             call = next((call for call in entry.python.of("config") if "packages" in call.places), None)

@@ -31,7 +31,7 @@ _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 @dataclass(frozen=True)
 class PythonCall:
-    """One call with literal arguments. `places`: where each keyword stands."""
+    """One call with literal arguments. `places`: the location of each keyword."""
 
     asked: DbtFunction
     args: tuple[object, ...]
@@ -42,7 +42,7 @@ class PythonCall:
 
 @dataclass(frozen=True)
 class PythonText:
-    """What a Python model's text asks for, in its order, and where its function starts."""
+    """The calls of `dbt` in a Python model, in order, and where its function starts."""
 
     calls: tuple[PythonCall, ...]
     function: Location
@@ -54,8 +54,8 @@ class PythonText:
 def read_python(path: str, text: str) -> PythonText:
     """Read a Python model.
 
-    Raises ProjectError with line and column where it is not Python, has not one `model(dbt, session)` that returns one
-    value, or calls one of these with anything but literals.
+    Raises ProjectError with line and column if it is not Python, does not have exactly one `model(dbt, session)` that
+    returns one value, or calls one of these functions with anything but literals.
 
     >>> [call.args for call in read_python("m.py", "def model(dbt, session):\\n    return dbt.ref('a')\\n").calls]
     [('a',)]
@@ -63,7 +63,7 @@ def read_python(path: str, text: str) -> PythonText:
     places = _Places(path, text.split("\n"))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python has to say of escapes is said when the model runs
+            warnings.simplefilter("ignore")  # warnings about escapes are given when the model runs
             tree = ast.parse(text, path)
     except SyntaxError as error:
         place = Location(path, error.lineno or 1, max(1, error.offset or 1))
@@ -83,7 +83,7 @@ class _Places:
     lines: list[str]
 
     def of(self, node: ast.stmt | ast.expr | ast.keyword) -> Location:
-        """Python counts columns in bytes of UTF-8."""
+        """The location of a node; Python counts its column in bytes of UTF-8."""
         line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
         return Location(self.path, node.lineno, len(line.encode()[: node.col_offset].decode(errors="replace")) + 1)
 
@@ -111,7 +111,7 @@ def _function(tree: ast.Module, places: _Places) -> ast.FunctionDef:
 
 
 def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Nodes of a function without those of functions and classes within."""
+    """Nodes of a function without those of functions and classes nested in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
@@ -153,7 +153,7 @@ def _not_literal(asked: DbtFunction, place: Location, why: str) -> ProjectError:
 
 
 def _check(call: PythonCall) -> None:
-    """Raises ProjectError where the arguments are none that the function takes."""
+    """Raise ProjectError if the function does not accept these arguments."""
     words = [value for value in call.args if isinstance(value, str)]
     is_all_words = len(words) == len(call.args)
     match call.asked:

@@ -1,4 +1,4 @@
-"""A Python model's calls → its config and inputs. Owns what they mean; finding them is `python_calls`' matter."""
+"""A Python model's calls → its config and inputs. Owns what they mean; `python_calls` finds them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STORED = ("table", "incremental")
 
 
 def python_config(file: ModelFile, text: PythonText) -> dict[str, object]:
-    """The effective config of a Python model. Raises ProjectError for a wrong key or value, at its place."""
+    """The effective config of a Python model. Raises ProjectError at a wrong key or value."""
     own: dict[str, object] = {}
     places: dict[str, Location] = {}
     for call in text.of("config"):
@@ -52,7 +52,7 @@ def _checked(name: str, value: object, place: Location) -> object:
 
 @dataclass(frozen=True)
 class PlacedPython:
-    """A Python model after the first pass. `is_allowed`: the root project lets its code run."""
+    """A Python model after the first pass. `is_allowed`: the root project allows its code to run."""
 
     file: ModelFile
     text: PythonText
@@ -62,7 +62,7 @@ class PlacedPython:
 
 
 def render_python(placed: PlacedPython, config: ModelConfig, registry: RelationRegistry) -> RenderedModel:
-    """The model with what it reads. Raises ProjectError where it names what is not there."""
+    """The model with its inputs. Raises ProjectError if it reads a node that does not exist."""
     file, text = placed.file, placed.text
     named = [(call, _input(call, registry)) for call in text.of("ref", "source")]
     return RenderedModel(
@@ -101,7 +101,7 @@ def _input(call: PythonCall, registry: RelationRegistry) -> InputRef:
 
 
 def _asked_for(text: PythonText, settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings that the text asks for, by key; those of `meta` as `meta.<key>`."""
+    """The settings that the text reads, by key; those of `meta` as `meta.<key>`."""
     meta = settings.get("meta")
     known = {f"meta.{key}": value for key, value in meta.items()} if isinstance(meta, Mapping) else {}
     keys = {str(call.args[0]) for call in text.of("config.get")}

@@ -1,4 +1,4 @@
-"""What `ref()`, `source()` and `this` stand for. Owns finding a node by name; schemas are `naming`'s."""
+"""The relations that `ref()`, `source()` and `this` mean. Owns finding a node by name; `naming` owns schemas."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sqlmesh_like.sql_text import spark_identifier
 
 
 class MissingNode(TemplateFault):
-    """What a `ref` or `source` names is not there."""
+    """A `ref` or `source` names a node that does not exist."""
 
 
 class DisabledNode(MissingNode):
-    """It is there and disabled."""
+    """A `ref` names a node that is disabled."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class _Shown:
 class TemplateRelation(Mapping[str, object]):
     """A table in a template: prints as its quoted name, and has dbt's attributes, also as a mapping of them.
 
-    As in dbt only what the lake was asked for has a type: that of `ref()`, `source()` and `this` is None. A warehouse
-    has no databases above schemas.
+    As in dbt, only relations that a query to the lake returned have a type: that of `ref()`, `source()` and `this` is
+    None. A warehouse has no databases above schemas.
     """
 
     def __init__(self, table: TableName, type: str | None = None, shown: _Shown | None = None) -> None:
@@ -65,17 +65,17 @@ class TemplateRelation(Mapping[str, object]):
         return str(self)
 
     def include(self, database: bool = True, schema: bool = True, identifier: bool = True) -> TemplateRelation:
-        """With those parts of the name that are asked for."""
+        """The relation with only the requested parts of its name."""
         del database
         return self._with(replace(self._shown, schema=schema, identifier=identifier))
 
     def quote(self, database: bool = True, schema: bool = True, identifier: bool = True) -> TemplateRelation:
-        """With quotes around those parts of the name that are asked for."""
+        """The relation with quotes around only the requested parts of its name."""
         del database
         return self._with(replace(self._shown, quotes_schema=schema, quotes_identifier=identifier))
 
     def replace_path(self, database: object = None, **parts: str | None) -> TemplateRelation:
-        """Another name, with these parts in place of its own."""
+        """The relation with these parts of its name replaced."""
         del database
         table = TableName(parts.get("schema", self.schema) or "", parts.get("identifier", self.identifier) or "")
         return TemplateRelation(table, self.type, self._shown)
@@ -90,13 +90,13 @@ class TemplateRelation(Mapping[str, object]):
         return self.include(identifier=False).replace_path(identifier=None)
 
     def matches(self, database: object = None, schema: str | None = None, identifier: str | None = None) -> bool:
-        """Whether the parts that are given are its own, whatever their case."""
+        """Whether the given parts are those of its name, whatever their case."""
         del database
         pairs = ((schema, self.schema), (identifier, self.identifier or ""))
         return all(given is None or str(given).lower() == own.lower() for given, own in pairs)
 
     def information_schema(self, view_name: str | None = None) -> str:
-        """Its name; a lake has none, so that a query of it is an error."""
+        """The name of the information schema, which only queries by templates can read."""
         return ".".join(["INFORMATION_SCHEMA", *([view_name] if view_name else [])])
 
     def _with(self, shown: _Shown) -> TemplateRelation:
@@ -122,7 +122,7 @@ class TemplateRelation(Mapping[str, object]):
 
 
 class RelationSince(TemplateRelation):
-    """A table without its rows from before a moment: what a microbatch model reads, as dbt cuts its inputs."""
+    """A table without its rows before `begin`: what a microbatch model reads, as dbt filters its inputs."""
 
     def __init__(self, table: TableName, event_time: str, begin: str) -> None:
         super().__init__(table)
@@ -172,7 +172,7 @@ class RelationRegistry:
 
     def ref(self, *names: str, version: object = None) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
-        unless `version` names another. Raises TemplateFault where there is none."""
+        unless `version` names another. Raises TemplateFault if there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             unquoted = next((word for name in names if (word := getattr(name, "_undefined_name", None))), None)
             hint = None if unquoted is None else f"quote it: ref('{unquoted}')"
@@ -204,7 +204,7 @@ class RelationRegistry:
         return matches[0].name
 
     def source(self, source: str, name: str) -> InputRef:
-        """The table of `source('source', 'name')`. Raises TemplateFault where there is none."""
+        """The table of `source('source', 'name')`. Raises TemplateFault if there is none."""
         source_table = self.sources.get((source, name))
         if source_table is not None:
             return source_table

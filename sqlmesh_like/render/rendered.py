@@ -1,4 +1,4 @@
-"""Models after Jinja. Owns the value that analysis starts from; `renderer` makes it."""
+"""Models after Jinja. Owns the value that analysis starts from; `renderer` creates it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlmesh_like.project.versions import Version
 
 @dataclass(frozen=True)
 class RefCall:
-    """What a template gave to `ref`."""
+    """The arguments that a template passed to `ref`."""
 
     name: str
     package: str | None = None
@@ -67,8 +67,8 @@ class SourceMap:
 class PythonCode:
     """What is known of a Python model without running it; its text is the model's `sql`.
 
-    `references`: unique ids of inputs by how the text names them, see `reference_key`. `settings`: what
-    `dbt.config.get` finds, by key, and `dbt.config.meta_get` as `meta.<key>`. `is_allowed`: its code may be run.
+    `references`: unique ids of inputs by how the text names them, see `reference_key`. `settings`: the values of
+    `dbt.config.get` by key, and of `dbt.config.meta_get` as `meta.<key>`. `is_allowed`: its code may be run.
     """
 
     references: Mapping[tuple[str, ...], str]
@@ -78,7 +78,7 @@ class PythonCode:
 
 
 def reference_key(asked: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[str, ...]:
-    """What a call of `dbt.ref` or `dbt.source` names, however its arguments are spelt.
+    """The node that a call of `dbt.ref` or `dbt.source` names, however its arguments are spelt.
 
     >>> reference_key("ref", ("m",), {"version": 2}) == reference_key("ref", ("m",), {"v": 2})
     True
@@ -91,7 +91,7 @@ def reference_key(asked: str, args: tuple[object, ...], kwargs: Mapping[str, obj
 class RenderedModel:
     """A model whose template has been rendered: plain Spark SQL, effective config, and what it reads.
 
-    Of a Python model `sql` is its text, which nobody parses as SQL.
+    `sql` of a Python model is its Python text, which is never parsed as SQL.
     """
 
     unique_id: NodeId
@@ -110,13 +110,13 @@ class RenderedModel:
     incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
-    asks_lake: bool = False  # its text may be another one when the lake answers: it is rendered again when it is run
+    asks_lake: bool = False  # its text may differ once a lake answers: it is rendered again when it runs
     incremental_map: SourceMap | None = None  # of `incremental_sql`
     version: Version | None = None
     python: PythonCode | None = None  # of a Python model
     templates: Mapping[str, str] = field(default_factory=dict)  # settings by folder, as written before rendering
-    settings: Mapping[str, object] = field(default_factory=dict)  # those that mean nothing here, and hooks as written
-    error: SqlError | None = None  # why its template gives no text: `sql` is empty then
+    settings: Mapping[str, object] = field(default_factory=dict)  # those without effect here, and hooks as written
+    error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
 
     @property
     def language(self) -> Literal["sql", "python"]:
@@ -129,7 +129,7 @@ class RenderedModel:
 
     @property
     def author_strategy(self) -> AuthorStrategy | None:
-        """How the author's own incremental SQL is brought into the table; None where the plan is derived."""
+        """How rows of the author's own incremental SQL are written to the table; None if the plan is derived."""
         is_own = self.incremental_sql is not None and self.config.materialized == "incremental"
         strategy = self.config.incremental_strategy
         return strategy if is_own and strategy != "microbatch" else None
@@ -141,7 +141,7 @@ class RenderedModel:
 
     @property
     def branch(self) -> RenderedModel | None:
-        """Hand-written incremental SQL as a model of its own that reads the table so far; None where there is none."""
+        """Hand-written incremental SQL as a model of its own that reads the existing table; None if there is none."""
         if self.incremental_sql is None or self.incremental_map is None:
             return None
         this = InputRef(self.unique_id, self.table, "model")
@@ -175,8 +175,8 @@ class RenderedTest:
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
     metadata: TestMetadata | None = None  # of a generic test
-    entry: Mapping[str, object] = field(default_factory=dict)  # the settings that its entry in YAML gives
-    error: SqlError | None = None  # why its template gives no text: `sql` is empty then
+    entry: Mapping[str, object] = field(default_factory=dict)  # the settings in its YAML entry
+    error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class ChangedRows:
 class RenderedUnitTest:
     """A unit test with its model rendered under its overrides.
 
-    `inputs` are the tables that rows are for, `views` those that get none and are read by their own query.
+    `inputs` are the tables and views that get rows, `views` those that get none, so that their own query is run.
     """
 
     unique_id: NodeId
@@ -238,7 +238,7 @@ class RenderedSeed:
     description: str = ""
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
-    error: SqlError | None = None  # of what properties YAML says of it
+    error: SqlError | None = None  # of its entry in properties YAML
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,10 @@ class RenderedExposure:
 
 @dataclass(frozen=True)
 class RenderedSemantic:
-    """A semantic model, metric or saved query; `reads`: unique ids of what it is made of, `inputs` the tables of these.
+    """A semantic model, metric or saved query; `reads`: unique ids of its parents. `inputs`: the table of a semantic
+    model.
 
-    `measures`, of a metric: all that it comes down to, as manifest.json spells them.
+    `measures` of a metric: all that it is based on, directly or not, as in manifest.json.
     """
 
     declared: SemanticModel | Metric | SavedQuery
@@ -300,12 +301,12 @@ class RenderedProject:
     exposures: tuple[RenderedExposure, ...] = ()
     semantic: tuple[RenderedSemantic, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
-    macros: tuple[tuple[NodeId, Location], ...] = ()  # those that the root project can call, with their places
-    broken_macros: Mapping[str, SqlError] = field(default_factory=dict)  # files that are no templates, by path
+    macros: tuple[tuple[NodeId, Location], ...] = ()  # those that the root project can call, with locations
+    broken_macros: Mapping[str, SqlError] = field(default_factory=dict)  # errors of macro files, by path
 
     @property
     def errors(self) -> dict[str, SqlError]:
-        """What is wrong with templates and entries of YAML: of nodes by unique id, of files of macros by path."""
+        """Errors of templates and of YAML entries: those of nodes by unique id, those of macro files by path."""
         nodes: tuple[RenderedModel | RenderedSeed | RenderedTest, ...] = (
             *self.models, *self.seeds, *self.tests, *self.analyses
         )  # fmt: skip

@@ -41,7 +41,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 _KNOWN_OF_BROKEN = frozenset({"materialized", "enabled", "tags", "group", "access", "schema", "alias", "meta"})
-"""Settings that say where a node is; with the others nothing is done while its template is broken."""
+"""Settings that locate or select a node; the others are ignored while its template is broken."""
 
 
 def render_project(
@@ -54,8 +54,8 @@ def render_project(
 ) -> RenderedProject:
     """All enabled models, seeds and tests with their templates rendered.
 
-    `now` is `run_started_at` of templates. With `broken` a model, data test or analysis whose template is broken has
-    its error. Raises ProjectError with file, line and column.
+    `now` is `run_started_at` of templates. With `broken`, a model, data test or analysis whose template is broken
+    carries its error; otherwise that is raised. Raises ProjectError with file, line and column.
     """
     rendered = Renderer.of(project, target, now=now, full_refresh=full_refresh).render()
     if not broken:
@@ -72,9 +72,9 @@ def render_inline(
     now: datetime.datetime = EPOCH,
     graph: Entries | None = None,
 ) -> RenderedModel:
-    """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it.
+    """A SELECT that is not a file of the project, such as that of `sml show --inline`, rendered as a view.
 
-    `graph`: what its template knows of the project once a `lake` answers.
+    `graph`: what its template knows of the project, if there is a `lake`.
     """
     renderer = Renderer.of(project, target, now=now)
     file = ModelFile(
@@ -102,7 +102,7 @@ class Renderer:
         now: datetime.datetime = EPOCH,
         full_refresh: bool = False,
     ) -> Self:
-        """One that nothing answers yet."""
+        """A renderer without a lake that answers queries."""
         templates = Templates(strict_undefined=project.flags.strict_undefined)
         macros = Macros(project.name, project.macros, templates, project.dispatch, project.flags.behavior)
         call, config = TemplateCall(full_refresh=full_refresh), RuntimeConfig(project, target)
@@ -150,44 +150,44 @@ class Renderer:
         )
 
     def render_text(self, text: str, path: str, registry: RelationRegistry) -> RenderedModel:
-        """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that it stands in."""
+        """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that contains it."""
         unique_id = NodeId("fixture", self.project.name, path)
         file = ModelFile(unique_id, path, path, text, {}, (), "", Location(path, 1, 1))
         placed = Placed(file, {"materialized": "view"}, TableName(self.target.schema, "fixture"))
         return self.render_model(placed, registry)
 
     def with_overrides(self, overrides: Overrides) -> Renderer:
-        """One whose templates find something in place of macros, variables and the environment."""
+        """A renderer whose templates see these overrides of macros, variables and the environment."""
         variables = {**self.around.vars, **overrides.vars}
         return replace(self, around=replace(self.around, vars=variables, overrides=overrides))
 
     def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
-        """One whose templates get answers from a lake, and see the project's graph as manifest.json has it."""
+        """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
         return replace(self, around=replace(self.around, lake=lake, graph=graph))
 
     def of_call(self, call: TemplateCall) -> Renderer:
-        """One whose templates are told of this call."""
+        """A renderer whose templates see this call."""
         return replace(self, around=replace(self.around, call=call))
 
     @property
     def placement(self) -> Placement:
-        """The first pass, with templates as this one renders them."""
+        """The first pass, with templates as this renderer renders them."""
         return Placement(self.project, self.target, self.around)
 
     def scope_of(self, placed: Placed, registry: RelationRegistry) -> TemplateScope:
-        """The names that templates of a model's hooks know."""
+        """The names in scope of a model's hooks."""
         return self.placement.scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 
     def render_test(self, test: TestFile, registry: RelationRegistry) -> RenderedTest | None:
         return render_test(test, registry, self.around)
 
     def render_node(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
-        """Second pass over a node of the project: what its template asks of the clock is noted as its own."""
+        """Second pass over a node of the project; if its template reads the clock, that is recorded for the node."""
         with rendering_node(placed.file.unique_id):
             return self.render_model(placed, registry)
 
     def _rendered(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
-        """The node, with its error where its template is broken: that costs the node and its readers alone."""
+        """The rendered node, with the error of a broken template: only the node and its readers fail then."""
         try:
             return self.render_node(placed, registry)
         except ProjectError as broken:
@@ -200,7 +200,7 @@ class Renderer:
             )  # fmt: skip
 
     def render_model(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
-        """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
+        """Second pass over one model. Hand-written incremental SQL is rendered for both values of is_incremental()."""
         if placed.error is not None:
             raise as_sql_error(placed.error)
         if placed.python is not None:
@@ -250,7 +250,7 @@ class Renderer:
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope.
 
-        Where a lake answers they stay as they are written: what they do is for the moment when they are run.
+        With a lake, hooks stay as written, since they are rendered when they run.
         """
         config = build_config(placed.config)
         if config.materialized == "snapshot":

@@ -21,19 +21,19 @@ _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozen
 
 
 def is_rendering(unique_id: str) -> bool:
-    """Whether this node's template is asking."""
+    """Whether this node's template is being rendered again."""
     return unique_id in _RENDERING.get()
 
 
 class AsksItself(NodeError):
-    """A view's template asks about that view, which is stored nowhere."""
+    """A view's template queries that view itself, which is not stored."""
 
 
 class Rerenderer:
-    """Renders nodes anew whose templates ask a lake; the others stay as they are.
+    """Renders nodes whose templates query a lake again; the others stay as they are.
 
-    `answers` gives the lake's answers, with views that ask in turn rendered by this one; without it nothing is rendered
-    but by `asking`. `graph` is the project's, as manifest.json has it.
+    `answers` returns the lake, which uses this rerenderer for views whose templates query it in turn; without `answers`
+    only rerenderers from `asking` can render. `graph` is the project's, as in manifest.json.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Rerenderer:
         self._renderer = None if answers is None else renderer.answered_by(answers(self), graph)
 
     def asking(self, answers: Callable[[Rerenderer], LakeQueries], overrides: Overrides = NO_OVERRIDES) -> Rerenderer:
-        """One of the same project with other answers, and with something in place of macros and variables."""
+        """A rerenderer of the same project with other answers, and with overrides of macros and variables."""
         other = copy.copy(self)
         renderer = self._unanswered.with_overrides(overrides) if overrides != NO_OVERRIDES else self._unanswered
         other._renderer = renderer.answered_by(answers(other), self._graph)
         return other
 
     def model(self, model: RenderedModel) -> RenderedModel:
-        """The model by what its template gives now. Raises JinjaError, and NodeError of a question."""
+        """The model with its template rendered again. Raises JinjaError, and NodeError if a query fails."""
         if not model.asks_lake or model.unique_id not in self._placed:
             return model
         if model.unique_id in _RENDERING.get():
@@ -73,12 +73,12 @@ class Rerenderer:
         return replace(rendered, asks_lake=False)
 
     def text(self, sql: str, path: str) -> str:
-        """A SELECT that is not a node by what its template gives now. Raises as `model` does."""
+        """The SQL of a SELECT that is not a node, rendered again. Raises as `model` does."""
         assert self._renderer is not None
         return self._renderer.render_text(sql, path, self._registry).sql
 
     def test(self, test: RenderedTest) -> RenderedTest:
-        """The test by what its template gives now. Raises as `model` does."""
+        """The test with its template rendered again. Raises as `model` does."""
         assert self._renderer is not None
         rendered = self._renderer.render_test(self._tests[test.unique_id], self._registry) if test.asks_lake else None
         if rendered is None:
@@ -88,9 +88,9 @@ class Rerenderer:
 
 
 def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[InputRef]) -> None:
-    """As in dbt: what is read must be known before anything runs, for the order of the graph rests on it.
+    """Refuse inputs that were not known before the run, as dbt does: the order of the graph depends on them.
 
-    A source is built by nobody here: it may be chosen once the lake has answered.
+    Sources are accepted, since no node builds them.
     """
     foreseen = {ref.unique_id for ref in known}
     for ref in inputs:

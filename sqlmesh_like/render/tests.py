@@ -1,4 +1,4 @@
-"""Data tests after Jinja. Owns their config (`severity`, `enabled` …); declaring them is the loader's matter."""
+"""Data tests after Jinja. Owns their config (`severity`, `enabled` …); `project` reads their declarations."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def render_tests(
     registry: RelationRegistry,
     around: RenderEnvironment,
 ) -> tuple[RenderedTest, ...]:
-    """The enabled tests of enabled nodes; one whose template is broken has the error."""
+    """The enabled tests of enabled nodes; one whose template is broken carries its error."""
     wanted = [test for test in tests if test.attached_to not in disabled]
     rendered = [_rendered_or_broken(test, registry, around) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
 def render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
-    """One test, None where it is disabled. Raises as `render_tests` does."""
+    """One test, None if it is disabled. Raises ProjectError if its template is broken."""
     with rendering_node(test.unique_id):
         return _rendered(test, registry, around)
 
@@ -66,7 +66,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
         is_own = test.unique_id.package == around.project
         if findings.missing is None or (is_own and not isinstance(findings.missing, DisabledNode)):
             raise
-        # As in dbt: what is tested may be switched off where the test is not. A name of nothing is a slip of the pen.
+        # As in dbt, the tested node may be disabled while the test is not. A name that does not exist is a typo.
         place, hint = error.location or test.declared_at or Location(test.path), error.hint
         warn(place, f"data test {test.name} is left out: {error.message}", hint)
         return None
@@ -103,7 +103,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
 
 
 def _is_disabled(test: TestFile, around: RenderEnvironment) -> bool:
-    """Whether it says so itself: what it refers to need not be there then."""
+    """Whether the test's own config disables it: then the nodes that it refers to need not exist."""
     if test.test_type == "generic":
         return test.config.get("enabled") is False
     findings = RenderTrace(is_parsing=True)
@@ -142,20 +142,20 @@ def _scope(
 
 
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
-    """What a macro says is for all tests that it makes: the entry of one of them wins over it."""
+    """The effective config. A generic test's macro sets it for all tests of its kind, so a test's entry overrides it."""
     if test.test_type == "generic":
         return merged(test.weaker, findings.config, test.config)
     return merged(test.weaker, test.config, findings.config)
 
 
 def storing_failures(tests: Iterable[RenderedTest]) -> tuple[RenderedTest, ...]:
-    """The tests as `--store-failures` makes them: each has a table for them, but where its config says no."""
+    """The tests with `--store-failures`: each has a table for its failures, unless its config forbids it."""
     wanted = ((test, {"store_failures": True, **test.config}) for test in tests)
     return tuple(replace(test, table=_table(test, config, test.schema)) for test, config in wanted)
 
 
 def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: str) -> TableName | None:
-    """Where failures go, as in dbt: in a schema of their own, under the test's name."""
+    """The table for failures, as in dbt in a schema of their own, under the test's name; None: they are not stored."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None
     name = str(config.get("alias") or test.short_name or test.name)
@@ -167,7 +167,7 @@ def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: 
 
 
 def _at_declaration(test: TestFile, around: RenderEnvironment, scope: TemplateScope) -> SourceMap:
-    """Its text is a call that we wrote: an error in it is one of the YAML entry that asked for it."""
+    """Render a generic test, whose text is a generated call: an error in it is located at the test's YAML entry."""
     place = f"data test {test.name}"
     try:
         return around.templates.render(place, test.raw_sql, scope)

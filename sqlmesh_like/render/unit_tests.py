@@ -1,4 +1,4 @@
-"""Unit tests after Jinja. Owns what `input:` names and that it is what the model reads; rows are `run`'s matter."""
+"""Unit tests after Jinja. Owns what `input:` names and that the model reads it; `run` reads the rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, Rende
 _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.DOTALL)
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
 RenderTested = Callable[[str, Overrides], RenderedModel]
-"""The model of this name with something in place of its macros and variables."""
+"""Renders the model of this name with overrides of its macros and variables."""
 RenderFixture = Callable[[str, str, Overrides], RenderedModel]
-"""The SQL of a fixture's template, given with the path of its file."""
+"""Renders the SQL of a fixture's template, given with the path of its file."""
 
 
 def render_unit_tests(
@@ -35,7 +35,7 @@ def render_unit_tests(
 ) -> tuple[RenderedUnitTest, ...]:
     """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column.
 
-    One of a package that is broken is left out with a warning: the user cannot fix it. `project` is the root's name.
+    A broken one of a package is left out with a warning: the user cannot fix it. `project` is the root's name.
     """
     by_id: dict[str, RenderedModel] = {model.unique_id: model for model in models}
     names = {model.name for model in by_id.values()}
@@ -102,7 +102,7 @@ class _Rendering:
         )
 
     def _of_broken(self, model: RenderedModel) -> RenderedUnitTest:
-        """The unit test of a model whose template is broken: it is that error, whatever its rows."""
+        """The unit test of a model whose template is broken: it fails with that error, whatever its rows."""
         test = self.test
         return RenderedUnitTest(
             test.unique_id, test.name, test.path, test.description, model, (), (), (), (), test.expect,
@@ -110,7 +110,7 @@ class _Rendering:
         )  # fmt: skip
 
     def _fixture(self, fixture: Fixture) -> Fixture:
-        """As in dbt the SQL of a fixture is a template."""
+        """The fixture with its SQL rendered, which is a template, as in dbt."""
         if fixture.format != "sql" or fixture.text is None or not has_jinja(fixture.text):
             return fixture
         rendered = self.render_fixture(fixture.text, fixture.path, overrides_of(self.test.overrides))
@@ -151,7 +151,7 @@ class _Rendering:
     def _read(
         self, model: RenderedModel, named: Collection[str]
     ) -> tuple[tuple[InputRef, ...], tuple[RenderedModel, ...]]:
-        """Tables that need rows, and views that get none and so are read by their own query, inner ones first."""
+        """Inputs that get rows, and views that get none, whose own query is run, each after the views it reads."""
         tables: dict[str, InputRef] = {}
         views: dict[str, RenderedModel] = {}
 

@@ -1,7 +1,7 @@
 """Runs selected nodes in dependency order. Owns pinning and what is done with a model, a seed and a data test.
 
-Inputs that this run does not build are pinned once, at its start: chains and diamonds see one consistent past. A table
-that this run builds is read by its children as it left it.
+Inputs that this run does not build are pinned once, at its start: chains and diamonds see one consistent state. A table
+that this run builds is read by its children as this run left it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from sqlmesh_like.run.unit_tests import UnitWork
 
 @dataclass(frozen=True)
 class RunPolicy:
-    """How strictly a run goes on. `runs_views`: the query of a view is run for its errors. `warnings_fail`: data tests
-    fail where they would warn."""
+    """How strict a run is. `runs_views`: the query of a view is run to find its errors. `warnings_fail`: data tests
+    fail instead of warning."""
 
     pace: Pace = field(default_factory=Pace)
     runs_views: bool = False
@@ -59,8 +59,8 @@ class RunPolicy:
 
 @dataclass
 class Executor:
-    """One run of selected nodes. `seeds` holds the selected seeds' rows by unique id, `units` does the selected unit
-    tests. `publisher`: tables are sent to where people look.
+    """One run of selected nodes. `seeds` holds the selected seeds' rows by unique id, `units` runs the selected unit
+    tests, `publisher` sends tables to the destinations in their models' config.
     """
 
     planner: Planner
@@ -112,7 +112,7 @@ class Executor:
         }
 
     def execute(self, node: RenderedNode) -> NodeResult:
-        """Do one node's work; its failure is its result."""
+        """Do one node's work; a failure becomes its result."""
         watch = _Stopwatch()
         try:
             if node.unique_id in self.broken:
@@ -120,7 +120,7 @@ class Executor:
             try:
                 return self._do(node, self._pinned, watch)
             except RetryableError:
-                # What was pinned may be what vanished: the second plan is made from the lake as it is now.
+                # A pinned version may be the one that vanished: the second plan uses the lake as it is now.
                 return self._do(node, {}, watch)
         except SmlError as error:
             return _without_work(node, "error", str(error), watch.started, watch.seconds, error.location)
@@ -183,7 +183,7 @@ class Executor:
         )  # fmt: skip
 
     def _published(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
-        """The result of a model whose table is sent to where its config says, also where only that is left to do."""
+        """Publish the model's table as its config says, even if nothing else was to do, and return the whole result."""
         status, message, sent, is_unsent = built.status, built.message, tuple[PublishResult, ...](), False
         if self.publisher is not None and model.config.publish is not None:
             try:
@@ -206,7 +206,7 @@ class Executor:
             self.hooks.around(unique_id, moment)
 
     def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
-        """Run a view's query for its errors. Raises NodeError and the like."""
+        """Render a view again if it queries the lake; with `runs_views` also run its query. Raises what is wrong."""
         live = self.planner.live(view)
         if not self.policy.runs_views:
             return
@@ -216,7 +216,7 @@ class Executor:
 
 
 _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)
-"""These read no table."""
+"""Nodes for which a run reads no table."""
 
 
 class _Stopwatch:
@@ -233,7 +233,7 @@ class _Stopwatch:
 
 @dataclass(frozen=True)
 class _BuiltModel:
-    """What building a model came to, before its table is published; `work` None: there was none."""
+    """The result of building a model, before its table is published; `work` None: there was nothing to do."""
 
     status: NodeStatus
     message: str

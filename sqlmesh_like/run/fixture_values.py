@@ -1,4 +1,4 @@
-"""Values of YAML and CSV as values of Spark types. Owns the mapping, and the type that values have."""
+"""Values of YAML and CSV as values of Spark types. Owns the mapping, and inferring the type of values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from decimal import Decimal
 from sqlmesh_like.run.seed_types import declared_type, infer_type
 
 _DIGITS = 15
-"""Significant digits that a double keeps whatever they are: what YAML reads with more may have lost some."""
+"""Significant digits that every double preserves: a number of YAML with more may have lost some."""
 _ARRAY = re.compile(r"array<(.+)>", re.DOTALL)
 
 
 def typed(value: object, type_: str) -> object:
-    """The value as DuckDB takes it; times are naive and in UTC. Raises ValueError, whose text says what to do.
+    """Convert a value for DuckDB; times become naive and in UTC. Raises ValueError whose text, if any, is a hint.
 
     >>> typed("5.00", "decimal(10,2)"), typed(5, "string"), typed("2024-01-02", "date")
     (Decimal('5.00'), '5', datetime.date(2024, 1, 2))
@@ -77,14 +77,14 @@ def _digits(value: float) -> str:
 
 
 def type_of(values: Sequence[object], *, is_text: bool = False) -> str:
-    """The type of values for which none is declared; text of CSV may be numbers and dates, text of YAML is text.
+    """Infer the type of values that have none declared; text of CSV may be numbers and dates, text of YAML is text.
 
     >>> type_of([1, 2]), type_of([1, 2.5]), type_of(["1"]), type_of(["1"], is_text=True), type_of([])
     ('int', 'decimal(18,1)', 'string', 'int', 'string')
     """
     values = [str(value) for value in values if value != ""] if is_text else values
     if not values:
-        return "string"  # of a column without a value nothing is known; a seed's is int, as in dbt
+        return "string"  # nothing is known about a column without values; in a seed it is int, as in dbt
     if is_text:
         return infer_type(list(map(str, values))).name
     if any(isinstance(value, str | list | dict | bytes) for value in values):

@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class FixtureRow:
-    """Cells by column, as the names are written."""
+    """Cells by column name, as written."""
 
     cells: Mapping[str, Cell]
     location: Location
@@ -54,15 +54,15 @@ def read_fixture(fixture: Fixture) -> FixtureRows:
 
 
 def plain_rows(names: Sequence[str], rows: Iterable[Sequence[object]], location: Location) -> FixtureRows:
-    """Rows that a query returned, all at the place of its text."""
+    """Rows that a query returned; the location of each is that of the query."""
     made = tuple(FixtureRow({n: Cell(v, location) for n, v in zip(names, row, strict=True)}, location) for row in rows)
     return FixtureRows(tuple(names), made)
 
 
 def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = ()) -> Schema:
-    """The known columns, with types where those are missing; where none are known, those that rows mention.
+    """The known columns, with missing types added; if none are known, those of `hints` and of the rows.
 
-    `hints` are declared columns that may be some only.
+    `hints` are declared columns, possibly not all.
     """
     declared = {column.name.lower(): normalize(column.type) for column in hints if column.type}
     columns = known or (*hints, *(Column(n) for n in fixture.names if n.lower() not in {h.name.lower() for h in hints}))
@@ -73,13 +73,13 @@ def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = 
 
 
 def typed_fixture(fixture: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
-    """Rows in the schema's order. Raises ProjectError at a cell that is not a column or no value of its type."""
+    """Rows in the schema's order. Raises ProjectError at a cell of an unknown column or with a wrong value."""
     check_names(fixture, schema, what)
     return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in fixture.rows]
 
 
 def check_names(fixture: FixtureRows, schema: Schema, what: str) -> None:
-    """Raises ProjectError at the first column that `what` does not have."""
+    """Raise ProjectError at the first column that `what` does not have."""
     names = {column.name.lower() for column in schema}
     for row in fixture.rows:
         for name, cell in row.cells.items():
@@ -90,12 +90,12 @@ def check_names(fixture: FixtureRows, schema: Schema, what: str) -> None:
 
 
 def cell_of(row: FixtureRow, name: str) -> Cell | None:
-    """The cell of a column, None where the row does not mention it."""
+    """The cell of a column, None if the row does not mention it."""
     return next((cell for key, cell in row.cells.items() if key.lower() == name.lower()), None)
 
 
 def typed_cell(cell: Cell | None, column: Column) -> object:
-    """The cell's value as the column's type has it. Raises ProjectError."""
+    """The cell's value converted to the column's type. Raises ProjectError."""
     if cell is None or cell.value is None:
         return None
     try:
@@ -164,7 +164,7 @@ def _place(file: CsvFile, fixture: Fixture, field: CsvField) -> Location:
 
 
 def _moved(place: Location | None, fixture: Fixture) -> Location | None:
-    """A place in the text as one in the file: a block starts on the line below its `|`, at a column not known here."""
+    """A location in the text as one in the file: a block starts on the line below its `|`, in an unknown column."""
     if fixture.text_path is not None or place is None:
         return place
     return Location(fixture.location.path, (fixture.location.line or 0) + (place.line or 1), None)

@@ -12,7 +12,7 @@ from sqlmesh_like.project.config import HookTime
 
 
 class HookStatements(Protocol):
-    """Renders hooks, each when it is asked for."""
+    """Renders hooks lazily: each after the ones before it have run."""
 
     def of_node(self, unique_id: str, moment: HookTime) -> Iterator[str]: ...
 
@@ -27,17 +27,17 @@ class StatementRunner(Protocol):
 
 @dataclass(frozen=True)
 class Hooks:
-    """Runs hooks around a node's work: only where there is work, since a node with nothing to do starts no engine."""
+    """Runs hooks around a node's work: only if there is work, since a node with nothing to do starts no engine."""
 
     statements: HookStatements
     lake: StatementRunner
 
     def around(self, unique_id: NodeId, moment: HookTime) -> None:
-        """The hooks of a node. Raises NodeError with the statement that failed."""
+        """Run the hooks of a node. Raises NodeError with the statement that failed."""
         self._run(self.statements.of_node(unique_id, moment), moment)
 
     def around_run(self, end: bool, more: Mapping[str, object]) -> None:
-        """`on-run-start` or `on-run-end`. Raises NodeError."""
+        """Run the hooks `on-run-start` or `on-run-end`. Raises NodeError with the statement that failed."""
         self._run(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
 
     def _run(self, statements: Iterator[str], name: str) -> None:

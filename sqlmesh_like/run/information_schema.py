@@ -1,6 +1,6 @@
 """`information_schema` in queries by templates: a lake has none, so it is built from the project's own relations.
 
-Owns which of its tables there are, and their columns. A model's own query may not read them: nothing would follow them.
+Owns which of its tables exist, and their columns. A model's own query may not read them: their changes are not tracked.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from sqlmesh_like.names import Schema, TableName
 
 _TYPES = {"table": "BASE TABLE", "view": "VIEW"}
 ColumnsOfTable = Callable[[TableName], Schema | None]
-"""Columns of a table or view; None where there is none."""
+"""Columns of a table or view; None if it does not exist."""
 
 
 def is_asked(tree: exp.Expr) -> bool:
-    """Whether a query reads one of these tables."""
+    """Whether a query reads a supported table of `information_schema`."""
     return any(map(_view_of, tree.find_all(exp.Table)))
 
 
 def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_of: ColumnsOfTable) -> exp.Expr:
-    """The query with the rows in place of `information_schema.tables`, `columns` and `schemata`, whatever the catalog.
+    """Replace `information_schema.tables`, `columns` and `schemata`, of any catalog, in a query by their rows.
 
-    `relations`: tables and views that are there, with `table` or `view`.
+    `relations`: the tables and views that exist, each as `table` or `view`.
 
     >>> import sqlglot
     >>> asked = sqlglot.parse_one("select schema_name from x.information_schema.schemata", dialect="spark")
@@ -53,7 +53,7 @@ def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_o
 
 
 def _view_of(node: exp.Expr) -> str:
-    """Which of these tables a node is, empty where none."""
+    """The supported table of `information_schema` that a node is, empty if it is none."""
     name = node.name.lower() if isinstance(node, exp.Table) and node.db.lower() == "information_schema" else ""
     return name if name in ("tables", "columns", "schemata") else ""
 

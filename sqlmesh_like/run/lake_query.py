@@ -19,15 +19,15 @@ from sqlmesh_like.render.rerender import AsksItself, is_rendering
 from sqlmesh_like.run.information_schema import is_asked, with_relations
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = NodeId("question", "asked", "question")  # columns without an alias are named by their text
+_ASKED = NodeId("question", "asked", "question")  # of kind `question`: columns without an alias are named by their text
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
 @dataclass(frozen=True)
 class LakeQuery:
-    """The `Lake` of templates: tables as they are when it is asked, views by their query.
+    """The `Lake` of templates: reads tables as they are at each query, and views through their SQL.
 
-    `statements` runs what is not a SELECT; without it nothing but a SELECT may run.
+    `statements` runs what is not a SELECT; without it only a SELECT may run.
     """
 
     planner: Planner
@@ -49,7 +49,7 @@ class LakeQuery:
             self.statements.execute(statement, states)
 
     def columns(self, table: TableName) -> Schema | None:
-        """Visible columns of a table or view, None where there is none."""
+        """Visible columns of a table or view, None if it does not exist."""
         catalog = self.planner.catalog
         for unique_id, place in catalog.places.items():
             if _same(place.table, table):
@@ -65,7 +65,7 @@ class LakeQuery:
         return None
 
     def query(self, sql: str) -> QueryResult:
-        """Rows of one SELECT over tables and views of the project; where it may, other statements are done.
+        """Rows of one SELECT over tables and views of the project; with `statements`, other SQL is executed instead.
 
         Raises NodeError.
         """
@@ -84,7 +84,7 @@ class LakeQuery:
         return QueryResult(tuple(column.name for column in schema), rows)
 
     def relations(self, *, there: bool = False) -> dict[TableName, str]:
-        """Tables and views of the project, or those that are `there`: a view whose template asks is not, for itself."""
+        """Tables and views of the project; with `there`, only tables that exist. A view being rendered is left out."""
         catalog = self.planner.catalog
         tables = {
             place.table: "table"
@@ -95,9 +95,9 @@ class LakeQuery:
         return tables | {view.table: "view" for view in views if not is_rendering(view.unique_id)}
 
     def drop(self, table: TableName) -> None:
-        """Drop a table that a statement made, if it exists; a view of the project has nothing to drop.
+        """Drop a table that a statement created, if it exists; a view of the project has nothing to drop.
 
-        Raises NodeError for a table of the project, whose commits hold what runs remember, and while a model is
+        Raises NodeError for a table of the project, whose commits hold the record of runs, and while a model is
         rendered.
         """
         if self.statements is None:
@@ -133,7 +133,7 @@ class LakeQuery:
 
 
 def only_reads(tree: exp.Expr) -> bool:
-    """Whether a text is one SELECT, in no part of which something is written."""
+    """Whether a statement is a SELECT of which no part writes anything."""
     return isinstance(tree, exp.Query) and tree.find(exp.DML, exp.DDL, exp.Into, exp.Command) is None
 
 
@@ -142,7 +142,7 @@ def _same(one: TableName, other: TableName) -> bool:
 
 
 def _statements(sql: str) -> list[str]:
-    """Statements of a text, at semicolons outside of quotes and comments."""
+    """Split a text into statements, at semicolons outside of quotes and comments."""
     try:
         tokens = sqlglot.tokenize(sql, dialect="spark")
     except SqlglotError as error:
@@ -153,7 +153,7 @@ def _statements(sql: str) -> list[str]:
 
 
 def named_tables(sql: str) -> set[tuple[str, str]]:
-    """Schema and name of all tables that a statement may mean: pairs of names with a dot between them."""
+    """Schema and name of all tables that a statement may refer to: pairs of names with a dot between them."""
     tokens = sqlglot.tokenize(sql, dialect="spark")
     return {
         (left.text.lower(), right.text.lower())

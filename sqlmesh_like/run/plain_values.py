@@ -10,7 +10,7 @@ from decimal import Decimal
 
 
 def plain(value: object) -> object:
-    """A value as JSON holds it."""
+    """A value in a form that JSON can represent."""
     match value:
         case Decimal():
             return format(value, "f")

@@ -1,8 +1,8 @@
 """What is needed from an engine, one protocol for each use. Owns them and the outcome of one model.
 
-DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; callers name the smallest protocol that suffices. What an
-engine takes to start, such as Java's, counts for no node: it starts within `starting`, and the executor's stopwatch
-leaves `waited_seconds` out.
+DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; callers name the smallest protocol that suffices. The time that
+an engine takes to start, such as Java's, is not counted for any node: it starts within `starting`, and the executor's
+stopwatch leaves `waited_seconds` out.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from sqlmesh_like.run.seeds import SeedTable
 
 Row = Mapping[str, object]
 NamedColumns = Mapping[str, frozenset[str] | None]
-"""By unique id of an input the columns, in lower case, that models name of it; None where it is not known which."""
+"""By unique id of an input, the columns that models name, in lower case; None if it is not known which."""
 
 
 @dataclass(frozen=True)
 class SparkWork:
-    """What Spark did for one node: jobs and stages that ran, bytes that scans read and that stages wrote for others."""
+    """What Spark did for one node: jobs and stages that ran, bytes that scans read and that stages shuffled."""
 
     jobs: int
     stages: int
@@ -45,7 +45,7 @@ class SparkWork:
 class WriteResult:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
-    `warning` says what a reader must know of these rows, `engine` what computed them: DuckDB where it can, see
+    `warning` says what a user of these rows must know, `engine` what computed them: DuckDB where it can, see
     `duckdb.local_program`. `spark` None: Spark had nothing to do, or what it did is not known.
     """
 
@@ -73,7 +73,7 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the columns' order. `warning` says what a reader must know of them, as that of `WriteResult` does."""
+    """Rows in the columns' order. `warning` says what a user of these rows must know."""
 
     schema: Schema
     rows: tuple[tuple[object, ...], ...]
@@ -82,10 +82,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Export:
-    """Rows of a table on their way out of the lake, as Arrow record batches of a few thousand rows.
+    """Rows of a table to be published, as Arrow record batches of a few thousand rows.
 
-    Grain: one row a key, `_sml_key`; where `_sml_deleted` the row is gone and the other columns are as it was. `whole`:
-    all rows there are; else those that changed. `batches` may be called more than once, while the export is open.
+    Grain: one row per key, `_sml_key`; if `_sml_deleted` is true, the row was deleted and the other columns hold its
+    last values. `whole`: all rows of the table; otherwise those that changed. `batches` may be called more than once
+    while the export is open.
     """
 
     whole: bool
@@ -95,7 +96,7 @@ class Export:
 
 @dataclass(frozen=True)
 class PublishResult:
-    """What one publication did; `rows` None: it was up to date."""
+    """The result of publishing one table to one destination; `rows` None: it was up to date."""
 
     destination: str
     table: str
@@ -104,16 +105,16 @@ class PublishResult:
 
 
 class Publisher(Protocol):
-    """Sends tables of models to where people look."""
+    """Publishes tables of models to the destinations that their config names."""
 
     def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
-        """Bring what the model's config names up to its table. Raises NodeError; the table itself is not touched."""
+        """Bring the model's destinations up to date with its table, which is not touched. Raises NodeError."""
         ...
 
 
 @dataclass(frozen=True)
 class Rebucketed:
-    """Buckets in each partition and files in all, before and after."""
+    """Buckets per partition and files of the table, each before and after."""
 
     buckets: tuple[int, int]
     files: tuple[int, int]
@@ -125,45 +126,45 @@ class ModelWriter(Protocol):
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         """Bring the model's table from its recorded frontier to the pinned one, in one commit.
 
-        `shared` are inputs that several models of the run read, with the columns that any of these names: what they
-        read alike is read once.
+        `shared` are inputs that several models of the run read, with all columns that these models name, so that the
+        same rows are read only once.
         """
         ...
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
-        """Write the new versions of a snapshot's rows, and the ends of those that they replace, in one commit."""
+        """Write the new versions of a snapshot's rows and end those that they replace, in one commit."""
         ...
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
-        """Replace a seed's table, whose state is given, by its rows in one commit that records the fingerprint."""
+        """Replace a seed's table, whose state is given, with its rows in one commit that records the fingerprint."""
         ...
 
     def release(self) -> None:
-        """Forget what was read for the models of a run."""
+        """Release what was cached for the models of a run."""
         ...
 
 
 class QueryEngine(Protocol):
-    """Answers questions over tables."""
+    """Runs queries over tables."""
 
     def query(
         self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int, shown: Schema | None = None
     ) -> Rows:
         """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all.
 
-        `shown`: its columns, as far as they are known with the types that Spark gives them. Where it is given, another
-        engine may answer that is proven to give Spark's values.
+        `shown`: its columns as far as they are known, with Spark's types. If it is given, another engine may run the
+        query, provided that it is proven to return Spark's values.
         """
         ...
 
 
 class FailureStore(Protocol):
-    """Keeps the rows that a data test found."""
+    """Stores the failing rows of a data test."""
 
     def store_failures(
         self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
     ) -> bool:
-        """Make a table equal to the rows of any SELECT; whether there is one now. Of no rows none is made."""
+        """Replace a table with the rows of a SELECT, and return whether it exists now: without rows none is created."""
         ...
 
 
@@ -184,13 +185,13 @@ class ModelVerifier(Protocol):
 
 
 class ChangeReader(Protocol):
-    """Reads what changed in a table, for people."""
+    """Reads what changed in a table, for users."""
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
         """What changed in a table between a frontier and that of its state; `limit` -1: all.
 
         Grain: a row for each inserted or deleted row, two for each updated one. The first column, `_change`, says
-        `insert`, `delete`, `update_before` or `update_after`; rows written again as they were are none.
+        `insert`, `delete`, `update_before` or `update_after`; rows that were rewritten unchanged are left out.
         """
         ...
 
@@ -202,7 +203,7 @@ class ChangeExporter(Protocol):
         """What changed in a derived table between a frontier and that of its state (`since` None: all its rows).
 
         Spark writes the rows as files into a new folder in `staging`, from where they are read in batches: the driver
-        never holds them all. The folder goes with the context.
+        never holds them all. The folder is removed when the context ends.
         """
         ...
 
@@ -211,29 +212,29 @@ class TableMaintenance(Protocol):
     """Table services."""
 
     def compact(self, uri: str) -> int:
-        """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
+        """Merge the log files of a merge-on-read table into base files; return how many file groups had log files."""
         ...
 
     def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
-        """Write a table anew, every row as it is, with the number of buckets that its size asks for, in one commit.
+        """Rewrite a table, every row unchanged, with the number of buckets that suits its size, in one commit.
 
-        `options`: Hudi options of the user. None where it has that number, or is not ours.
+        `options`: Hudi options of the user. None if it has that number already, or was not written by a run.
         """
         ...
 
     def clean(self, uri: str, retain: int) -> None:
-        """Remove history of a table but its newest `retain` data commits."""
+        """Remove the history of a table except its newest `retain` data commits."""
         ...
 
 
 class Engine(ModelWriter, QueryEngine, FailureStore, Protocol):
-    """What a run needs of an engine. Every method may raise NodeError or RetryableError, having changed nothing."""
+    """What a run needs from an engine. A method that raises NodeError or RetryableError has changed nothing."""
 
     def stop(self) -> None: ...
 
 
 class LakeEngine(Engine, StatementEngine, ModelVerifier, ChangeReader, ChangeExporter, TableMaintenance, Protocol):
-    """An engine whose tables outlive the process and have a past."""
+    """An engine whose tables outlive the process and have a history."""
 
 
 class _Waited(local):
@@ -246,7 +247,7 @@ _waited = _Waited()
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """What goes on in the context counts for no node: an engine starts, or a thread that starts it is waited for."""
+    """Count the time in this context for no node: an engine starts, or this thread waits for one that starts it."""
     began = perf_counter()
     _waited.depth += 1
     try:
@@ -258,7 +259,7 @@ def starting() -> Iterator[None]:
 
 
 def waited_seconds() -> float:
-    """Seconds that this thread has ever waited for an engine to start.
+    """Total seconds that this thread has waited for an engine to start.
 
     >>> import time
     >>> before = waited_seconds()

@@ -23,11 +23,11 @@ from sqlmesh_like.run.ports import PublishResult, Rows, SparkWork
 
 NodeStatus = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
 UnbuiltNode = RenderedExposure | RenderedSemantic
-"""Of these `build` only tells that it got there, as dbt does: exposures and saved queries."""
+"""Exposures and saved queries, for which `build` only reports that it reached them, as dbt does."""
 RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest | UnbuiltNode
 
 BLOCKING = frozenset({"error", "fail", "skipped"})
-"""After these the run as a whole has failed, and nothing that reads the node is run: see `blocks`."""
+"""With one of these the run as a whole has failed, and nothing that reads the node is run: see `blocks`."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class ModelResult:
     upserts: int = 0
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
-    written: CommitSummary | None = None  # by its commit; None: there was none
+    written: CommitSummary | None = None  # what its commit wrote; None: there was none
     estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` shows it
     sent: tuple[PublishResult, ...] = ()  # where it was published
-    is_unsent: bool = False  # its table is right, publishing it failed
+    is_unsent: bool = False  # its table is up to date, publishing it failed
     engine: str | None = None  # what computed its rows
     location: Location | None = None
     spark: SparkWork | None = None  # what Spark did for it
@@ -76,9 +76,9 @@ class SeedResult:
 
 @dataclass(frozen=True)
 class TestResult:
-    """One test of a run. `failures` is None where it could not be counted; `sample` are a few failing rows.
+    """One test of a run. `failures` is None if they could not be counted; `sample` is a few failing rows.
 
-    `strategy` is by what a unit test's changes were followed; `location` is where its error is.
+    `strategy` is how the changes of a unit test were applied; `location` is where its error is.
     """
 
     __test__ = False
@@ -110,7 +110,7 @@ NodeResult = ModelResult | SeedResult | TestResult | UnbuiltResult
 
 
 def blocks(result: NodeResult) -> bool:
-    """Whether nothing that reads the node may run. A table that is right and could not be published is read on."""
+    """Whether nothing that reads the node may run. A table that is up to date but not published can be read."""
     return result.status in BLOCKING and not (isinstance(result, ModelResult) and result.is_unsent)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlmesh_like.plan.catalog import Catalog
 
 AT_LEAST = 10
-"""Commits kept even where every consumer has read them: for time travel and a look at what happened."""
+"""Commits kept even if every consumer has read them: for time travel, and to see what happened."""
 AT_MOST = 200
 """Commits kept for the slowest consumer."""
 SLACK = 10
@@ -21,14 +21,14 @@ SLACK = 10
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Remove the history of one table but its newest `retain` data commits."""
+    """Remove the history of one table except its newest `retain` data commits."""
 
     uri: str
     retain: int
 
 
 def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
-    """Tables of ours (by unique id), borrowed ones left out, whose history has grown past what is kept, by `slack`."""
+    """The cleanings that are due: of `owned`, not borrowed tables with over `slack` commits more than are kept."""
     needed = _oldest_frontiers(catalog)
     cleanings: list[Cleaning] = []
     for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
@@ -45,9 +45,9 @@ def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cle
 
 
 def retained(behind: int, uncompacted: int = 0) -> int:
-    """Data commits to keep for a slowest consumer that is this many behind: those, and the one it stands on.
+    """Number of data commits to keep if the slowest consumer is this many behind: those, and the one at its frontier.
 
-    And those that log files were written by since the last compaction: readers need their change logs.
+    Commits since the last compaction of a merge-on-read table are kept too: readers need their change logs.
 
     >>> retained(0), retained(30), retained(1000), retained(0, 15)
     (10, 31, 200, 16)
@@ -56,7 +56,7 @@ def retained(behind: int, uncompacted: int = 0) -> int:
 
 
 def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:
-    """For each table the frontiers that its consumers have recorded."""
+    """For each table, the frontiers that the models that read it have recorded."""
     frontiers: dict[str, list[str]] = {}
     for unique_id, place in catalog.places.items():
         if place.unique_id.kind != "model" or unique_id in catalog.borrowed:

@@ -15,7 +15,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class RowDiff:
-    """How rows differ: `changed` pairs an expected row with the one that is there instead."""
+    """How rows differ: `changed` pairs an expected row with the most similar unexpected one."""
 
     columns: tuple[str, ...]
     changed: tuple[tuple[DiffRow, DiffRow], ...]
@@ -28,7 +28,7 @@ class RowDiff:
         return len(self.changed) + len(self.missing) + len(self.surplus)
 
     def text(self, flat: Callable[[object], str] = str) -> str:
-        """A table: `~` a row that differs (`expected → actual`), `-` expected but not there, `+` not expected."""
+        """A text table: `~` a row that differs (`expected → actual`), `-` expected but missing, `+` not expected."""
         lines = [self._summary(), *_table(self._shown(flat))]
         hidden = self.total - _SHOWN
         return "\n".join([*lines, f"… and {hidden} more"] if hidden > 0 else lines)
@@ -56,7 +56,7 @@ class RowDiff:
 
 
 def compare(columns: Sequence[str], expected: Iterable[DiffRow], actual: Iterable[DiffRow]) -> RowDiff | None:
-    """The difference of two multisets of rows; None where there is none."""
+    """The difference of two multisets of rows; None if they are equal."""
     wanted, remaining = list(expected), list(actual)
     keep_wanted, keep_found = _unmatched(wanted, remaining), _unmatched(remaining, wanted)
     if not keep_wanted and not keep_found:
@@ -95,7 +95,7 @@ def _same(one: object, two: object) -> bool:
 
 
 def _comparable(value: object) -> object:
-    """Equal for values that count as the same, and hashable."""
+    """A hashable form of a value, equal for values that count as the same."""
     match value:
         case float():
             return "NaN" if math.isnan(value) else float(f"{value:.{_SIGNIFICANT}g}")

@@ -16,7 +16,7 @@ from sqlmesh_like.run.result import NodeResult, RenderedNode, blocks
 
 
 class Listener(Protocol):
-    """Told of each node as it starts and ends, from any thread."""
+    """Notified of each node as it starts and ends, from any thread."""
 
     def started(self, number: int, total: int, node: RenderedNode) -> None: ...
 
@@ -24,7 +24,7 @@ class Listener(Protocol):
 
 
 class NodeWork(Protocol):
-    """What is done with a node whose needs are met, and with one that cannot run any more."""
+    """Executes a node whose needs are met, and skips one that can no longer run."""
 
     def execute(self, node: RenderedNode) -> NodeResult: ...
 
@@ -38,7 +38,7 @@ class Pace:
 
 
 class Schedule:
-    """Nodes whose needs are met run; what needs a failed one is skipped."""
+    """Runs nodes whose needs are met, in parallel; skips those that need a failed one."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Schedule:
         self._stopped = False
 
     def results(self) -> tuple[NodeResult, ...]:
-        """Run everything; results in the order in which nodes ended."""
+        """Run everything; return results in the order in which nodes ended."""
         with stop_signals.deferred(), ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
             self._start_ready(pool.submit)
             while self._running:
@@ -70,7 +70,7 @@ class Schedule:
         return tuple(self._done.values())
 
     def _start_ready(self, submit: Callable[..., Future[NodeResult]]) -> None:
-        """Start what can run, in order; skip what cannot any more, and then what needs that."""
+        """Start nodes that can run, in order; skip those that no longer can, and then those that need them."""
         progressed = True
         while progressed:
             progressed = False
@@ -102,9 +102,9 @@ class Schedule:
 
 
 def needs_of(graph: Graph, selected: Sequence[str]) -> dict[str, frozenset[str]]:
-    """For each selected node the selected ones to wait for: those it reads, directly or not, and the tests of these.
+    """For each selected node, the selected ones to wait for: those it reads, directly or not, and the tests of these.
 
-    As in dbt a test gates a node only where the node reads everything that the test reads, and a unit test its model.
+    As in dbt a test gates a node only if the node reads everything that the test reads; a unit test gates its model.
     """
     tests = {i: frozenset(graph.parents(i)) for i in selected if graph.nodes[i].resource_type == "test"}
     units = {i: frozenset(graph.parents(i)) for i in selected if graph.nodes[i].resource_type == "unit_test"}

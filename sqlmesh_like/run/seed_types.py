@@ -20,7 +20,7 @@ _TIMESTAMP = re.compile(
 _DECIMAL_TYPE = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
 _INFERRED_PRECISION = 18
-"""A decimal of this precision is kept as a long: exact sums at a small price."""
+"""A decimal of this precision is stored as a long: exact sums at a small price."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _date(text: str) -> date:
 
 
 def _timestamp(text: str) -> datetime:
-    """In UTC, which a text without a zone is taken to be."""
+    """A timestamp in UTC; text without a zone is in UTC already."""
     if not _TIMESTAMP.fullmatch(text) and not _DATE.fullmatch(text):
         raise ValueError(text)
     value = datetime.fromisoformat(text)
@@ -68,7 +68,7 @@ def _timestamp(text: str) -> datetime:
 
 
 def _decimal(precision: int, scale: int) -> SeedType:
-    """A value with more digits than the type has is refused, not rounded."""
+    """A decimal type that refuses a value with more digits than it has, and does not round it."""
 
     def convert(text: str) -> Decimal:
         match = re.fullmatch(r"[+-]?0*([0-9]*)(?:\.([0-9]*?)0*)?", text)
@@ -97,7 +97,7 @@ _TYPES = {
 
 
 def declared_type(text: str) -> SeedType:
-    """The type that `column_types` names. Raises ValueError, whose text says what is known instead.
+    """The type that `column_types` names. Raises ValueError whose text names the types that exist.
 
     >>> declared_type("NUMERIC(10, 2)").name, declared_type("varchar(20)").name
     ('decimal(10,2)', 'string')
@@ -119,7 +119,8 @@ def declared_type(text: str) -> SeedType:
 def infer_type(values: Sequence[str]) -> SeedType:
     """The narrowest type that holds every value and loses none of its text's meaning: `007` stays text.
 
-    A column without a value is one of integers, as in dbt: a sum over it is a number.
+    Decimals with more than 18 digits become doubles. A column without values is `int`, as in dbt, so that a sum over it
+    is a number.
 
     >>> [infer_type(texts).name for texts in (["1", "20"], ["1", "2.50"], ["007"], ["2024-01-02"])]
     ['int', 'decimal(18,2)', 'string', 'date']

@@ -23,13 +23,13 @@ from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
 
 _VERSION = 1
-"""Part of the fingerprint: raised when the same file comes to mean other rows."""
+"""Part of the fingerprint: incremented when the same file yields other rows."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class SeedTable:
-    """A seed as it will be in the lake. `fingerprint` is that of text, types and key."""
+    """A seed as it will be stored in the lake. `fingerprint` is that of text, types and key."""
 
     seed: RenderedSeed
     schema: Schema
@@ -38,7 +38,7 @@ class SeedTable:
     fingerprint: str
 
     def naive_rows(self) -> tuple[tuple[object, ...], ...]:
-        """Its rows with times as DuckDB takes them: in UTC, without a zone."""
+        """Its rows with times as DuckDB expects them: in UTC, without a zone."""
         return tuple(tuple(map(_naive, row)) for row in self.rows)
 
 
@@ -54,13 +54,13 @@ def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:
 
 
 class SeedReader:
-    """Reads the seeds of one project. A file is typed again only where the seed or its text has changed."""
+    """Reads the seeds of one project. A file is typed again only if the seed or its text has changed."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, SeedTable]] = {}
 
     def read(self, seed: RenderedSeed, root: Path) -> SeedTable:
-        """As `read_seed`."""
+        """Like `read_seed`, but a file is typed again only if it or its seed has changed."""
         text = _text(root, seed.path)
         known = self._known.get(seed.path)
         if known is None or known[0] != text or known[1].seed != seed:
@@ -83,7 +83,7 @@ def _typed(seed: RenderedSeed, text: str) -> SeedTable:
 
 
 def is_loaded(table: SeedTable, state: TableState) -> bool:
-    """Whether the lake has exactly this seed, by what its newest commit says."""
+    """Whether the lake holds exactly this seed, according to the record of its table's newest commit."""
     return state.record is not None and not state.is_foreign_on_top and state.record.fingerprint == table.fingerprint
 
 
@@ -154,7 +154,7 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
 
 
 def _value(file: CsvFile, field: CsvField, type_: SeedType) -> object:
-    """An empty field is NULL; a quoted empty one is an empty text, and NULL in a column that holds no text."""
+    """A field's value. An empty field is NULL; a quoted empty one is an empty string in a text column, else NULL."""
     if field.is_null or (not field.text and type_ is not STRING):
         return None
     try:

@@ -38,7 +38,7 @@ class FixtureTable:
 
 
 def source_fixture(root: Path, table: SourceTable) -> FixtureTable | None:
-    """The rows of a source's fixture, None where it has none. Raises ProjectError with file, line and column."""
+    """The rows of a source's fixture, None if it has none. Raises ProjectError with file, line and column."""
     path = _find(root, table.source_name, table.name)
     if path is None:
         return None
@@ -53,18 +53,18 @@ def source_fixture(root: Path, table: SourceTable) -> FixtureTable | None:
 
 
 def model_fixture(root: Path, model: RenderedModel, known: Schema | None) -> FixtureTable | None:
-    """The rows that stand for a model; `known` are its columns where they are. Raises ProjectError."""
+    """The rows of a model's fixture, None if it has none; `known`: its columns, if known. Raises ProjectError."""
     path = _find(root, MODELS, model.name)
     return None if path is None else _table(path, _read(root, path), known, model.declared, model.name)
 
 
 def expected_path(table: SourceTable) -> str:
-    """Where a source's fixture belongs."""
+    """The path at which a source's fixture is expected."""
     return f"{FIXTURES_FOLDER}/{table.source_name}/{table.name}.csv"
 
 
 def unused(root: Path, sources: Iterable[tuple[str, str]], models: Iterable[str]) -> list[tuple[str, str | None]]:
-    """Fixture files that stand for nothing the project has, each with the nearest that it could be."""
+    """Fixture files that belong to no source or model of the project, each with the nearest name that does."""
     known = [f"{source}/{table}" for source, table in sources] + [f"{MODELS}/{name}" for name in models]
     files = (path for path in sorted((root / FIXTURES_FOLDER).glob("*/*")) if path.suffix in _SUFFIXES)
     names = {path.relative_to(root).as_posix(): f"{path.parent.name}/{path.stem}" for path in files}
@@ -101,7 +101,7 @@ def _table(path: str, fixture: FixtureRows, known: Schema | None, declared: Sche
 
 
 def _partitioned(table: FixtureTable, by: PartitionBy) -> FixtureTable:
-    """With the partition column that ingestion derives, where the fixture leaves it out."""
+    """Add the partition column that ingestion would derive, since the fixture leaves it out."""
     names = [column.name.lower() for column in table.schema]
     at = names.index(by.column.lower()) if by.column.lower() in names else None
     rows = tuple((*row, None if at is None else _partition_value(row[at], by, table.path)) for row in table.rows)

@@ -19,12 +19,12 @@ from sqlmesh_like.run.ports import Engine, Rows
 from sqlmesh_like.run.result import NodeStatus
 
 SAMPLE = 5
-"""Failing rows that are shown."""
+"""Number of failing rows that are shown."""
 
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows; 0 where it passes."""
+    """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows; 0 if it passes."""
 
     status: NodeStatus
     failures: int
@@ -33,7 +33,7 @@ class TestVerdict:
 
 
 def as_model(test: RenderedTest) -> RenderedModel:
-    """The test as the view that its query would be."""
+    """The test as a view that has its query."""
     text = test.source_map.compiled or test.sql
     return RenderedModel(
         test.unique_id, test.name, test.path, test.raw_sql, text,
@@ -51,7 +51,7 @@ def run_test(
 ) -> TestVerdict:
     """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError.
 
-    `warnings_fail`: as with dbt's `--warn-error` a test fails where it would warn.
+    `warnings_fail`: as with dbt's `--warn-error`, a test fails instead of warning.
     """
     asked, test = test.asks_lake, planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
@@ -61,7 +61,7 @@ def run_test(
             planner.require_known_tables(model)
         facts = planner.compile(model, states).facts
     except SqlError as error:
-        # The text of a generic test is a macro's: a place in it means nothing in the file that asks for the test.
+        # The text of a generic test is a macro's: a position in it means nothing in the file that declares the test.
         place = error.location if test.test_type == "singular" else Location(test.path)
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = planner.tables(facts, states)
@@ -88,7 +88,7 @@ def run_test(
 
 
 def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
-    """One row: the count, whether it warns, whether it fails."""
+    """A query for one row: the count, whether it warns, whether it fails."""
     count = str(test.config.get("fail_calc") or "count(*)")
     conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
     texts = [f"{count} AS failures", *(f"{count} {condition}" for condition in conditions)]
@@ -110,5 +110,5 @@ def _named(tree: exp.Expr) -> exp.Subquery:
 
 
 def _whole(count: object) -> int:
-    """A `fail_calc` over no rows is NULL, and may be a decimal."""
+    """The count as an integer: a `fail_calc` over no rows is NULL, and it may be a decimal."""
     return int(str(count).partition(".")[0]) if count is not None else 0

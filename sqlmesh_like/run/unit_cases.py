@@ -44,7 +44,7 @@ QueryRows = Callable[[str], Rows]
 
 @dataclass(frozen=True)
 class UnitCase:
-    """A unit test with typed inputs. `after` is None where it has no changes."""
+    """A unit test with typed inputs. `after` is None if it has no changes."""
 
     test: RenderedUnitTest
     compiled: CompiledModel
@@ -56,10 +56,10 @@ class UnitCase:
 
 
 class TemplateAnswers(Protocol):
-    """Renders what asks a lake, with answers of the rows that a unit test gives. Raises SmlError."""
+    """Renders templates that query the lake, with results from the rows of a unit test. Raises SmlError."""
 
     def answered(self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows) -> RenderedUnitTest:
-        """The test with the text that its model's template, and those of views, give over these rows."""
+        """The test with the SQL that the templates of its model and of views render to over these rows."""
         ...
 
     def fixture_sql(self, test: RenderedUnitTest, template: str, path: str) -> str:
@@ -79,7 +79,7 @@ class Known:
 def prepare(
     test: RenderedUnitTest, known: Known, query: QueryRows, answers: TemplateAnswers, now: datetime
 ) -> UnitCase:
-    """Type all rows of a unit test. Raises ProjectError with the place of what is wrong, SqlError of the model."""
+    """Type all rows of a unit test. Raises ProjectError with the location of a mistake, SqlError for wrong SQL."""
     return _Preparation(test, known, query, answers).case(now)
 
 
@@ -151,7 +151,7 @@ class _Preparation:
         return after
 
     def _key(self, change: ChangedRows, schema: Schema) -> tuple[str, ...]:
-        """Columns that say which row an upsert replaces."""
+        """The columns that identify the row that an upsert replaces."""
         names = {column.name.lower(): column.name for column in schema}
         for name in change.key:
             if name.lower() not in names:
@@ -166,7 +166,7 @@ class _Preparation:
         raise ProjectError(message, location=change.location, hint=hint)
 
     def _answered(self, schemas: Mapping[str, Schema], before: TableRows, after: TableRows | None) -> RenderedUnitTest:
-        """The test by what templates give over the given rows. Raises ProjectError where changes give another text."""
+        """The test with templates rendered over the given rows. Raises ProjectError if changes alter their text."""
         test = self.test
         if not any(model.asks_lake for model in (test.model, *test.views)):
             return test
@@ -192,7 +192,7 @@ def _texts(test: RenderedUnitTest) -> list[str]:
 
 
 def _require_one_query(fixture: Fixture) -> None:
-    """The text of a fixture is run by an engine that could do more than answer."""
+    """Refuse all but one SELECT, since the engine that runs a fixture could also write."""
     try:
         tree = parse_text(fixture.text or "")
     except SqlglotError as error:
@@ -203,7 +203,10 @@ def _require_one_query(fixture: Fixture) -> None:
 
 
 def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Schema, list[tuple[object, ...]]]:
-    """The columns that are compared, those the expected rows mention, and these rows, typed. Raises ProjectError."""
+    """The columns to compare, which are those that the expected rows mention, and these rows, typed.
+
+    Raises ProjectError.
+    """
     check_names(expect, schema, model)
     mentioned = {name.lower() for name in expect.names}
     shown = tuple(column for column in schema if column.name.lower() in mentioned) or schema
@@ -216,7 +219,7 @@ def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:
 
 
 def _row_key(number: int) -> str:
-    """Keys in the order of the rows: where rows tie, the one given first is the smaller one."""
+    """The key of a row, in the order of rows: among rows that tie, the one given first is the smallest."""
     return f"{number:09d}"
 
 
@@ -227,7 +230,7 @@ def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
 
 
 def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
-    """Remove and write rows; what an upsert does not mention stays as it was."""
+    """Apply deletes, then upserts, to `rows`; columns that an upsert does not mention keep their values."""
     what = spelt(change.ref)
     check_names(read_fixture(change.delete), schema, what)
     check_names(read_fixture(change.upsert), schema, what)

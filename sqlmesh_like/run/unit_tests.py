@@ -21,8 +21,8 @@ from sqlmesh_like.run.unit_cases import UnitCase, expected_rows
 class Outcome:
     """The model's table at the end of a case, or why this engine cannot say what Spark would do (`unknown`).
 
-    `recomputed` are its rows by the model's own query over the inputs at the end; None where there were no changes.
-    `is_by_value`: it is values that are not known to be Spark's. `unproven`: why these rows may not be Spark's.
+    `recomputed` are the rows of the model's own query over the inputs at the end; None if there were no changes.
+    `is_by_value`: only values are not known to be Spark's. `unproven`: why these rows may not be Spark's.
     """
 
     rows: Rows
@@ -34,22 +34,22 @@ class Outcome:
 
 
 class UnitEngine(Protocol):
-    """Runs unit tests in this process. Raises NodeError where a query fails."""
+    """Runs unit tests in this process. Raises NodeError if a query fails."""
 
     def query(self, sql: str) -> Rows:
         """Rows of a query over nothing, in Spark's SQL."""
         ...
 
     def run(self, case: UnitCase) -> Outcome:
-        """Build the model's table from the rows given and bring it through the changes by its own delta program."""
+        """Build the model's table from the given rows, then apply the changes by its own delta program."""
         ...
 
 
 @dataclass(frozen=True)
 class UnitWork:
-    """Runs prepared unit tests by unique id; `flat` spells a value in a difference.
+    """Runs prepared unit tests by unique id; `flat` formats a value in a difference.
 
-    `errors` are of the tests that could not be prepared.
+    `errors` are those of tests that could not be prepared.
     """
 
     cases: Mapping[str, UnitCase]
@@ -61,7 +61,7 @@ class UnitWork:
         return len(self.cases) + len(self.errors)
 
     def execute(self, node: RenderedNode) -> TestResult:
-        """One unit test; its failure is its result."""
+        """Run one unit test; a failure becomes its result."""
         assert isinstance(node, RenderedUnitTest)
         started, clock = datetime.now(UTC), perf_counter()
         location = None

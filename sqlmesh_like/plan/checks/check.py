@@ -37,9 +37,9 @@ _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
 
 @dataclass(frozen=True)
 class CheckedModels:
-    """What a check found: the first error of each broken node by unique id, and what runs and is likely a mistake.
+    """The result of a check: the first error of each broken node by unique id, and warnings of likely mistakes.
 
-    `harmless` are the errors of ephemeral models that nothing reads which is built: their SQL is never run.
+    `harmless` are the errors of ephemeral models that no built node reads: their SQL is never run.
     """
 
     errors: Mapping[str, SqlError]
@@ -47,7 +47,7 @@ class CheckedModels:
     harmless: Mapping[str, SqlError] = field(default_factory=dict)
 
     def require_sound(self) -> None:
-        """Raise SqlError for the errors: all of them, one below the other."""
+        """Raise SqlError with all errors, one below the other, if there are any."""
         require_sound(self.errors)
 
 
@@ -59,11 +59,11 @@ def check_models(
     has_functions: bool = False,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
 ) -> CheckedModels:
-    """Check models given in dependency order. Warnings are of types that Spark converts where they meet.
+    """Check models given in dependency order. Warnings are about types that Spark converts implicitly.
 
-    `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
-    query may name tables that are not ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
-    are data tests, each with the view that its query would be.
+    `schemas`: known columns, by unique id, of tables that are not among the models. With a catalog a query may name
+    tables that are not ref() or source(); `has_functions`: functions other than Spark's own may exist. `tests` are data
+    tests, each with its query as a view.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
     errors: dict[str, SqlError] = {model.unique_id: error for model in models if (error := check.error_in(model))}
@@ -78,7 +78,7 @@ def check_models(
 
 
 def _run_ephemerals(models: Sequence[RenderedModel], tests: Sequence[RenderedModel]) -> frozenset[str]:
-    """Ephemeral models whose SQL is part of that of another model or a test, by unique id."""
+    """Unique ids of the ephemeral models whose SQL becomes part of another model or of a test."""
     ephemeral = {model.unique_id: model for model in models if model.config.materialized == "ephemeral"}
     waiting = [model for model in (*models, *tests) if model.unique_id not in ephemeral]
     run: set[str] = set()
@@ -102,9 +102,9 @@ class _Check:
         self.warnings: list[TypeWarning] = []
 
     def error_in(self, model: RenderedModel) -> SqlError | None:
-        """The model's first error; what reads the model is then checked as far as it can be without it."""
+        """The model's first error. Models that read a broken one are checked as far as its columns are known."""
         self._schemas.pop(model.unique_id, None)
-        if model.asks_lake:  # its text is known when it is run
+        if model.asks_lake:  # its text is known only at run time
             return None
         try:
             with nesting_errors(model.path):
@@ -123,13 +123,13 @@ class _Check:
         return None
 
     def _check_python(self, model: RenderedModel, python: PythonCode) -> None:
-        """Its code is looked at when it is read and not run here: of its columns only a contract tells."""
+        """Check a Python model without running its code, so its columns are known only from a contract."""
         refuse_untrusted(model, python)
         self._schemas[model.unique_id] = self._compiler.compile(model).facts.schema
         self._check_config(model)
 
     def error_of_test(self, pair: tuple[RenderedTest, RenderedModel]) -> SqlError | None:
-        """The first error of a data test; that of a generic one is its declaration's."""
+        """The first error of a data test; that of a generic test is located at its declaration."""
         test, view = pair
         if test.error is not None:
             return as_sql_error(test.error)
@@ -142,7 +142,10 @@ class _Check:
         return SqlError(message, location=test.declared_at or Location(test.path, 1), hint=error.hint)
 
     def _is_sure(self, test: RenderedTest) -> bool:
-        """Whether a test of dbt's own asks one column that is there: there are thousands of these, of one form."""
+        """Whether this is dbt's `not_null` or `unique` on an existing column.
+
+        Such a test has no errors, and a project may have thousands of them.
+        """
         if test.macros not in _OF_ONE_COLUMN or test.config.get("where") or len(test.inputs) != 1:
             return False
         name = (test.column_name or "").lower()
@@ -162,7 +165,7 @@ class _Check:
         return facts
 
     def _refuse_chance(self, facts: QueryFacts) -> None:
-        """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
+        """Refuse nondeterministic functions, also those of views that the query reads, under `refresh: strict`."""
         model = facts.model
         random_call = first_random(facts.tree)
         below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
@@ -186,13 +189,13 @@ class _Check:
             self.warnings.append(mismatch)
 
     def _shown(self, facts: QueryFacts) -> Schema | None:
-        """Columns of the query, with the types that the lake has where none is proven."""
+        """Columns of the query; a type that cannot be derived is that of the stored table."""
         known = facts.schema or self._schemas.get(facts.model.unique_id)
         stored = {column.name.lower(): column.type for column in self._stored.get(facts.model.unique_id) or ()}
         return known and tuple(Column(c.name, c.type or stored.get(c.name.lower())) for c in known)
 
     def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
-        """Where is_incremental() is true the query reads the table so far, and must give all of its columns."""
+        """Check the query where is_incremental() is true: it may read its own table and must return all its columns."""
         _check_predicates(branch)
         this = replace(branch, unique_id=NodeId.parse(f"{branch.unique_id}{_BRANCH}"))
         self._schemas[branch.unique_id] = shown
@@ -208,7 +211,7 @@ class _Check:
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")
 
     def _resolve(self, facts: QueryFacts) -> None:
-        """Names of a query that the compiler does not take apart; a derived relation has proven its own."""
+        """Resolve the names of a query that is not in the algebra; in a derived relation they are resolved already."""
         if facts.relation is not None:
             self._schemas[facts.model.unique_id] = with_versions(facts.model, facts.schema)
             return
@@ -245,7 +248,7 @@ class _Check:
 
 
 def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
-    """Raises SqlError for the Python model of a package whose code the root project has not allowed to run."""
+    """Raise SqlError for the Python model of a package whose code the root project has not allowed to run."""
     if not python.is_allowed:
         package = model.unique_id.package
         message = f"a Python model of the package {package!r}, whose code is not run unless your project says so"
@@ -264,19 +267,19 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
 
 
 def _function_hint(call: exp.Anonymous) -> str:
-    if call.name.lower() in _OF_TEMPLATES:  # it was forgotten that it stands in a template
+    if call.name.lower() in _OF_TEMPLATES:  # the braces of the template were forgotten
         return f"write {{{{ {call.name}({', '.join(part.sql('spark') for part in call.expressions)}) }}}}"
     return nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
 
 
 def _names_known_functions_only(sql: str) -> bool:
-    """Whether all that is before a bracket is known: where it is, the text need not be parsed to see that."""
+    """Whether every name before a parenthesis is known: if so, the text need not be parsed to look for functions."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
 
 
 def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
-    """Raises SqlError at the first table of a query that is not a ref() or source(): it may be a file's name."""
+    """Raise SqlError at the first table of a query that is not a ref() or source(): it may be the name of a file."""
     known = {(ref.table.schema.lower(), ref.table.identifier.lower()) for ref in model.inputs}
     for table in foreign_tables(tree, known):
         name = table.name
@@ -286,7 +289,10 @@ def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
 
 
 def _check_predicates(branch: RenderedModel) -> None:
-    """They narrow what `merge` and `delete+insert` touch; the other strategies match no rows."""
+    """Refuse invalid `incremental_predicates`.
+
+    They limit the rows that `merge` and `delete+insert` touch; the other strategies do not match rows.
+    """
     predicates, strategy = branch.config.incremental_predicates, branch.author_strategy
     if not predicates or strategy is None:
         return
@@ -301,7 +307,7 @@ def _check_predicates(branch: RenderedModel) -> None:
 
 
 def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Settings that name columns of the query, with what they name."""
+    """Settings that name columns of the query, with those names."""
     config, snapshot = model.config, model.config.snapshot
     named = (("partition_by", config.partition_by), ("unique_key", config.unique_key))
     if snapshot is None:
@@ -311,7 +317,7 @@ def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], .
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:
-    """Where the model's own file sets a config key; its first line where another file does."""
+    """Where the model's own file sets a config key; its first line if another file sets it."""
     match = re.search(rf"\b{key}\s*=", model.raw_sql)
     if match is None:
         return Location(model.path, 1, 1)

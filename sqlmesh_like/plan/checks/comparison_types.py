@@ -20,9 +20,10 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel
 
 
 def type_warnings(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Iterator[TypeWarning]:
-    """Those of a query.
+    """Yield the type warnings of a query.
 
-    `schemas` gives the columns of an input. A query in the algebra has types already, and its unions are of one type.
+    `schemas` returns the columns of an input. A query in the algebra is typed already, and the sides of its unions have
+    the same types.
     """
     if facts.relation is None:
         yield from _as_written(facts.model, schemas)
@@ -59,7 +60,7 @@ def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
 
 
 def type_family(type_: str | None) -> str | None:
-    """What Spark converts within without a word.
+    """Return the group of types within which Spark converts silently; None for other types.
 
     >>> type_family("bigint"), type_family("decimal(3,1)"), type_family("date"), type_family("array<int>")
     ('a number', 'a number', 'a time', None)

@@ -1,7 +1,7 @@
 """Whether a query fulfils the contract of its model. Owns comparing names and types; `analyze` owns the order.
 
-Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts. Types are compared in Spark's spelling; one that
-nobody can prove before Spark has run is left to the run.
+Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts. Types are compared in Spark's spelling; a type that is
+not known before Spark has run is checked by the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BY_OTHERS = {"bool": "boolean", "integer": "int", "int64": "bigint", "float64":
 
 
 def refuse_incomplete(model: RenderedModel) -> None:
-    """Raises SqlError for a contract that says too little, or of a model that has no columns of its own."""
+    """Raise SqlError for a contract that lacks columns or their types, and for one of an ephemeral model."""
     if not model.has_contract:
         return
     if model.config.materialized == "ephemeral":
@@ -30,7 +30,7 @@ def refuse_incomplete(model: RenderedModel) -> None:
 
 
 def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location | None = None) -> None:
-    """Raises SqlError with all that differs. `shown`: columns of the query; None: not known."""
+    """Raise SqlError with all differences. `shown`: columns of the query; None: not known."""
     if not model.has_contract or shown is None:
         return
     promised = {column.name.lower(): column.type or "" for column in model.declared}
@@ -45,7 +45,7 @@ def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location
 
 
 def is_kept(promised: str, type_: str) -> bool:
-    """Whether a column of the type that was found is one of the type that was promised.
+    """Whether a column of type `type_` fulfils a contract that declares it as `promised`.
 
     >>> is_kept("numeric", "decimal(12,2)"), is_kept("decimal(10,2)", "decimal(12,2)"), is_kept("varchar(3)", "string")
     (True, False, True)

@@ -1,6 +1,6 @@
-"""What is likely a mistake in a query that runs. Owns the rules of `sml lint`; what cannot run is `check`'s.
+"""Likely mistakes in queries that run. Owns the rules of `sml lint`; `check` reports what cannot run.
 
-A rule reports only what is certain: types are those of sources, seeds and models that are declared or derived.
+A rule uses only types that are certain: those of sources, seeds and models that are declared or derived.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 @dataclass(frozen=True)
 class Suspicion:
-    """One rule's word on one place."""
+    """One finding of one rule."""
 
     rule: str
     message: str
@@ -44,9 +44,9 @@ class _Query:
 
 
 def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozenset[str]) -> list[Suspicion]:
-    """What the rules that are not `off` have to say of a model. `schemas`: columns of inputs by unique id.
+    """Return the findings of all rules that are not `off`. `schemas`: columns of inputs by unique id.
 
-    Raises SqlError where the text is not a query.
+    Raises SqlError if the text is not a query.
     """
     tree = parse(model)
     query = _Query(tree, with_types(tree, model, schemas))
@@ -59,7 +59,7 @@ def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozen
 
 
 def with_types(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schema | None]) -> exp.Expr | None:
-    """The query with qualified names and types; None where the columns of an input are not known."""
+    """The query with qualified names and types; None if the columns of an input are not known."""
     known: dict[str, object] = {}
     for ref in model.inputs:
         columns = schemas.get(ref.unique_id)
@@ -77,7 +77,7 @@ def with_types(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schem
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two kinds of types in one place."""
+    """Two kinds of types that are compared or united at one node."""
 
     message: str
     node: exp.Expr
@@ -85,7 +85,7 @@ class Meeting:
 
 
 def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
-    """What the joins of a query with types compare, where it is of two kinds."""
+    """Comparisons of two kinds of types in the joins of a typed query."""
     for join in tree.find_all(exp.Join):
         on = join.args.get("on")
         for equal in on.find_all(exp.EQ, exp.NullSafeEQ) if on is not None else ():
@@ -96,7 +96,7 @@ def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
 
 
 def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
-    """Columns of set operations of a query with types that are of two kinds."""
+    """Columns of set operations in a typed query whose sides are of two kinds."""
     for union in tree.find_all(exp.SetOperation):
         left, right = union.left, union.right
         if not isinstance(left, exp.Select) or not isinstance(right, exp.Select):
@@ -126,7 +126,7 @@ def _unread_ctes(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
 
 
 def _unread_columns(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    """Columns that a CTE computes and nobody names."""
+    """Columns that a CTE computes and nothing reads."""
     if query.typed is None:
         return
     scopes = list(traverse_scope(query.typed))
@@ -136,7 +136,7 @@ def _unread_columns(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
         if not isinstance(scope.expression, exp.Select) or not isinstance(scope.expression.parent, exp.CTE):
             continue
         if scope.expression.args.get("distinct") or scope.expression.parent.alias.lower() not in read:
-            continue  # in a DISTINCT a column that nobody reads decides which rows there are
+            continue  # with DISTINCT, a column that nothing reads still decides which rows there are
         for item in scope.expression.selects:
             if (id(scope), item.alias_or_name.lower()) not in named and offset_of(item) is not None:
                 yield f"nothing reads the column {item.alias_or_name!r} of {scope.expression.parent.alias!r}", item

@@ -27,11 +27,11 @@ _COMPARED = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _JUDGED = (*_COMPARED, exp.Between, exp.In, exp.Add, exp.Sub)
 _PLAIN = (exp.Column, exp.Literal, exp.Cast)
 _DAYS = ("tinyint", "smallint", "int")
-"""What can be added to a date: no bigint and no fraction, https://spark.apache.org/docs/3.5.0/sql-migration-guide.html."""
+"""Types that can be added to a date, unlike bigint: https://spark.apache.org/docs/3.5.0/sql-migration-guide.html."""
 
 
 def refuse_operands(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> None:
-    """Raises SqlError at the first operator over types that it does not take. `schemas`: the columns of an input."""
+    """Raise SqlError at the first operator over types that it does not accept. `schemas`: the columns of an input."""
     operators = _as_written(facts, schemas) if facts.relation is None else _in_algebra(facts.relation)
     for node, type_of in operators:
         if fault := _fault(node, type_of):
@@ -56,7 +56,7 @@ def _inferred(known: Mapping[str, str | None]) -> TypeOf:
 
 
 def _as_written(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Iterator[tuple[exp.Expr, TypeOf]]:
-    """Of queries that are not taken apart: columns and literals alone, of whose types the parser is sure."""
+    """Operators of a query that is not in the algebra: only columns, literals and casts have types that are certain."""
     tree = parse(facts.model)
     if tree.find(*_JUDGED) is None:
         return
@@ -87,7 +87,7 @@ def _fault(operator: exp.Expr, type_of: TypeOf) -> tuple[str, str] | None:
 
 
 def _operands(operator: exp.Expr) -> list[exp.Expr]:
-    """What stands beside its first operand."""
+    """All operands but the first."""
     match operator:
         case exp.Between():
             return [operator.args["low"], operator.args["high"]]

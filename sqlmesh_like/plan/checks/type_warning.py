@@ -1,4 +1,4 @@
-"""What a check found that runs and is likely a mistake. Owns the value alone: reading it back needs no SQL parser."""
+"""A likely mistake that a check found. Owns the value alone: reading it back needs no SQL parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlmesh_like.errors import Location
 
 @dataclass(frozen=True)
 class TypeWarning:
-    """Two kinds of types in one place of a model's own file."""
+    """Two kinds of types that meet at one location in a model's own file. `is_refused`: Spark refuses to convert."""
 
     rule: str
     message: str

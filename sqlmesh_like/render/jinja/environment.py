@@ -1,4 +1,5 @@
-"""The sandboxed Jinja environment. Owns dbt's tags, what is undefined and what is noted, not what may be called."""
+"""The sandboxed Jinja environment. Owns dbt's tags, undefined names and recording uses of the clock; `context` owns the
+scope."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ class TestTag(Extension):
 
 
 class MaterializationTag(Extension):
-    """`{% materialization … %} … {% endmaterialization %}` is passed over: what it does is for dbt's adapters.
+    """`{% materialization … %} … {% endmaterialization %}` is skipped: its code is for dbt's adapters.
 
-    A model that asks for one is refused where it does.
+    A model that uses a custom materialization is refused, at its config.
     """
 
     tags = {"materialization"}  # noqa: RUF012 (an instance variable of the base class)
@@ -47,14 +48,14 @@ class MaterializationTag(Extension):
 
 
 def refuse_undefined(message: str) -> None:
-    """Raises UndefinedError, for who wants no empty text in place of a value."""
+    """Raise UndefinedError, instead of printing an empty text."""
     raise UndefinedError(message)
 
 
 class LoudUndefined(Undefined):
-    """Undefined as Jinja has it (false, empty), but never silently part of the SQL: where it is printed it is reported.
+    """Jinja's undefined value (false, empty), but never silently part of the SQL: it is reported when it is printed.
 
-    Names that some template sets, maybe in a branch that was not taken, are not: packages rely on it.
+    Names that some template sets, maybe in a branch that was not taken, are not reported: packages rely on it.
     """
 
     _assigned: ClassVar[set[str]] = set()
@@ -75,7 +76,7 @@ class LoudUndefined(Undefined):
 
 
 class NotingContext(Context):
-    """Notes when a template asks for what has another value in each call; the sandbox notes `now()` and the like."""
+    """Records that a template reads a name whose value differs in each call; the sandbox does so for `now()` etc."""
 
     def resolve_or_missing(self, key: str) -> object:
         if key in _OF_CALL:
@@ -90,9 +91,9 @@ def _same(value: object) -> object:
 def environment(assigned: set[str], report: Callable[[str], None] = refuse_undefined) -> Environment:
     """A new sandboxed environment; templates reach nothing but what their scope holds.
 
-    `report` is told of what is printed and undefined, unless it is one of the `assigned` names.
+    `report` is called when an undefined name is printed, unless it is one of the `assigned` names.
 
-    As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
+    As in dbt, templates may change lists and mappings (`do names.append(…)`): two scopes never share one.
     """
     made = BoundedSandbox(
         undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned, "_report": staticmethod(report)}),
@@ -101,7 +102,7 @@ def environment(assigned: set[str], report: Callable[[str], None] = refuse_undef
     made.context_class = NotingContext
     made.globals.pop("lipsum")  # other words in each rendering
     made.filters["random"] = repeatable_random
-    # In YAML these give native values; in SQL, as in dbt, the text is what it is.
+    # In YAML these return native values; in SQL, as in dbt, they leave text unchanged.
     made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
     made.filters["is_list"] = lambda value: isinstance(value, list)
     return made

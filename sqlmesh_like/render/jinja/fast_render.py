@@ -1,7 +1,7 @@
 """Templates that only call `ref`, `source`, `config`, `var` and the like with constants. Owns rendering these fast.
 
-Most models and all generic tests are such, and to compile each by Jinja takes most of the time of reading a project.
-Whatever is not certainly the same in Python and in Jinja is left to Jinja, and so is every error: it knows positions.
+Most models and all generic tests are such templates, and compiling each with Jinja takes most of the time of reading a
+project. Whatever may differ between Python and Jinja is left to Jinja, and so is every error: Jinja knows its position.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlmesh_like.render.rendered import SourceMap
 
 _TAG = re.compile(r"\{\{(?![-+])(.*?)(?<![-+])\}\}", re.DOTALL)
 _ELSEWHERE = re.compile(r"\{[%#]|\r|\{\{[-+]|[" + OPEN + CLOSE + "]")
-_STRANGE = re.compile(r"[\\#]")  # escapes and comments: Python has its own
+_STRANGE = re.compile(r"[\\#]")  # escapes and comments: Python's differ from Jinja's
 _CALLED = frozenset({"ref", "source", "config", "var", "env_var", "get_where_subquery"})
 _WORDS: Mapping[str, object] = {"true": True, "false": False, "none": None}
 
@@ -35,7 +35,7 @@ class _Tag:
 
 
 def render_plain(raw: str, scope: Mapping[str, object]) -> SourceMap | None:
-    """The rendered text with its source map; None where the template is for Jinja.
+    """The rendered text with its source map; None if Jinja must render the template.
 
     >>> render_plain("select * from {{ ref('a') }}", {"ref": str.upper}).compiled
     'select * from A'
@@ -92,7 +92,7 @@ def _call(expression: str) -> ast.Call | None:
 
 
 def _is_plain(node: ast.expr, lines: list[str]) -> bool:
-    """Whether a value means the same in both languages. A text with a prefix does not: Python has several."""
+    """Whether a value means the same in both languages. A string with a prefix does not: only Python has prefixes."""
     match node:
         case ast.Constant(value=str()):
             return lines[node.lineno - 1][node.col_offset] in "'\""
@@ -114,7 +114,7 @@ def _is_plain(node: ast.expr, lines: list[str]) -> bool:
 
 
 def _is_known(function: ast.expr) -> bool:
-    """Whether it is one of the functions whose calls are rendered here: `ref`, `test_unique`, `tools.test_range`."""
+    """Whether calls of this function are rendered here: `ref`, `test_unique`, `tools.test_range`."""
     match function:
         case ast.Name(id=name):
             return name in _CALLED or name.startswith("test_")
@@ -124,7 +124,7 @@ def _is_known(function: ast.expr) -> bool:
 
 
 def _value(node: ast.expr, scope: Mapping[str, object]) -> object:
-    """The value now: lists and mappings are new ones each time, for templates may change theirs."""
+    """Evaluate a node: lists and mappings are new ones each time, since templates may change them."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -148,7 +148,7 @@ def _value(node: ast.expr, scope: Mapping[str, object]) -> object:
 
 
 def _function(called: ast.expr, scope: Mapping[str, object]) -> object:
-    """What is called. Raises LookupError or AssertionError where Jinja may know more."""
+    """The function that is called. Raises LookupError or AssertionError if only Jinja may be able to resolve it."""
     if isinstance(called, ast.Name):
         return scope[called.id]
     assert isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)

@@ -33,7 +33,7 @@ def mark(tree: nodes.Template, raw: str, environment: Environment) -> nodes.Temp
     literals = list(tree.find_all(nodes.TemplateData))
     places = {id(node): place for node, place in zip(literals, offsets.data, strict=True)}
     expressions = [child for output in tree.find_all(nodes.Output) for child in output.nodes if not _is_literal(child)]
-    # `{% print %}` is an output without `{{`: then tags cannot be paired, and literal text alone is marked.
+    # `{% print %}` is an output without `{{`: then tags cannot be paired, and only literal text is marked.
     if len(expressions) == len(offsets.expressions):
         starts = zip(expressions, offsets.expressions, strict=True)
         places.update({id(node): (start, start) for node, start in starts})
@@ -90,6 +90,6 @@ def read_marks(marked: str, raw: str) -> SourceMap:
         parts.append(marked[position : match.start()])
         length += match.start() - position
         position = match.end()
-        anchors[length] = (length, int(match[2]), match[1] == "t")  # the last mark at a place is the one that counts
+        anchors[length] = (length, int(match[2]), match[1] == "t")  # the last mark at an offset is the one that counts
     parts.append(marked[position:])
     return SourceMap(raw, "".join(parts), tuple(anchors.values()) or ((0, 0, True),))

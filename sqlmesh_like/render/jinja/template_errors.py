@@ -18,7 +18,7 @@ from sqlmesh_like.project.reading.bounds import TemplateLimit
 from sqlmesh_like.project.reading.values import MissingValue
 
 MACRO_PREFIX = "sml_macro__"
-"""Of macros inside of their file, which are called through the scope under their own names."""
+"""Prefix of macros inside their file; they are called through the scope, under their own names."""
 
 
 class TemplateFault(JinjaError):
@@ -30,7 +30,7 @@ class TemplateFault(JinjaError):
 
 
 class MacroReturn(BaseException):
-    """`return(value)` on its way out of a macro; no error, so no `except Exception` may catch it."""
+    """Carries `return(value)` out of a macro; it is not an error, so no `except Exception` may catch it."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class MacroReturn(BaseException):
 
 
 def explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
-    """Message, patterns of the culprit's place, hint."""
+    """Message, patterns that find the position of the cause, and hint."""
     tag = r"\{[{%]"
     match error:
         case TemplateFault() | MissingValue():

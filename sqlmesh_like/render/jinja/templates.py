@@ -29,7 +29,7 @@ from sqlmesh_like.render.jinja.template_errors import (
 from sqlmesh_like.render.rendered import SourceMap
 
 _TOO_DEEP = (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)
-"""What parsing and compiling of a template raises that nests expressions or blocks without end."""
+"""Errors from parsing and compiling a template that nests expressions or blocks too deeply."""
 _NESTED = "the template is nested too deep"
 _NEST_LESS = "split it into macros"
 _Kind = TypeVar("_Kind", bound=nodes.Node)
@@ -37,9 +37,9 @@ BUILTIN = "<built in>/"
 
 
 class Templates:
-    """Compiles the templates of one project and gives errors the place in their file.
+    """Compiles and renders the templates of one project, and locates their errors in files.
 
-    As in dbt what is undefined prints as empty text, with a warning; `strict_undefined` makes that an error.
+    As in dbt, undefined names print as empty text, with a warning; `strict_undefined` makes that an error.
     """
 
     def __init__(self, *, strict_undefined: bool = False) -> None:
@@ -53,14 +53,15 @@ class Templates:
         self._compiled: dict[tuple[str, str], Template] = {}
 
     def globals(self) -> dict[str, object]:
-        """What Jinja itself gives to templates: range, dict, namespace …"""
+        """The names that Jinja itself gives to templates: range, dict, namespace …"""
         return dict(self._environment.globals)
 
     def macros_of(self, path: str, raw: str) -> tuple[Callable[[], Template], dict[str, int]]:
-        """A macro file, and its macros' names with their lines. Raises JinjaError where it cannot be parsed.
+        """A function that compiles a macro file, and its macros' names with their lines. Raises JinjaError if the file
+        cannot be parsed.
 
-        It is compiled at the first call of what is returned: of a package few macros are used. Macros are renamed
-        inside, so that one calling another goes through the scope and `return` works in each.
+        The file is compiled at the first call of the function, since few macros of a package are used. Macros are
+        renamed inside it, so that calls between them go through the scope and `return` works in each.
         """
         try:
             with bounded():
@@ -92,13 +93,13 @@ class Templates:
             or (isinstance(node, nodes.Test) and node.name not in tests)
             for node in below
         ):
-            compiled()  # raises, unless a condition asks whether there is such a one
+            compiled()  # raises, unless a condition checks whether the filter or test exists
         return compiled, lines
 
     def render(self, path: str, raw: str, scope: Mapping[str, object], *, is_silent: bool = False) -> SourceMap:
         """The rendered text of a template with its source map. Raises JinjaError with file, line and column.
 
-        `is_silent`: without warnings, for it is only looked at, and rendered again if it is wanted.
+        `is_silent`: without warnings, since the template is rendered again if its text is needed.
         """
         try:
             with bounded(), self._rendering(path, scope, is_silent=is_silent):
@@ -110,7 +111,7 @@ class Templates:
 
     @contextmanager
     def _rendering(self, path: str, scope: Mapping[str, object], *, is_silent: bool = False) -> Iterator[None]:
-        """Within, warnings are about this template. One that a silent one renders is silent too."""
+        """A context in which warnings are about this template. One that a silent one renders is silent too."""
         outer = self._path, self._scope, self._is_silent
         self._path, self._scope, self._is_silent = path, scope, is_silent or self._is_silent
         try:
@@ -140,7 +141,7 @@ class Templates:
         return self._compiled[path, raw]
 
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
-        """The result of a call that runs template code; its errors become JinjaErrors with their place."""
+        """The result of a call that runs template code; its errors become JinjaErrors with their location."""
         try:
             with bounded(), self._rendering(path, scope):
                 return call()
@@ -157,7 +158,7 @@ class Templates:
             raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
         except _TOO_DEEP as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
-        if not path.startswith(BUILTIN):  # what built-in macros set is no name of a project's
+        if not path.startswith(BUILTIN):  # names that built-in macros set are not the project's
             self._assigned.update(name.name for name in _descendants(tree, nodes.Name) if name.ctx == "store")
         return tree
 
@@ -196,13 +197,13 @@ class Templates:
         return JinjaError(message, location=place, hint=hint)
 
     def _warn_undefined(self, undefined: str) -> None:
-        if self._is_compiling:  # Jinja's attempt at a constant: what is refused is left to the rendering
+        if self._is_compiling:  # Jinja tries to fold a constant: if that is refused, it is left to rendering
             refuse_undefined(undefined)
         message, patterns, hint = explained_undefined(undefined, self._scope)
         self._warn(f"{message}; it is an empty text here", patterns, hint)
 
     def warn(self, message: str, pattern: str, hint: str | None = None) -> None:
-        """Tell of something in the template that is being rendered; `pattern` finds it in the text."""
+        """Warn about the template that is being rendered; `pattern` finds the position in its text."""
         self._warn(message, (pattern, r"\{[{%]"), hint)
 
     def _warn(self, message: str, patterns: Iterable[str], hint: str | None) -> None:
@@ -213,7 +214,7 @@ class Templates:
         warn(self._find(*(own or frames or [(self._path, 1)])[0], patterns), message, hint)
 
     def _find(self, path: str, line: int, patterns: Iterable[str]) -> Location:
-        """The first pattern that occurs from this line on; a tag of several lines is known by its first line only."""
+        """Where the first matching pattern occurs from this line on: Jinja knows only the first line of a tag."""
         raw = self._raw.get(path, "")
         start = line_start(raw, line)
         for pattern in patterns:
@@ -224,7 +225,7 @@ class Templates:
 
 
 def _descendants(tree: nodes.Node, kind: type[_Kind]) -> Iterator[_Kind]:
-    """All nodes of a kind below a node, in no order; `find_all` takes thrice as long."""
+    """All nodes of a kind below a node, in no order; `find_all` takes three times as long."""
     waiting: list[object] = [tree]
     while waiting:
         node = waiting.pop()

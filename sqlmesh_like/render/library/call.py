@@ -18,7 +18,7 @@ _PREFIX = "DBT_ENV_CUSTOM_ENV_"
 
 @dataclass(frozen=True)
 class TemplateCall:
-    """A call as templates know it; `arguments` are named as those of dbt's command line, without dashes."""
+    """A call as templates see it; `arguments` are named as those of dbt's command line, without dashes."""
 
     command: str = "run"
     full_refresh: bool = False
@@ -26,7 +26,7 @@ class TemplateCall:
     selected: tuple[str, ...] = ()
 
     def names(self) -> dict[str, object]:
-        """The names that templates have."""
+        """The names that are in scope of templates."""
         given = {"which": self.command, "full_refresh": self.full_refresh, **self.arguments}
         always = {"EMPTY": False, "INTROSPECT": True}
         return {
@@ -38,7 +38,7 @@ class TemplateCall:
 
 
 class MetadataVariables(Mapping[str, object]):
-    """`dbt_metadata_envs`: variables of the environment whose names begin with `DBT_ENV_CUSTOM_ENV_`, without that."""
+    """`dbt_metadata_envs`: environment variables that begin with `DBT_ENV_CUSTOM_ENV_`, by the rest of their names."""
 
     def __getitem__(self, name: str) -> object:
         value = public_env_var(_PREFIX + name, "")
@@ -47,7 +47,7 @@ class MetadataVariables(Mapping[str, object]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        record_clock()  # which there are may differ in the next call
+        record_clock()  # the next call may find other variables
         return iter(sorted(name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)))
 
     def __str__(self) -> str:

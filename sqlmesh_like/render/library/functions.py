@@ -67,7 +67,7 @@ def _md5(text: object) -> str:
 
 
 def _diff(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """What the first has and the second lacks, whatever the case; keys without such a value are left out."""
+    """Values of the first that the second lacks, whatever the case; a key of both without such values is left out."""
     known = {key.casefold(): {value.casefold() for value in values} for key, values in second.items()}
     left = {
         key: [value for value in values if value.casefold() not in known.get(key.casefold(), ())]
@@ -80,7 +80,7 @@ def _diff(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]
 def _try_or_compiler_error(
     context: Context, message: object, function: object, *args: object, **named: object
 ) -> object:
-    """Calls as the template itself would, within the sandbox."""
+    """Call a function as the template itself would, within the sandbox."""
     sandbox = context.environment
     assert isinstance(sandbox, SandboxedEnvironment)
     try:
@@ -90,7 +90,7 @@ def _try_or_compiler_error(
 
 
 class _Validation:
-    """`validation.any[…]`-like checks of settings: what a setting may be, `sml` checks by itself."""
+    """`validation` of templates, which accepts any value: `sml` checks settings itself."""
 
     def any(self, *_kinds: object) -> Callable[[object], None]:
         return lambda _value: None

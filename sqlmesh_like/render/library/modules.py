@@ -12,14 +12,14 @@ from zoneinfo import ZoneInfo
 
 
 class Zone(ZoneInfo):
-    """`modules.pytz.timezone('Europe/Berlin')`, with what templates call of pytz's zones."""
+    """`modules.pytz.timezone('Europe/Berlin')`, with the methods of pytz's zones that templates call."""
 
     @property
     def zone(self) -> str:
         return self.key
 
     def localize(self, moment: datetime.datetime, is_dst: bool = False) -> datetime.datetime:  # noqa: ARG002
-        """A moment without a zone, in this one."""
+        """The same local time, in this zone."""
         return moment.replace(tzinfo=self)
 
     def normalize(self, moment: datetime.datetime) -> datetime.datetime:
@@ -50,7 +50,7 @@ class Utc(datetime.tzinfo):
 
 
 def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterator[object]]:
-    """The same items, each by a step of Python: what runs in C alone cannot be stopped."""
+    """Yield the same items, each in a step of Python: iteration in C alone cannot be interrupted."""
 
     @wraps(function, assigned=("__name__", "__doc__"))
     def call(*args: object, **named: object) -> Iterator[object]:

@@ -1,7 +1,7 @@
-"""What templates know of their node: `model`, the project's `graph`, and `context`. Owns what of it must be asked.
+"""What templates know of their node: `model`, the project's `graph`, and `context`. Owns which of it counts as a query.
 
-What follows from a node's own file is available at once. What only the whole project knows is empty while that is
-read; to read it counts as a query, so that the node is rendered again when it runs.
+Values that follow from a node's own file are available at once. Those that depend on the whole project are empty while
+it is read; reading them counts as a query, so that the node is rendered again when it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_SETTINGS: Mapping[str, object] = {
     "docs": {"show": True, "node_color": None},
     "contract": {"enforced": False, "alias_types": True},
 }
-"""Settings that every node of dbt has, with what they are where nobody sets them."""
+"""Settings that every node of dbt has, with their defaults."""
 _OF_GRAPH = (
     "nodes", "sources", "exposures", "groups", "metrics", "semantic_models", "saved_queries", "functions"
 )  # fmt: skip
@@ -44,7 +44,7 @@ Entries = Callable[[], Mapping[str, object]]
 
 
 def default_setting(key: str) -> object:
-    """A new value of a setting that nobody sets; None where dbt has none."""
+    """A new copy of dbt's default of a setting; None if it has none."""
     return copy.deepcopy(DEFAULT_SETTINGS.get(key))
 
 
@@ -73,9 +73,9 @@ class TemplateNode(dict[str, object]):
 
 
 class ProjectGraph(Mapping[str, object]):
-    """`graph` of templates, `nodes`, `sources` and so on as in manifest.json. To look at it is to ask.
+    """`graph` of templates: `nodes`, `sources` and so on as in manifest.json. Reading it counts as a query.
 
-    As in dbt it is empty while the project is read: not all nodes are known by then. `kept` is what packages put there
+    As in dbt it is empty while the project is read, when not all nodes are known. `kept` holds values that packages set
     by `setdefault` for nodes that are rendered later.
     """
 
@@ -105,7 +105,7 @@ class ProjectGraph(Mapping[str, object]):
 
 
 class TemplateNames(Mapping[str, object]):
-    """`context` of templates: all names that a template of the node has, also those of macros."""
+    """`context` of templates: all names in scope of the node's template, including those of macros."""
 
     __slots__ = ("_scope",)
 

@@ -1,4 +1,4 @@
-"""What a model's or seed's own file and settings say of it to templates: `model`, and `node` of naming macros."""
+"""What templates know of a model or seed from its own file and settings: `model`, and `node` of naming macros."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlmesh_like.render.library.node import DEFAULT_SETTINGS
 
 
 def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
-    """`model` of templates, and the `node` that `generate_schema_name` gets."""
+    """`model` of templates, and the `node` that is passed to `generate_schema_name`."""
     version = file.version if isinstance(file, ModelFile) else None
     path = within_package(file.path, file.unique_id.package)
     return {

@@ -1,4 +1,4 @@
-"""What packages read of the whole project by `builtins.ref.config`. Owns what of dbt's own object is there."""
+"""What packages read of the whole project by `builtins.ref.config`. Owns which parts of dbt's own object exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlmesh_like.project.profile import target_words
 class RuntimeConfig:
     """What packages read of the whole project by `builtins.ref.config`, where dbt has its own object.
 
-    Every value is a copy: what a template changes of it no other one sees.
+    Every value is a copy: no template sees what another one changes.
     """
 
     __slots__ = ("_credentials", "_vars", "_versions", "profile_name", "project_name", "target_name", "threads")
@@ -27,7 +27,7 @@ class RuntimeConfig:
 
     @property
     def credentials(self) -> Mapping[str, object]:
-        """What `target` says: no secret is among it."""
+        """The values of `target`, which hold no secret."""
         return copy.deepcopy(dict(self._credentials))
 
     @property

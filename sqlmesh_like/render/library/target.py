@@ -1,4 +1,4 @@
-"""`target` of templates, where its type is another one within some macros. Owns within which."""
+"""`target` of templates, whose type is different within some macros. Owns within which."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 class TemplateTarget(dict[str, object]):
     """`target` of one node's templates. Its type is `spark` within a macro `spark__…`, also on a `duckdb` target.
 
-    A package's author counts on it that dispatch and `target.type` agree.
+    Authors of packages rely on dispatch and `target.type` to agree.
     """
 
     def __init__(self, words: Mapping[str, object]) -> None:
@@ -24,7 +24,7 @@ class TemplateTarget(dict[str, object]):
 
     @contextmanager
     def within(self, macro: str) -> Iterator[None]:
-        """While a macro of this name is called."""
+        """The context in which a macro of this name is called."""
         is_spark = macro.startswith("spark__")
         self._calls += is_spark
         try:

@@ -6,13 +6,13 @@ from sqlmesh_like.sql_text import spark_identifier
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _NO_SIZE = 256
-"""What dbt says of text without a size."""
+"""The size that dbt reports for text without a size."""
 
 
 class ColumnOf:
     """A column of a relation. `dtype` is its whole type; sizes are those that the caller gives.
 
-    Beyond dbt `is_numeric()` knows a decimal with its precision.
+    Unlike in dbt, `is_numeric()` also recognizes a decimal with its precision.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ColumnOf:
 
     @staticmethod
     def translate_type(name: str) -> str:
-        """Spark's name of a type by dbt's."""
+        """Spark's name for a type of dbt."""
         return {"text": "string", "integer": "int", "numeric": "decimal(28,6)"}.get(name.lower(), name.lower())
 
     @staticmethod

@@ -18,7 +18,7 @@ def printed_table(
     max_width: int | None = None,
     max_precision: int | None = None,
 ) -> str:
-    """The table; `types` are agate's names of the columns' types, None: all are text. A limit of None is none.
+    """The table; `types` are agate's names of the columns' types, None: all are text. None as a limit means no limit.
 
     >>> print(printed_table(("id", "name"), [(1, "a"), (20, None)], ("Integer", "Text")))
     | id | name |

@@ -26,7 +26,7 @@ _Key = str | Sequence[str] | Callable[["ResultRow"], object]
 
 
 class MappedSequence(Generic[_Value]):
-    """Values by position, by slice and, where they have names, by name, whatever its case. Its items are values.
+    """Values by position, by slice and, if they have names, by name, whatever its case. Iteration yields values.
 
     In templates a name is an attribute too, unless it is that of a method.
     """
@@ -117,13 +117,13 @@ class ResultColumn(MappedSequence[object]):
 
 
 class TableSet(MappedSequence["ResultTable"]):
-    """Tables of the rows that have one value, by that value as text."""
+    """Tables of rows that share a value, by that value as text."""
 
     __slots__ = ()
 
 
 class ResultTable:
-    """What `run_query` returns. Every method that gives a table leaves this one as it is."""
+    """What `run_query` returns. Methods that return a table leave this one unchanged."""
 
     def __init__(self, names: Sequence[str] = (), rows: Iterable[Iterable[object]] = ()) -> None:
         self.column_names = _without_repetition(names)
@@ -202,7 +202,7 @@ class ResultTable:
         locale: object = None,
         max_precision: int | None = 3,
     ) -> None:
-        """Says the table in Markdown, cut to these sizes."""
+        """Log the table in Markdown, cut to these sizes."""
         del output, locale
         rows = (row.values() for row in self.rows)
         _log.info(
@@ -235,7 +235,7 @@ class ResultTable:
 
 
 def positions_of(names: Sequence[str]) -> dict[str, int]:
-    """Positions by name in lower case; of two that differ by case alone the first."""
+    """Positions by name in lower case; if two names differ only in case, the first one's."""
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
         positions.setdefault(name.lower(), position)
@@ -243,7 +243,7 @@ def positions_of(names: Sequence[str]) -> dict[str, int]:
 
 
 def plain_value(value: object) -> object:
-    """A value as dbt hands it to templates.
+    """A value as dbt passes it to templates.
 
     >>> plain_value(2.50), plain_value([1, 2]), plain_value("1"), plain_value(True), plain_value(None)
     (Decimal('2.5'), '[1, 2]', '1', True, None)

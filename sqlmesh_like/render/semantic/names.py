@@ -17,7 +17,7 @@ _Node = TypeVar("_Node", bound=SemanticNode)
 class SemanticNames:
     """The enabled metrics and measures of all packages. `root`: the project's name.
 
-    Raises ProjectError where two enabled measures have one name, and there are metrics to ask for it.
+    Raises ProjectError if two enabled measures share a name and there are enabled metrics, which find them by name.
     """
 
     def __init__(self, layer: SemanticLayer, root: str) -> None:
@@ -33,9 +33,9 @@ class SemanticNames:
             _refuse_same_measure(model for model in layer.semantic_models if model.is_enabled)
 
     def metric(self, name: str, asked_by: str, place: Location, package: str | None = None) -> Metric:
-        """The metric that a node of package `asked_by` means, in `package` where it names one.
+        """The metric that a node of package `asked_by` means; one of `package`, if that is given.
 
-        Raises ProjectError at `place` where there is none, or it is disabled.
+        Raises ProjectError at `place` if there is none, or it is disabled.
         """
         candidates = [one for one in self._metrics.get(name, ()) if package in (None, one.package)]
         enabled = [metric for metric in candidates if metric.is_enabled]
@@ -49,7 +49,7 @@ class SemanticNames:
         raise ProjectError(f"no metric is named {name!r}", location=place, hint=hint)
 
     def model_of(self, measure: NamedInput, asked_by: str) -> SemanticModel:
-        """The semantic model that has a measure. Raises ProjectError where there is none, or it is disabled."""
+        """The semantic model that has a measure. Raises ProjectError if there is none, or it is disabled."""
         candidates = self._models.get(measure.name, [])
         enabled = [model for model in candidates if model.is_enabled]
         if enabled:

@@ -23,7 +23,7 @@ def render_semantic_layer(
     registry: RelationRegistry,
     around: RenderEnvironment,
 ) -> tuple[RenderedSemantic, ...]:
-    """Those that are enabled, with what they read. Raises ProjectError or JinjaError where one names nothing."""
+    """Enabled nodes with what they read. Raises ProjectError or JinjaError if one reads a node that does not exist."""
     measures = _Measures(names)
     models = (one for one in layer.semantic_models if one.is_enabled)
     return (
@@ -69,7 +69,7 @@ class _Measures:
         self._known: dict[str, tuple[_Keys, ...]] = {}
 
     def of(self, metric: Metric, above: tuple[Metric, ...] = ()) -> tuple[_Keys, ...]:
-        """Raises CycleError where a metric is made of itself."""
+        """All measures of a metric. Raises CycleError if it is made of itself."""
         if metric in above:
             circle = [*above[above.index(metric) :], metric]
             shown = " -> ".join(one.name for one in circle)
