@@ -142,7 +142,7 @@ def _scope(
 
 
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
-    """The effective config. A generic test's macro sets it for all tests of its kind, so a test's entry overrides it."""
+    """The effective config. A generic test's macro sets it for all tests of its kind; a test's entry overrides that."""
     if test.test_type == "generic":
         return merged(test.weaker, findings.config, test.config)
     return merged(test.weaker, test.config, findings.config)
