@@ -127,7 +127,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Source:
-    """A named group of source tables and, where it is ingested, its event stream."""
+    """A named group of source tables and, if it is ingested, its event stream."""
 
     name: str
     schema: str

@@ -84,7 +84,7 @@ meta_alone = Form(
 filters = Form(_filters, "text or list of texts", _TEXTS, example="{{ Dimension('order__is_big') }}")
 """One filter or several: templates that a query of metrics would render. They are not rendered here."""
 window = Form(_window, "count and granularity", {"type": "string", "pattern": r"^\d+ \S+$"}, example="7 days")
-"""`7 days` → its count and granularity, in the singular where it is a standard one."""
+"""`7 days` → its count and granularity, in the singular if it is a standard one."""
 data_type = Form(_data_type, "type of Spark SQL", {"type": "string"})
 
 

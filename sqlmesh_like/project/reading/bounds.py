@@ -226,12 +226,12 @@ class BoundedSandbox(SandboxedEnvironment):
         return checked
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """The result; raises SecurityError where it would be too large."""
+        """The result. Raises SecurityError if it would be too large."""
         _check_binop(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
-        """The result; raises SecurityError where it would be too large."""
+        """The result. Raises SecurityError if it would be too large."""
         _check_method(function, args)
         return super().call(context, function, *args, **named)
 

@@ -28,7 +28,7 @@ def read_text(path: Path, root: Path) -> str:
 
 
 def relative(path: Path, root: Path) -> str:
-    """The path as messages name it: relative to the project where it lies inside, with forward slashes."""
+    """The path as messages name it: relative to the project if it is inside, with forward slashes."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
