@@ -131,7 +131,7 @@ class Lineage:
 
 
 def _contract_type(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
-    """The declared columns of a model whose query is not known; None where none is declared."""
+    """The declared columns of a model whose query is not known; None if none are declared."""
     return tuple(ColumnLineage(c.name, c.type, {}, {}, is_complete=False) for c in model.declared) or None
 
 

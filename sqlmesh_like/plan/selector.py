@@ -182,7 +182,7 @@ class _Evaluation:
         return frozenset(child for child in tests if self._type(child) in ("test", "unit_test"))
 
     def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
-        """Return a test's condition for being selected with these nodes, one of which it reads."""
+        """Return a predicate: whether a test is selected with these nodes, one of which it reads."""
         match mode:
             case "eager":
                 return lambda _: True

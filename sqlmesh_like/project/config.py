@@ -36,7 +36,7 @@ def is_config_key(key: str) -> bool:
 
 
 def check_setting(key: str, value: object) -> object:
-    """The value in its normal form; None unsets a key. Raises ConfigFault for a wrong value, UnknownSetting for a key.
+    """The value in its normal form; None unsets a key. Raises ConfigFault, or UnknownSetting for an unknown key.
 
     >>> check_setting("unique_key", "id")
     ('id',)
@@ -70,7 +70,7 @@ def _combine(key: str, old: object, new: object) -> object:
 
 
 def _granted(old: ConfigValues, new: ConfigValues) -> dict[str, object]:
-    """As in dbt privilege by privilege; `+select` adds to those that have it."""
+    """Merge grants by privilege, as in dbt; `+select` adds to those who have the privilege."""
     grants = dict(old)
     for name, whom in new.items():
         privilege, before = name.removeprefix("+"), grants.get(name.removeprefix("+"), ())
@@ -84,12 +84,12 @@ def _listed(value: object) -> list[object]:
 
 
 def build_config(values: ConfigValues) -> ModelConfig:
-    """The effective config of checked settings; keys of dbt without a meaning here stay out.
+    """The effective config of checked settings; keys of dbt without effect here are left out.
 
     >>> build_config({"materialized": "table", "tags": ("daily",)}).tags
     ('daily',)
     """
     known = {key: value for key, value in values.items() if key in CHECKED and value is not None}
-    if isinstance(known.get("partition_by"), Mapping):  # BigQuery's form, which stays for templates
+    if isinstance(known.get("partition_by"), Mapping):  # BigQuery's form, which only templates see
         del known["partition_by"]
     return ModelConfig(**known)  # type: ignore[arg-type]  # the checks give each key its type

@@ -1,6 +1,6 @@
 """Doc blocks: `{% docs name %} … {% enddocs %}` in Markdown files, and the descriptions that quote them by `doc()`.
 
-Owns reading the blocks and the words of `description` keys; `properties` decides which entries have one.
+Owns reading the blocks and the texts of `description` keys; `properties` decides which entries have one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def read_doc_blocks(root: Path, folders: Iterable[str], project: str) -> tuple[DocBlock, ...]:
     """The blocks of all Markdown files under the folders, in file order.
 
-    Raises ProjectError for a block that is not closed, has no proper name or a name that is taken.
+    Raises ProjectError for a block that is not closed, or whose name is invalid or taken.
     """
     blocks: dict[str, DocBlock] = {}
     for path in files_under(root, dict.fromkeys(folders), (".md",)):
@@ -69,7 +69,7 @@ def _check_name(name: str, place: Location) -> None:
 
 
 def _rendered(content: str, place: Location) -> str:
-    """As in dbt a block may hold Jinja, which knows nothing of the project."""
+    """Render the Jinja of a block, which has no access to the project, as in dbt."""
     try:
         return ImmutableSandboxedEnvironment().from_string(content).render().strip()
     except TemplateError as error:
@@ -91,7 +91,7 @@ class Docs:
     texts: Mapping[str, Mapping[str, str]]
 
     def __call__(self, *names: str) -> str:
-        """Raises JinjaError with the nearest name where there is no such block."""
+        """The text of a block. Raises JinjaError with the nearest name if there is no such block."""
         if not 1 <= len(names) <= 2:
             raise JinjaError("doc takes a name, or a package and a name")
         name = names[-1]
@@ -108,20 +108,20 @@ class Docs:
 
 
 class Descriptions:
-    """Reads what YAML says of a thing: its `description`, with Jinja rendered, `doc()` included."""
+    """Reads the descriptions of YAML entries and their columns, with Jinja rendered, `doc()` included."""
 
     def __init__(self, words: YamlWords, docs: Docs) -> None:
         self._values = words.values(functions={"doc": docs})
 
     def of(self, node: YamlNode) -> str:
-        """The description of an entry, empty where it has none. Raises ProjectError or JinjaError at its place."""
+        """The description of an entry, empty if it has none. Raises ProjectError or JinjaError at its location."""
         child = node.get("description")
         if child is None:
             return ""
         return (self._values.render(child) if has_jinja(child.value) else child).text("description")
 
     def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
-        """What an entry says of its columns, by name."""
+        """The documentation of an entry's columns, by name."""
         columns = node.get("columns")
         entries = () if columns is None else columns.sequence("columns")
         return {str(column.children["name"].value): self._column(column) for column in entries}

@@ -1,4 +1,4 @@
-"""`exposures:` and `groups:` of properties YAML. Owns reading them; what an exposure reads is resolved by `render`."""
+"""`exposures:` and `groups:` of properties YAML. Owns reading them; `render` resolves what an exposure reads."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _group(node: YamlNode, project: str, descriptions: Descriptions) -> ModelGro
 
 
 def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
-    """Name, email and whatever else a project says of an owner; one of the first two there must be."""
+    """All keys of an owner. Raises ProjectError if it has neither a name nor an email."""
     child = node.get("owner")
     if child is None:
         raise node.error(f"{what} needs 'owner'", "add owner: {name: …, email: …}")

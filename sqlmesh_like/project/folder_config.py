@@ -1,6 +1,6 @@
 """A project's settings for entries that YAML declares: data tests, sources, exposures, unit tests.
 
-Owns finding it by the folders of the file; the settings of models, seeds and snapshots are in `package_reader`.
+Owns finding them by the folders of the file; the settings of models, seeds and snapshots are in `package_reader`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlmesh_like.project.testing.data_test_config import merged
 
 @dataclass(frozen=True)
 class FolderConfig:
-    """The settings of one project; `over`: those of the root project, of a package."""
+    """The settings of one project. `over`: for a package, the settings of the root project."""
 
     settings: Settings
     values: ValueRenderer
@@ -28,7 +28,7 @@ class FolderConfig:
         return merged(self.settings.test_config(fqn, self.values), above)
 
     def is_off(self, kind: str, path: str, *names: str) -> bool:
-        """Whether `+enabled: false` is said of a source table, an exposure or a unit test of a file."""
+        """Whether settings have `+enabled: false` for a source table, an exposure or a unit test of a file."""
         fqn = (self.settings.name, *self.folders(path), *names)
         return any(
             settings.is_off(kind, fqn, self.values) for settings in (self.settings, self.over) if settings is not None

@@ -14,7 +14,7 @@ _LENGTH = {"minute": 60, "hour": 3600, "day": 86400}
 
 @dataclass(frozen=True)
 class Threshold:
-    """An age of the newest row that is too much: so many periods."""
+    """The age of the newest row beyond which a table is stale, as a number of periods."""
 
     count: int
     period: Period
@@ -30,8 +30,8 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Freshness:
-    """When a source table is stale. `filter`: SQL over its rows; `loaded_at`: SQL of when a row came, None: ask the
-    table's commits.
+    """When a source table is stale. `filter`: SQL over its rows; `loaded_at`: SQL for when a row was loaded, None: by
+    the table's commits.
     """
 
     warn_after: Threshold | None = None
@@ -42,12 +42,12 @@ class Freshness:
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is an age that would be too much."""
+        """Whether there is a threshold to check."""
         return self.warn_after is not None or self.error_after is not None
 
 
 def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshness:
-    """What a source or table says, over what its source says; `freshness: null` says that nobody asks.
+    """The freshness that a source or table declares, over that of its source; `freshness: null`: not checked.
 
     Raises ProjectError for wrong keys and values.
     """

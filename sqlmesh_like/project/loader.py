@@ -1,6 +1,6 @@
 """Files of a project → `ParsedProject`. Owns joining the project and its packages; each is a `PackageFiles`.
 
-Jinja inside SQL is `render`'s. Nothing here starts an engine.
+`render` renders the Jinja inside SQL. Nothing here starts an engine.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["find_project", "load_project"]
 
 
 TargetResolver = Callable[[ProfileRequest], Target]
-"""Finds the target of a call, asked only where some template in YAML wants it."""
+"""Finds the target of a call; it is called only if a template in YAML reads the target."""
 
 
 def load_project(
     root: Path, cli_vars: Mapping[str, object], resolve_target: TargetResolver | None = None
 ) -> ParsedProject:
-    """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
+    """Everything the project's files declare. Raises ProjectError at the first error."""
     root = root.resolve()
     settings = _with_target(load_settings(root, cli_vars), root, resolve_target)
     installed = [replace(package, target=settings.target) for package in installed_packages(root, settings, cli_vars)]
@@ -81,7 +81,7 @@ def _semantic_layer(layers: Sequence[SemanticLayer]) -> SemanticLayer:
 
 
 def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[PackageFiles]) -> SeedFile:
-    """As in dbt a seed in the place of a package's, which is disabled, has what the package's YAML says of that one."""
+    """As in dbt, a seed that replaces a disabled one of a package gets the properties in the package's YAML."""
     if seed.name in own.properties.seeds:
         return seed
     for package in packages:
@@ -98,7 +98,7 @@ def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[Pack
 
 
 def is_on(seed: SeedFile) -> bool:
-    """Whether a seed is one of the project."""
+    """Whether a seed is enabled."""
     return seed.config.get("enabled") is not False
 
 
@@ -110,10 +110,10 @@ def _with_target(settings: Settings, root: Path, resolve_target: TargetResolver 
 
 
 def _unit_tests(root: Path, part: PackageFiles, over: Settings) -> tuple[UnitTestFile, ...]:
-    """Those of the project or of a package, of which the root project's settings may switch some off."""
+    """The unit tests of the project or of a package, without those that settings disable."""
     settings, properties = part.settings, part.properties
     paths = files_under(root, [f"{folder}/fixtures" for folder in settings.test_paths], (".csv", ".sql"))
-    # Read only where a unit test may want them.
+    # Read only if there are unit tests that may use them.
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in part.models]
     versions = [model.version for model in part.models if model.version is not None]

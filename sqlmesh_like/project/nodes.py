@@ -21,7 +21,7 @@ Refresh = Literal["auto", "incremental", "strict", "full"]
 TableType = Literal["cow", "mor"]
 AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 Microbatch = Literal["microbatch"]
-"""dbt's strategy of batches by time. Here its query is maintained as a whole, so it is none of the author's."""
+"""dbt's strategy of batches by time. Here its query is maintained as a whole, so it is not an author strategy."""
 CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
 
 
@@ -39,7 +39,7 @@ class IngestTable:
     """How the events of one source table become one ODS table (grain: one row per primary key).
 
     Without a primary key every insert is a row of its own. `origin` names a column that holds which source table
-    (`database.table`) a row came from. `updates: partial`: what an update does not mention has not changed.
+    (`database.table`) a row came from. `updates: partial`: columns that an update lacks are unchanged.
     """
 
     database: str | None
@@ -73,7 +73,7 @@ class IngestSource:
 
 @dataclass(frozen=True)
 class ColumnDoc:
-    """What properties YAML says of a column for its readers."""
+    """The documentation of a column in properties YAML."""
 
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -111,9 +111,9 @@ class SourceTable:
     declared_at: Location
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
     freshness: Freshness = field(default_factory=Freshness)
-    renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
-    loader: str = ""  # what brings its rows, in words
-    event_time: str | None = None  # by which a microbatch model's `begin` cuts it
+    renamed: Mapping[str, str] = field(default_factory=dict)  # column → its former name in the source
+    loader: str = ""  # the tool that loads its rows
+    event_time: str | None = None  # the column to which a microbatch model's `begin` applies
     fqn: tuple[str, ...] = ()  # package, folders of its file, source, name
 
     @property
@@ -127,7 +127,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Source:
-    """A named group of source tables and, where it is ingested, its event stream."""
+    """A named group of source tables and, if it is ingested, its event stream."""
 
     name: str
     schema: str
@@ -186,12 +186,12 @@ class ModelFile:
     description: str
     declared_at: Location
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
-    root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: what the root project says
+    root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: the root project's settings
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
-    time_spine: Mapping[str, object] | None = None  # as manifest.json has it
-    error: SqlError | None = None  # of what properties YAML says of it
+    time_spine: Mapping[str, object] | None = None  # as in manifest.json
+    error: SqlError | None = None  # of its entry in properties YAML
 
     @property
     def is_python(self) -> bool:
@@ -199,7 +199,7 @@ class ModelFile:
 
     @property
     def package(self) -> str:
-        """The name of the project that it is a file of."""
+        """The name of the project or package that contains the file."""
         return self.unique_id.package
 
 
@@ -216,12 +216,12 @@ class SeedFile:
     declared_types: Mapping[str, str] = field(default_factory=dict)  # those that its columns have in properties YAML
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
-    error: SqlError | None = None  # of what properties YAML says of it
+    error: SqlError | None = None  # of its entry in properties YAML
 
 
 @dataclass(frozen=True)
 class TestMetadata:
-    """What a generic test calls: `namespace.name(**kwargs)`, as YAML says it."""
+    """The call of a generic test: `namespace.name(**kwargs)`, as declared in YAML."""
 
     __test__ = False
 
@@ -248,8 +248,8 @@ class TestFile:
     declared_at: Location
     column_name: str | None = None
     test_type: Literal["generic", "singular"] = "singular"
-    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, as its entry says
-    weaker: Mapping[str, object] = field(default_factory=dict)  # what the project's settings say of it
+    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, from its entry
+    weaker: Mapping[str, object] = field(default_factory=dict)  # from the project's settings
     fqn: tuple[str, ...] = ()  # project, folders of its file, name
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
@@ -267,7 +267,7 @@ class MacroFile:
 
 @dataclass(frozen=True)
 class MacroDoc:
-    """What properties YAML says of a macro; each argument is a name, a type and a description, empty where not said."""
+    """The documentation of a macro in properties YAML; arguments are (name, type, description), empty if not given."""
 
     description: str
     arguments: tuple[tuple[str, str, str], ...] = ()
@@ -275,7 +275,7 @@ class MacroDoc:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What the project is used by, outside of it. `depends_on`: calls of ref() and source(), each with line and column.
+    """A use of the project from outside. `depends_on`: calls of ref() and source(), each with line and column.
 
     `unique_id` is `exposure.<project>.<name>`.
     """
@@ -297,7 +297,7 @@ class Exposure:
 
 @dataclass(frozen=True)
 class ModelGroup:
-    """Models of one owner; a private one is read within its group alone. `unique_id` is `group.<project>.<name>`."""
+    """Models of one owner; only the group itself may read a private one. `unique_id` is `group.<project>.<name>`."""
 
     unique_id: NodeId
     name: str
@@ -308,9 +308,9 @@ class ModelGroup:
 
 @dataclass(frozen=True)
 class ProjectFlags:
-    """`flags:` of the settings, as far as they mean something here. `strict_undefined`: what is undefined prints not as
-    an empty text but is an error. `python_model_packages`: packages whose Python models may be run. `behavior`: names
-    of flags that are on, for `adapter.behavior` of templates."""
+    """`flags:` of the settings that have an effect here. `strict_undefined`: an undefined name is an error instead of
+    an empty text. `python_model_packages`: packages whose Python models may be run. `behavior`: names of flags that are
+    on, for `adapter.behavior` of templates."""
 
     strict_undefined: bool = False
     python_model_packages: tuple[str, ...] = ()
@@ -319,8 +319,8 @@ class ProjectFlags:
 
 @dataclass(frozen=True)
 class ParsedProject:
-    """Everything the files of a project declare. Names are unique over those models and seeds that are enabled, which
-    only `render` knows."""
+    """Everything the files of a project declare. Names are unique among enabled models and seeds; only `render` knows
+    which are enabled."""
 
     name: str
     root: Path
@@ -357,14 +357,14 @@ class ParsedProject:
 
 DeltaEngine = Literal["auto", "spark"]
 OnUnproven = Literal["error", "warn"]
-"""What a `duckdb` target makes of a query that DuckDB is not known to compute as Spark does."""
+"""The result of a query, on a `duckdb` target, that DuckDB is not known to compute as Spark does."""
 
 
 @dataclass(frozen=True)
 class Target:
     """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
 
-    What may hold a password is not part of its `repr`.
+    Fields that may hold a password are not part of its `repr`.
     """
 
     profile: str

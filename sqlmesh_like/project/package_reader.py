@@ -1,7 +1,7 @@
 """One project's files → its nodes. Owns the search for files and the joining of models with their properties.
 
-The root project and each package is one part. Settings are read by `settings`, YAML entries by `properties`, Jinja
-inside SQL `render`'s.
+It reads the root project and each package. `settings` reads settings, `properties` YAML entries; `render` renders the
+Jinja inside SQL.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_package(
 ) -> PackageFiles:
     """Read one project; paths of its settings start at `root`. `docs`: the doc blocks of all packages.
 
-    `over`: the root project's settings, of a package. Raises ProjectError at the first thing that is wrong.
+    `over`: for a package, the root project's settings. Raises ProjectError at the first error.
     """
     tests = FolderConfig(settings, settings.words.values(), over)
     properties = _properties(root, settings, Docs(settings.name, docs), tests)
@@ -73,13 +73,13 @@ def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig)
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))
-    # As dbt reads them: without blanks at the end, so the last block of text has no line's end.
+    # As dbt reads them: without trailing whitespace, so the last block of text does not end in a newline.
     files = tuple(parse_yaml(read_text(path, root).rstrip(), relative(path, root)) for path in paths)
     return parse_properties(files, settings.name, settings.words, docs, tests)
 
 
 def _described_tests(settings: Settings) -> tuple[str, ...]:
-    """Folders of data tests with properties. A default `tests/` may be one of Python's, with YAML of its own."""
+    """Folders of data tests with properties. A default `tests/` may hold Python tests, with YAML of other kinds."""
     return settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()
 
 
@@ -202,7 +202,7 @@ def _analysis(path: Path, root: Path, settings: Settings, described: NodePropert
 
 
 def refuse_duplicates(named: list[tuple[str, str]]) -> None:
-    """Raises ProjectError where two names, given with their files, are the same."""
+    """Raise ProjectError if two names, given with their files, are the same."""
     seen: dict[str, str] = {}
     for name, path in named:
         if name in seen:
@@ -251,9 +251,9 @@ def _reference(node: ModelFile | SeedFile) -> str:
 def _described(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
-    """Nodes with entries about them. As in dbt one under the key of another kind gives a node its data tests too."""
+    """Nodes with their YAML entries. As in dbt, an entry under the key of another kind adds its data tests too."""
     names = {kind: _names(nodes, kind) for kind in _KEYS}
-    distinct = {node.unique_id: node for node in nodes}.values()  # of two files of one name one is disabled
+    distinct = {node.unique_id: node for node in nodes}.values()  # if two files share a name, one is disabled
     return [
         (node, described)
         for node in distinct
@@ -330,7 +330,10 @@ def _singular_test(
 
 
 def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
-    """A test declared again with other settings gets an id, one of a taken name a file, with a hash of its call."""
+    """Add a hash of the call to the id of a test declared again with other settings, and to a short name that is taken.
+
+    Raises ProjectError for a test that is declared twice.
+    """
     seen: dict[str, TestFile] = {}
     files: set[tuple[str, str]] = set()
     for test in tests:
@@ -369,7 +372,7 @@ def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
 
 
 def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
-    """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
+    """Warnings for properties of nodes that do not exist: dbt only warns, and existing projects must keep working."""
     kinds = {node.name: node.unique_id.kind for node in nodes}
     warnings: list[str] = []
     for kind, entries in _by_kind(properties).items():

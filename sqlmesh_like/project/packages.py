@@ -1,4 +1,4 @@
-"""dbt packages of a project: what `packages.yml` requests, and what is installed. Owns both; fetching is `sml deps`'.
+"""dbt packages of a project: what `packages.yml` requests, and what is installed. Owns both; `sml deps` fetches them.
 
 Format: https://docs.getdbt.com/docs/build/packages, its local, git and tarball forms. A package is a project of its
 own: it keeps its name, its folder config and its variables, over which those of the root project win.
@@ -36,16 +36,16 @@ class WantedPackage:
 
     @property
     def hub_name(self) -> str:
-        """The package's own name, by its name in the hub: `dbt-labs/dbt_utils`."""
+        """The package's own name, from its name in the hub: `dbt-labs/dbt_utils`."""
         return self.where.rpartition("/")[2]
 
 
 def wanted_packages(
     folder: Path, root: Path, variables: Mapping[str, object], *, secrets: bool = True
 ) -> tuple[WantedPackage, ...]:
-    """The packages that the project in `folder` asks for, in order. Raises ProjectError at a wrong entry.
+    """The packages that the project in `folder` requests, in order. Raises ProjectError at a wrong entry.
 
-    `secrets`: whether its file may name some. That of a package may not: its addresses are a stranger's.
+    `secrets`: whether its file may use secrets. That of a package may not, since others choose its addresses.
     """
     for name in PACKAGE_FILES:
         record_file(folder / name)
@@ -66,7 +66,7 @@ def wanted_packages(
 def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, object]) -> tuple[Settings, ...]:
     """Settings of the packages in the install folder, by name; their paths start at the root project.
 
-    Raises ProjectError where `packages.yml` asks for something and nothing is installed.
+    Raises ProjectError if fewer packages are installed than `packages.yml` requests.
     """
     folder = root / settings.packages_path
     record_folder(folder)
@@ -120,7 +120,7 @@ def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -
         test_paths=_below(prefix, own.test_paths),
         macro_paths=_below(prefix, own.macro_paths),
         docs_paths=_below(prefix, own.docs_paths),
-        analysis_paths=(),  # those are the maker's
+        analysis_paths=(),  # those are for the package's author
         vars={**own.vars, **settings.vars, **above, **cli_vars},
     )
 

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from sqlmesh_like.errors import Location, ProjectError
 
 PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
-"""Where packages lie, by dbt's names."""
+"""Folders of packages, by dbt's names."""
 
 
 def within_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt; any other by its own.
+    """The path of a package's file relative to the package, as in dbt; any other path unchanged.
 
     >>> within_package("dbt_packages/kit/models/m.sql", "kit")
     'models/m.sql'
@@ -22,7 +22,7 @@ def within_package(path: str, package: str) -> str:
 
 
 def leads_out(text: str) -> bool:
-    r"""Whether a path may leave the folder that it starts from, as it is written.
+    r"""Whether a path, as it is written, may leave the folder that it starts from.
 
     >>> [leads_out(path) for path in ("models/x", "../x", "/etc", "a/../../b", "C:\\x", "a\\..\\b")]
     [False, True, True, True, True, True]
@@ -32,7 +32,7 @@ def leads_out(text: str) -> bool:
 
 
 def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:
-    """A folder strictly below the root that is reached through no link. Raises ProjectError else."""
+    """A folder strictly below the root that is not reached through a link. Raises ProjectError otherwise."""
     if leads_out(text) or not PurePosixPath(text).parts:
         hint = "name a folder below the project's own, such as target"
         raise ProjectError(f"{what}: {text!r} is not a folder inside the project", location=place, hint=hint)
@@ -46,7 +46,7 @@ def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:
 
 
 def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
-    """Raises ProjectError at the first of these files that is a link to what lies outside of `base`."""
+    """Raise ProjectError at the first of these files that is a link to something outside of `base`."""
     for path in paths:
         if os.path.islink(path) and not path.resolve().is_relative_to(base.resolve()):  # noqa: PTH114 (half the time)
             shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
@@ -55,7 +55,7 @@ def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
 
 
 def links_out(folder: Path, unseen: str | None = None) -> str | None:
-    """The first link below a folder that leads out of it; None: there is none. `unseen`: folders to pass over."""
+    """The first link below a folder that leads out of it; None: there is none. `unseen`: name of folders to skip."""
     base = folder.resolve()
     for path, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != unseen]

@@ -27,7 +27,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What of a project decides its profile, before the rest of its files is read."""
+    """What determines a project's profile, known before the rest of its files is read."""
 
     root: Path
     vars: Mapping[str, object]
@@ -35,7 +35,7 @@ class ProfileRequest:
 
 
 def target_words(target: Target) -> dict[str, object]:
-    """`target` of templates. Nothing that may be a secret is in it."""
+    """`target` of templates, without anything that may be a secret."""
     return {
         "name": target.name,
         "target_name": target.name,
@@ -49,7 +49,7 @@ def target_words(target: Target) -> dict[str, object]:
 
 
 class TargetWords(Mapping[str, object]):
-    """`target` of templates in YAML: the profile is read when one of them asks for it."""
+    """`target` of templates in YAML: the profile is read when one of them first uses it."""
 
     def __init__(self, find: Callable[[], Target]) -> None:
         self._find = find
@@ -80,8 +80,8 @@ def load_target(
     """The chosen output of the project's profile.
 
     Profile: the argument, else the settings' `profile`, else the only profile of the file. Target: the argument, else
-    the profile's `target`, else `default`, else the only output. Raises ProjectError or UsageError that
-    names the known ones.
+    the profile's `target`, else the only output, else `default`. Raises ProjectError or UsageError that
+    lists the known names.
     """
     path = find_profiles(project.root, profiles_dir)
     text = read_text(path, project.root)
@@ -95,7 +95,10 @@ def load_target(
 
 
 def find_profiles(root: Path, profiles_dir: Path | None) -> Path:
-    """`profiles.yml` in the given folder, else in `DBT_PROFILES_DIR`, else in the project, else in `~/.dbt`."""
+    """`profiles.yml` in the given folder, else in `DBT_PROFILES_DIR`, else in the project, else in `~/.dbt`.
+
+    Raises ProjectError if there is none.
+    """
     from_environment = os.environ.get("DBT_PROFILES_DIR")
     if profiles_dir is not None or from_environment:
         folders = [profiles_dir or Path(str(from_environment))]
@@ -205,7 +208,7 @@ def _catalog(node: YamlNode | None) -> str:
 
 
 def _warehouse(text: str, root: Path) -> str:
-    """A URI as it is; a path as an absolute one, relative to the project's folder."""
+    """A URI unchanged; a path as an absolute one, resolved against the project's folder."""
     if _URI.match(text):
         return text
     return str(root / Path(text).expanduser())

@@ -1,4 +1,4 @@
-"""Properties YAML (`version: 2`). Owns what `models:`, `seeds:` and `sources:` entries say."""
+"""Properties YAML (`version: 2`). Owns reading `models:`, `seeds:` and `sources:` entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_USED = ("functions",)
 
 @dataclass(frozen=True)
 class NodeProperties:
-    """What properties YAML says of one model or seed; `config` is checked. With an `error` it says nothing else."""
+    """The properties of one model or seed; `config` is checked. With an `error` only its name and location are set."""
 
     name: str
     description: str
@@ -66,7 +66,7 @@ class Properties:
 
 @dataclass(frozen=True)
 class SingularProperties:
-    """What `data_tests:` of properties YAML says of a test that is a file of its own; `config` is checked."""
+    """The properties, under `data_tests:`, of a test that is a file of its own; `config` is checked."""
 
     description: str
     config: Mapping[str, object]
@@ -97,7 +97,7 @@ def parse_properties(
     _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
     _refuse_twice([(f"group {group.name!r}", group.declared_at) for group in groups])
     return Properties(
-        models=_by_name("model", _entries(files, "models"), values, descriptions),  # one of a version by its own name
+        models=_by_name("model", _entries(files, "models"), values, descriptions),  # versions by their own names
         seeds=_by_name("seed", _entries(files, "seeds"), values, descriptions),
         sources=sources,
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project, tests)),
@@ -137,7 +137,7 @@ def _entries(files: tuple[YamlNode, ...], key: str) -> tuple[YamlNode, ...]:
 
 
 def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
-    """Secrets may be used inside `ingest:` only: nothing of it is ever written to an artifact."""
+    """Render a source's entry. Only `ingest:` may use secrets: nothing of it is ever written to an artifact."""
     keep = frozenset({"description", "tests", "data_tests", "columns", "ingest"})
     node = words.values().render(node, skip=keep)
     ingest = node.children.get("ingest")
@@ -156,7 +156,7 @@ def _with_fqn(source: Source, settings: FolderConfig) -> Source:
 
 
 def _enabled_tables(node: YamlNode, settings: FolderConfig) -> YamlNode | None:
-    """The source with those of its tables that are enabled; None where it is not itself."""
+    """The source with its enabled tables; None if the source itself is disabled."""
     tables = node.get("tables")
     says = _says_enabled(node)
     if says is False:
@@ -193,7 +193,7 @@ def _by_name(
 
 
 def _entry(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> list[NodeProperties]:
-    """An entry, or that of each version; a broken one costs the node that it names, which must be sure."""
+    """Properties of an entry, or of each version. A broken entry fails only its node, if its name is certain."""
     try:
         return _versions(kind, node, values, descriptions)
     except ProjectError as broken:
@@ -204,12 +204,12 @@ def _entry(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descr
 
 
 def broken_entry(node: YamlNode, name: str, error: ProjectError) -> NodeProperties:
-    """An entry of which no more is known than that it is broken."""
+    """Properties of an entry of which only the error is known."""
     return NodeProperties(name, "", {}, (), node.location, node, {}, error=as_sql_error(error))
 
 
 def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> list[NodeProperties]:
-    """An entry, or that of each version of a model."""
+    """Properties of an entry, or of each version of a model."""
     entry = _node_properties(kind, node, values, descriptions)
     if kind != "model" or node.get("versions") is None:
         return [entry]
@@ -245,7 +245,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
 
 
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
-    """As in dbt the entry of a generic test's macro may name the test."""
+    """Unique id and documentation of a macro. As in dbt, the entry of a generic test's macro may name the test."""
     MACRO.check(node)
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")

@@ -28,7 +28,7 @@ DESTINATION = Shape("a publish destination", {
 
 @dataclass(frozen=True)
 class Publish:
-    """What a model's config asks for. `to` empty: the target's own destination; `table`: another name there."""
+    """`publish` of a model's config. `to` empty: the target's own destination; `table`: another name there."""
 
     to: tuple[str, ...] = ()
     table: str | None = None

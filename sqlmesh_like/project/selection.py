@@ -1,4 +1,4 @@
-"""Selectors as a user writes them: words of the command line as a tree. Owns the grammar; what matches is `plan`'s."""
+"""Selectors as a user writes them: words of the command line as a tree. Owns the grammar; `plan` finds what matches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ Method = Literal[
     "version",
 ]
 Indirect = Literal["eager", "cautious", "buildable", "empty"]
-"""Which tests come along with the nodes that they read: with any; with all; with all or those above them; none."""
+"""Which tests are selected with the nodes that they read: if any is selected; if all are; if all are or are upstream
+of selected nodes; none."""
 
 METHODS: tuple[str, ...] = get_args(Method)
 INDIRECT: tuple[str, ...] = get_args(Indirect)
@@ -60,21 +61,21 @@ class SelectorTerm:
 
 @dataclass(frozen=True)
 class SelectorUnion:
-    """Whatever one of these chooses."""
+    """All nodes that any of these selects."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
 class SelectorIntersection:
-    """What all of these choose."""
+    """The nodes that all of these select."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
 class SelectorDifference:
-    """What one chooses and the other does not."""
+    """The nodes that `of` selects and `minus` does not."""
 
     of: Selector
     minus: Selector
@@ -84,7 +85,7 @@ Selector = SelectorTerm | SelectorUnion | SelectorIntersection | SelectorDiffere
 
 
 def parse_word(word: str) -> Selector:
-    """A word without spaces; commas mean intersection. Raises SelectionError where it is malformed.
+    """Parse a word without spaces; commas mean intersection. Raises SelectionError if it is malformed.
 
     >>> parse_word("tag:daily+").value
     'daily'
@@ -94,7 +95,7 @@ def parse_word(word: str) -> Selector:
 
 
 def parse_term(word: str) -> SelectorTerm:
-    """One term. Raises SelectionError for a malformed one and an unknown method."""
+    """Parse one term. Raises SelectionError if it is malformed or has an unknown method."""
     match = _TERM.fullmatch(word)
     if match is None or (match["at"] and (match["parents"] or match["children"])):
         raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
@@ -114,7 +115,7 @@ def parse_term(word: str) -> SelectorTerm:
 
 
 def unknown_method(method: str) -> str | None:
-    """What to do about a method that there is not; None where there is."""
+    """A hint for a method that does not exist; None if it does."""
     if method.partition(".")[0] in METHODS:
         return None
     return nearest(method, METHODS) or f"known methods: {', '.join(METHODS)}"

@@ -1,4 +1,4 @@
-"""`selectors.yml`: selections with a name. Owns its shape (dbt's); the words in it are `selection`'s grammar."""
+"""`selectors.yml`: selections with a name. Owns reading dbt's format; `selection` parses the words in it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SELECTOR_FILES = ("selectors.yml", "selectors.yaml")
 
 @dataclass(frozen=True)
 class NamedSelectors:
-    """The selectors of a project by name. `default` is the one used where a call chooses nothing itself."""
+    """The selectors of a project by name. `default` is the one used if a call selects nothing itself."""
 
     by_name: Mapping[str, Selector]
     default: Selector | None = None
 
     def find(self, name: str) -> Selector:
-        """Raises SelectionError with the nearest name."""
+        """The selector of this name. Raises SelectionError with the nearest name."""
         if name in self.by_name:
             return self.by_name[name]
         known = f"known selectors: {', '.join(self.by_name)}" if self.by_name else "there is no selectors.yml"
@@ -42,7 +42,7 @@ class NamedSelectors:
 
 
 def load_selectors(root: Path, variables: Mapping[str, object]) -> NamedSelectors:
-    """The selectors of a project's folder; none where there is no such file. Raises ProjectError with its place."""
+    """The selectors of a project's folder; none if there is no such file. Raises ProjectError with file and line."""
     path = next((root / name for name in SELECTOR_FILES if (root / name).is_file()), None)
     if path is None:
         return NamedSelectors({})
@@ -107,7 +107,7 @@ class _Reader:
         return SelectorDifference(combined, minus) if minus else combined
 
     def _parts(self, elements: tuple[YamlNode, ...], what: str) -> tuple[tuple[Selector, ...], Selector | None]:
-        """The definitions of a list, and what its one `exclude` takes away."""
+        """The definitions in a list, and that of its one `exclude`."""
         excludes = [node for node in elements if isinstance(node.value, dict) and list(node.children) == ["exclude"]]
         if len(excludes) > 1:
             raise excludes[1].error(f"{what} has more than one exclude", "put all that is excluded in one list")
@@ -119,7 +119,7 @@ class _Reader:
         return None if listed is None else SelectorUnion(tuple(map(self._definition, listed.sequence("exclude"))))
 
     def _short(self, node: YamlNode) -> Selector:
-        """`tag: nightly`."""
+        """The short form, such as `tag: nightly`."""
         if len(node.children) != 1:
             raise node.error("a definition needs `method` and `value`", "or one `method: value`, a union, …")
         ((method, value),) = node.items()

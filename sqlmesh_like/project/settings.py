@@ -1,6 +1,6 @@
-"""A project's settings: where the project is, and what `dbt_project.yml` or `[tool.sqlmesh_like]` says.
+"""A project's settings: where the project is, and the contents of `dbt_project.yml` or `[tool.sqlmesh_like]`.
 
-Owns the settings file and the config that `models:` and `seeds:` give by folder; properties YAML is the loader's.
+Owns the settings file and the config by folder under `models:`, `seeds:` etc.; `properties` reads properties YAML.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ OWN_TABLE = "sqlmesh_like"
 
 _OTHERS = ("unit_tests", "sources", "exposures", "metrics", "semantic-models", "saved-queries")
 _TREES = ("models", "seeds", "snapshots", "tests", "data_tests", *_OTHERS)
-"""Settings of nodes by folder. They are rendered node by node: only what applies to one is."""
+"""Settings of nodes by folder. They are rendered for each node: only those that apply to it are."""
 _EMPTY = YamlNode({}, Location(OWN_FILE), Location(OWN_FILE))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the settings file says, with defaults filled in; `folders` are the trees of config by folder."""
+    """The contents of the settings file, with defaults filled in; `models`, `seeds` etc. are config by folder."""
 
     name: str
     file: str
@@ -60,12 +60,12 @@ class Settings:
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
-    target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
+    target: Mapping[str, object] | None = None  # `target` of templates in YAML
     version: str | None = None
 
     @property
     def words(self) -> YamlWords:
-        """What templates in the project's YAML know."""
+        """What templates in the project's YAML can read."""
         return YamlWords(self.vars, self.target, self.is_package)
 
     @property
@@ -76,7 +76,7 @@ class Settings:
     def folder_config(self, kind: YamlNode, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
         """The checked config that the settings give a node, from the outermost folder to its own name.
 
-        `fqn` is (project, folder, …, name); that of another project's node is what the root project says of a package.
+        `fqn` is (project, folder, …, name); for a package's node these are the root project's settings for the package.
         Raises ProjectError for a wrong value.
         """
         config: dict[str, object] = {}
@@ -85,7 +85,7 @@ class Settings:
         return config
 
     def templates_of(self, kind: YamlNode, fqn: tuple[str, ...]) -> dict[str, str]:
-        """The settings that `folder_config` renders, as they are written: one text for every target."""
+        """The settings that `folder_config` renders, as they are written: the text is the same for every target."""
         texts: dict[str, str] = {}
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
             given = {canonical(key): node.value for key, node in level.items() if not isinstance(node.value, dict)}
@@ -94,17 +94,17 @@ class Settings:
         return texts
 
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
-        """As `folder_config`, of a data test."""
+        """Like `folder_config`, for a data test."""
         levels = _levels(self.data_tests, fqn, is_own=fqn[0] == self.name)
         return merged(*(_test_config(level, values) for level in levels))
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
-        """Whether the settings say `+enabled: false` of a source table, an exposure or a unit test."""
+        """Whether the settings have `+enabled: false` for a source table, an exposure or a unit test."""
         enabled = [level["enabled"] for level in self.plain_config(kind, fqn) if "enabled" in level]
         return bool(enabled) and values.render(enabled[-1]).value in (False, "false", "False")
 
     def plain_config(self, kind: str, fqn: tuple[str, ...]) -> list[dict[str, YamlNode]]:
-        """What the settings say of something else than a table, as written; the outermost folder first."""
+        """The settings of a node other than a table or data test, as written; the outermost folder first."""
         return [
             {
                 canonical(k): child
@@ -116,7 +116,7 @@ class Settings:
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder from `start` upwards that is a project. Raises ProjectError where there is none."""
+    """The nearest folder from `start` upwards that is a project. Raises ProjectError if there is none."""
     for folder in (start, *start.parents):
         if (folder / DBT_FILE).is_file() or _has_own_table(folder):
             return folder
@@ -128,7 +128,7 @@ def find_project(start: Path) -> Path:
 
 def _has_own_table(folder: Path) -> bool:
     path = folder / OWN_FILE
-    # A look at the text first: a broken pyproject.toml of some outer folder is none of ours.
+    # Only search the text: a broken pyproject.toml of some outer folder does not concern us.
     return path.is_file() and f"[tool.{OWN_TABLE}" in path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -191,7 +191,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
 
 
 def _with_new_names(node: YamlNode) -> YamlNode:
-    """The settings with folders of SQL under the names that they have since dbt 1.0."""
+    """The settings with folders of SQL under the names used since dbt 1.0."""
     children = dict(node.items())
     for old, new in OLD_PATHS.items():
         if old not in children:
@@ -204,7 +204,7 @@ def _with_new_names(node: YamlNode) -> YamlNode:
 
 
 def _refuse_ways_out(node: YamlNode) -> None:
-    """Files of a project, and what commands write and remove, lie below its root."""
+    """Raise ProjectError unless the project's files, and what commands write and remove, are below its root."""
     for key in (*PATH_DEFAULTS, "docs-paths", "clean-targets"):
         child = node.get(key)
         for path in () if child is None else child.texts(key):
@@ -218,7 +218,7 @@ def _refuse_ways_out(node: YamlNode) -> None:
 
 
 def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
-    """Where `adapter.dispatch` looks for macros of a namespace, package after package."""
+    """For each namespace, the packages in which `adapter.dispatch` searches for macros, in order."""
     listed = node.get("dispatch")
     orders: dict[str, tuple[str, ...]] = {}
     for entry in () if listed is None else listed.sequence("dispatch"):
@@ -231,7 +231,7 @@ def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
 
 
 def _flags(node: YamlNode) -> ProjectFlags:
-    """Those of dbt's that mean nothing here are passed over."""
+    """The flags of the project; those of dbt without effect here are ignored."""
     flags = node.get("flags")
     if flags is None:
         return ProjectFlags()
@@ -255,7 +255,7 @@ def _vars(node: YamlNode) -> dict[str, object]:
 
 
 def _version(node: YamlNode) -> str | None:
-    """A word for people, which YAML may read as a number."""
+    """The project's version as text: YAML may read it as a number."""
     child = node.get("version")
     return None if child is None or child.value is None else str(child.value)
 
@@ -311,7 +311,7 @@ def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def checked(key: str, node: YamlNode) -> object:
-    """The normal form of a config value. Raises ProjectError at its place for a wrong one; warns of an unknown key."""
+    """The normal form of a config value. Raises ProjectError at the key of a wrong one; warns about an unknown key."""
     try:
         return check_setting(key, node.value)
     except UnknownSetting as unknown:

@@ -1,6 +1,6 @@
 """Snapshots as files declare them: `{% snapshot %}` blocks and YAML entries with a `relation`. Owns reading both.
 
-https://docs.getdbt.com/docs/build/snapshots. A snapshot is a query and how its rows' versions are told apart.
+https://docs.getdbt.com/docs/build/snapshots. A snapshot is a query and a strategy to tell versions of its rows apart.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SnapshotConfig:
     updated_at: str | None
     check: tuple[str, ...] | None
     hard_deletes: str
-    current: str | None  # SQL: `dbt_valid_to` of what is valid now; None: NULL
+    current: str | None  # SQL: `dbt_valid_to` of versions that are valid now; None: NULL
     names: Mapping[str, str]
 
 
@@ -84,7 +84,7 @@ ADDED = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to", "dbt_
 
 
 def snapshot_config(values: Mapping[str, object], place: Location, name: str) -> SnapshotConfig:
-    """The checked settings of a snapshot. Raises ProjectError for what is missing or contradicts itself."""
+    """The checked settings of a snapshot. Raises ProjectError for missing and wrong ones."""
 
     def fail(message: str, hint: str) -> ProjectError:
         return ProjectError(f"snapshot {name!r}: {message}", location=place, hint=hint)

@@ -1,4 +1,4 @@
-"""`sources:` of properties YAML. Owns reading them, `ingest:` blocks included; their data tests are the loader's."""
+"""`sources:` of properties YAML. Owns reading them, `ingest:` blocks included; `properties` reads their data tests."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _table(
 
 
 def _refuse_misspelt_columns(ingest: YamlNode, columns: tuple[Column, ...]) -> None:
-    """Columns that keys and order name, where all have types: one that is near a declared one is not another's name."""
+    """Raise ProjectError for an unknown column in keys or order that resembles a declared one, if all have types."""
     names = [column.name for column in columns if column.type is not None]
     if len(names) < len(columns):
         return
@@ -226,7 +226,7 @@ def _meta(node: YamlNode) -> Mapping[str, object]:
 
 
 def required(node: YamlNode, key: str, what: str) -> str:
-    """The text under a key that must be there. Raises ProjectError where it is not."""
+    """The text under a required key. Raises ProjectError if it is missing."""
     child = node.get(key)
     if child is None:
         raise node.error(f"{what} needs {key!r}", f"add {key}: …")
@@ -240,6 +240,6 @@ def optional(node: YamlNode, key: str) -> str | None:
 
 
 def text_list(node: YamlNode, key: str) -> tuple[str, ...]:
-    """The texts under a key; one text stands for a list of one."""
+    """The texts under a key; a single text counts as a list of one."""
     child = node.get(key)
     return () if child is None else child.texts(key)

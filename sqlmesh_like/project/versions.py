@@ -17,7 +17,7 @@ _NOT_KEPT = ("versions", "latest_version", "columns", "config")
 
 @dataclass(frozen=True)
 class Version:
-    """Which version of which model something is."""
+    """One version of a model."""
 
     of: str
     v: str
@@ -26,7 +26,7 @@ class Version:
 
     @property
     def name(self) -> str:
-        """What it is known as; its table's name unless an alias says otherwise.
+        """The name of its node, and of its table unless it has an alias.
 
         >>> Version("dim", "1.1", "2", "dim_v1").name
         'dim_v1_1'
@@ -39,7 +39,7 @@ class Version:
 
     @property
     def is_after_latest(self) -> bool:
-        """Whether it is there to be tried before it becomes the latest one."""
+        """Whether it is a prerelease: newer than the latest version."""
         return rank(self.v) > rank(self.latest)
 
 

@@ -14,7 +14,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 @dataclass(frozen=True)
 class CsvField:
-    """One field; `offset` is that of its first character (a quote, where it is quoted)."""
+    """One field; `offset` is that of its first character (the quote, if it is quoted)."""
 
     text: str
     offset: int

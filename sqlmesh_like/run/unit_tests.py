@@ -1,4 +1,4 @@
-"""Unit tests beside the other nodes of a run. Owns the verdict; an engine of the port runs the case, without a JVM."""
+"""Unit tests as nodes of a run. Owns the verdict; an engine of the port runs the case, without a JVM."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _ENTRY: JsonSchema = {
         "config": {"anyOf": [TEST_CONFIG, {"type": "null"}]},
     },
 }
-"""What stands under a test's name: its arguments, which are the macro's, and settings."""
+"""The value under a test's name: arguments of its macro, and settings."""
 _NAMED: JsonSchema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _ENTRY}
 _BY_TEST_NAME: JsonSchema = {**_ENTRY, "type": "object", "required": ["test_name"]}
 data_tests = Form(

@@ -16,7 +16,7 @@ _STRINGS: JsonSchema = {"type": "array", "items": _STRING}
 
 
 class ConfigFault(Exception):
-    """A wrong key or value; whoever knows the place turns it into a located error."""
+    """A wrong key or value; callers that know its location turn it into a located error."""
 
     def __init__(self, key: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -26,16 +26,16 @@ class ConfigFault(Exception):
 
 
 class UnknownSetting(ConfigFault):
-    """A key that means nothing here. As in dbt it may be there: whoever knows the place warns of it."""
+    """A key without effect here. As in dbt it is accepted: callers that know its location warn about it."""
 
     @property
     def kept(self) -> bool:
-        """Whether the value is kept for templates that ask for it."""
+        """Whether the value is kept for templates that read it."""
         return True
 
 
 class UnusedSetting(UnknownSetting):
-    """A value that only another database knows, of a key that would mean something here: as if it were not there."""
+    """A value that only another database supports, of a key that has an effect here: treated as if it were missing."""
 
     @property
     def kept(self) -> bool:
@@ -44,7 +44,7 @@ class UnusedSetting(UnknownSetting):
 
 @dataclass(frozen=True)
 class Setting:
-    """A key of `config`: its check, its words and JSON Schema, and what readers are told of it."""
+    """A key of `config`: its check, the description and JSON Schema of its values, and help for users."""
 
     check: SettingCheck
     words: str
@@ -53,7 +53,7 @@ class Setting:
     example: object = None
 
     def key(self, default: object = None) -> Key:
-        """The same as a key of YAML."""
+        """The same setting as a key of YAML."""
         form = Form(lambda node, key: self.check(key, node.value), self.words, self.schema, is_nested=True)
         return Key(form, default, help=self.help, example=self.example)
 
@@ -112,12 +112,12 @@ def publish_setting(help_: str, example: object) -> Setting:
 
 
 def unchecked_setting(help_: str) -> Setting:
-    """dbt's: accepted without a check."""
+    """A setting that is accepted without a check."""
     return Setting(lambda _key, value: value, "anything", {}, help_)
 
 
 def parse_boolean(key: str, value: object, of: str = "") -> bool:
-    """A setting `of` something that is true or false, as a word too. Raises ConfigFault."""
+    """A boolean, or the word for one in any case; `of` is for messages. Raises ConfigFault."""
     words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
     word = value.strip().lower() if isinstance(value, str) else value
     if not isinstance(word, str | bool) or word not in words:
@@ -141,7 +141,7 @@ def _texts(key: str, value: object) -> tuple[str, ...]:
 
 
 def _partitions(key: str, value: object) -> tuple[str, ...]:
-    """Columns. BigQuery's mapping of a field means its column where a partition is a value of it: a date by day."""
+    """Columns. BigQuery's mapping means the column `field` if each partition is one of its values: a date by day."""
     if not isinstance(value, Mapping):
         return _texts(key, value)
     column = value.get("field")

@@ -22,7 +22,7 @@ def json_schema(shape: Shape, title: str) -> dict[str, object]:
 
 
 def shapes_of(shape: Shape) -> list[Shape]:
-    """The shape and all that stand in it, each once, the outermost first."""
+    """The shape and all that are nested in it, each once, the outermost first."""
     shapes: dict[int, Shape] = {}
     pending = [shape]
     while pending:
@@ -45,7 +45,7 @@ def _shapes_in(value: object) -> Iterator[Shape]:
 
 
 def definition_names(shapes: list[Shape]) -> dict[int, str]:
-    """A name for each, by `id`: its own, with a number where several have it."""
+    """A name for each shape, by `id`: its own, with a number if several have the same."""
     names: dict[int, str] = {}
     for shape in shapes:
         name = re.sub(r"\W+", "_", shape.name)

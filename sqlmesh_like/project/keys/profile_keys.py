@@ -16,13 +16,13 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
 def _threads(node: YamlNode, key: str) -> int:
-    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
+    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var returns text
         node = replace(node, value=int(node.value))
     return node.integer(key)
 
 
 class OutputShape(Shape):
-    """Keys of an output, beside which those of other adapters may stand; nearly one of ours is a slip."""
+    """Keys of an output. Those of other adapters are accepted, unless they are almost one of ours: that is a typo."""
 
     def check_keys(self, node: YamlNode) -> None:
         for key, child in node.mapping(self.what).items():
@@ -38,9 +38,9 @@ class OutputShape(Shape):
 
 
 def _slips(name: str) -> Iterator[str]:
-    """Patterns of the name with a letter too many, too few, another, or two in the wrong order.
+    """Patterns of the name with one letter too many, too few or replaced, or with two letters swapped.
 
-    Of a short name only those that are surely slips.
+    For a short name, only those that are certainly typos.
 
     >>> list(_slips("ab"))
     ['a', '.ab', 'a.b', 'ab.']

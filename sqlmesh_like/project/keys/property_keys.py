@@ -34,7 +34,7 @@ _OLD_TESTS = Key(data_tests, help="The old name of `data_tests`.", example=["uni
 _CONFIG = Key(entry(CONFIG), help="Settings; they override the project's and are overridden by in-file config().",
               example={"materialized": "view"})  # fmt: skip
 _FROM_CONFIG = {name: CONFIG.keys[name] for name in ("meta", "docs", "access", "group")}
-"""Settings that may be given beside the name."""
+"""Settings that may be given next to the name, outside of `config:`."""
 
 COLUMN_RULE = Shape("a rule for columns", {
     "include": Key(texts, help="Columns of the model that the version has; `all` or `*`: all of them.", example="all"),

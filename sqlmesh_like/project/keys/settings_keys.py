@@ -29,7 +29,7 @@ PATH_DEFAULTS = {
     "snapshot-paths": "snapshots",
     "analysis-paths": "analyses",
 }
-"""Settings that name folders of SQL, and where they are by default."""
+"""Settings that name folders of SQL, and their defaults."""
 OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
 """Names that dbt used before 1.0, and still accepts."""
 PROJECT_SETTINGS = Shape("the project's settings", {

@@ -12,9 +12,9 @@ from typing import Literal
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 Reader = Callable[[YamlNode, str], object]
-"""A value and the key that names it → plain data. Raises ProjectError at its place."""
+"""A value and the key that names it → plain data. Raises ProjectError at its location."""
 JsonSchema = Mapping[str, object]
-"""JSON Schema, in which a `Shape` stands for its own."""
+"""JSON Schema, in which a `Shape` is a placeholder for its own schema."""
 Others = Literal["refuse", "warn", "take"]
 """What happens to undeclared keys; `take`: they are the project's own, or another tool's."""
 TEMPLATE: JsonSchema = {"type": "string", "pattern": r"\{\{|\{%"}
@@ -23,19 +23,19 @@ NULL: JsonSchema = {"type": "null"}
 
 @dataclass(frozen=True)
 class Form:
-    """What values a key takes. `words` say it to people, `schema` to editors; `example` is one of any key."""
+    """The values that a key accepts. `words` describe them to users, `schema` to editors; `example` fits any key."""
 
     read: Reader
     words: str
     schema: JsonSchema
     hint: str = "…"
-    is_nested: bool = False  # entries of their own shape, to which the loader comes by itself
+    is_nested: bool = False  # entries of their own shape, which the loader checks separately
     example: object = None
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key: its values, and what stands for it where it is not there. `help` and `example` are for readers."""
+    """A key: its values, and its default. `help` and `example` are for users."""
 
     form: Form
     default: object = None
@@ -45,11 +45,11 @@ class Key:
 
     @property
     def shown(self) -> object:
-        """A value that it may have; None where nothing is looked at."""
+        """An example of a value; None if there is none."""
         return self.form.example if self.example is None else self.example
 
     def schema(self) -> JsonSchema:
-        """A key may be null, as if it were not there, and a template instead of what it renders to."""
+        """JSON Schema of the value, which may also be null, as if the key were missing, or a template."""
         schemas = [self.form.schema]
         if self.form.schema:
             schemas += [] if takes_any_text(self.form.schema) else [TEMPLATE]
@@ -71,11 +71,11 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """What it is in words, without an article: `measure`."""
+        """`what` without its article: `measure`."""
         return self.what.removeprefix("a ").removeprefix("an ").removeprefix("the ")
 
     def check_keys(self, node: YamlNode) -> None:
-        """Raises ProjectError where it is not a mapping or has a key that is refused; warns of one that is not used."""
+        """Raise ProjectError if the node is not a mapping or has a refused key; warn about a key that is not used."""
         node.mapping(self.what)
         if self.others == "refuse":
             node.expect_keys(self.what, self.keys)
@@ -83,7 +83,7 @@ class Shape:
             node.ignore_other_keys(self.what, self.keys)
 
     def check(self, node: YamlNode) -> None:
-        """As `check_keys`, and raises ProjectError for a value of a form that the key does not take."""
+        """Like `check_keys`, and raise ProjectError for a value that its key does not accept."""
         self.check_keys(node)
         for name, child in node.items():
             key = self.keys.get(name)
@@ -96,7 +96,7 @@ class Shape:
         return {name: self.value(node, name) for name in self.keys}
 
     def value(self, node: YamlNode, name: str) -> object:
-        """What a key says, or its default. Raises ProjectError where it is wrong, or missing and required."""
+        """The value of a key, or its default. Raises ProjectError if it is wrong, or missing and required."""
         key, child = self.keys[name], node.get(name)
         if child is not None:
             return key.form.read(child, name)
@@ -116,7 +116,7 @@ class Shape:
 
 
 class NamedShape(Shape):
-    """Keys of an entry for which a name alone may stand."""
+    """Keys of an entry that may be given by its name alone."""
 
     def read(self, node: YamlNode, key: str = "") -> dict[str, object]:
         if not isinstance(node.value, str):
@@ -128,7 +128,7 @@ class NamedShape(Shape):
 
 
 def takes_any_text(schema: object) -> bool:
-    """Whether every text is a value."""
+    """Whether a schema accepts any text."""
     if not isinstance(schema, Mapping):
         return False
     types, branches = schema.get("type", ()), schema.get("anyOf", ())
@@ -138,7 +138,7 @@ def takes_any_text(schema: object) -> bool:
 
 
 def takes_null(schema: object) -> bool:
-    """Whether null is a value by itself."""
+    """Whether a schema accepts null by itself."""
     branches = schema.get("anyOf", ()) if isinstance(schema, Mapping) else ()
     assert isinstance(branches, list | tuple)
     return NULL in branches

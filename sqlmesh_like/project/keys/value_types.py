@@ -67,7 +67,7 @@ list_of_texts = Form(
 )
 flag = Form(lambda node, key: node.flag(key), "true or false", {"type": "boolean"}, example=True)
 anything = Form(lambda node, _key: node.value, "anything", {})
-"""dbt's: the value is not checked."""
+"""A key of dbt's, whose value is not checked."""
 expression = Form(
     lambda node, _key: str(node.value), "SQL", {"type": ["string", "number", "boolean"]}, example="amount * 2"
 )
@@ -80,16 +80,16 @@ settings = Form(lambda node, key: node.settings(key), "mapping of texts, numbers
 meta_alone = Form(
     _meta_alone, "mapping", {"type": "object", "properties": {"meta": _OBJECT}}, example={"meta": {"owner": "sales"}}
 )
-"""The `config:` of a part of an entry, of which `meta` is all that counts."""
+"""The `config:` of a part of an entry, of which only `meta` is used."""
 filters = Form(_filters, "text or list of texts", _TEXTS, example="{{ Dimension('order__is_big') }}")
-"""One filter or several. They are templates that a query of metrics would render: nothing here does."""
+"""One filter or several: templates that a query of metrics would render. They are not rendered here."""
 window = Form(_window, "count and granularity", {"type": "string", "pattern": r"^\d+ \S+$"}, example="7 days")
-"""`7 days` → its count and granularity, in the singular where it is a standard one."""
+"""`7 days` → its count and granularity, in the singular if it is a standard one."""
 data_type = Form(_data_type, "type of Spark SQL", {"type": "string"})
 
 
 def one_of(*words: str) -> Form:
-    """One of these words, in whatever case."""
+    """One of these words, in any case."""
     read: Reader = lambda node, key: replace(node, value=node.text(key).lower()).choice(key, words)  # noqa: E731
     anyhow = {"type": "string", "pattern": rf"^(?:{'|'.join(map(_any_case, words))})$"}
     return Form(
@@ -132,7 +132,7 @@ def by_name(shape: Shape) -> Form:
 
 
 def custom(words: str, *schemas: object) -> Form:
-    """Any of these, which the loader reads by itself."""
+    """A value of any of these schemas, which the loader reads separately."""
     return Form(lambda node, _key: node.value, words, {"anyOf": list(schemas)}, is_nested=True)
 
 
@@ -145,7 +145,7 @@ def _words(words: tuple[str, ...]) -> str:
 
 
 def _any_case(word: str) -> str:
-    """A pattern of the word in any case, without flags, which JSON Schema has none of.
+    """A pattern of the word in any case, without flags, since JSON Schema has none.
 
     >>> _any_case("or_b")
     '[oO][rR]_[bB]'

@@ -1,7 +1,7 @@
 """How much a template may use: size of a value, CPU seconds, memory. Owns the limits and their enforcement.
 
-A single operation that could make a huge value is refused before it begins (`BoundedSandbox`). What many small ones
-add up to is watched from a separate thread, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
+A single operation that could create a huge value is refused before it begins (`BoundedSandbox`). The total of many
+small ones is watched from a separate thread, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
 itself twice, a regular expression that backtracks.
 """
 
@@ -32,9 +32,9 @@ from jinja2.sandbox import SandboxedEnvironment
 from sqlmesh_like.project.reading.file_dependencies import record_clock
 
 MAX_SIZE = 10_000_000
-"""Signs of a text, items of a list or bits of a number that a template may come to in one step."""
+"""Characters of a text, items of a list or bits of a number that a template may create in one step."""
 MAX_SECONDS = 2.0
-"""Of a processor; waiting for a lake is none."""
+"""CPU seconds; waiting for a lake does not count."""
 MAX_GROWTH = 400_000_000
 """Bytes that a process may grow by while it renders one template."""
 _POLL_SECONDS = 0.02
@@ -45,7 +45,7 @@ TOO_LARGE = "a value of it would be too large"
 
 
 class TemplateLimit(BaseException):
-    """A template takes too much. No `Exception`: nothing on its way out may go on with it."""
+    """A template uses too much time or memory. Not an `Exception`, so that no handler for those catches it."""
 
     reason = "it takes too long, or too much memory"
 
@@ -88,7 +88,7 @@ def _check_format(text: str, values: Iterable[object]) -> None:
 
 
 def _check_numbers(values: Iterable[object]) -> None:
-    """Widths, counts and numbers of digits: none of them is a large number."""
+    """Refuse a large number as a width, a count or a number of digits."""
     for value in values:
         if isinstance(value, int) and abs(value) > MAX_SIZE and not isinstance(value, bool):
             raise SecurityError(TOO_LARGE)
@@ -131,7 +131,7 @@ def _check_method(function: object, args: tuple[object, ...]) -> None:
 
 
 def _checked(filter_: Callable[..., object], check: Callable[..., None]) -> Callable[..., object]:
-    @wraps(filter_)  # Jinja's marks of what it passes on are attributes
+    @wraps(filter_)  # Jinja marks filters by attributes
     def call(*args: object, **named: object) -> object:
         check(*args, *named.values())
         return filter_(*args, **named)
@@ -165,7 +165,7 @@ class _Generator(CodeGenerator):
 
 @contextmanager
 def _unread_escapes() -> Iterator[None]:
-    """A pattern in a template (`'\\s+'`) is what it is, as in dbt; Python would warn of it."""
+    """Accept a pattern in a template (`'\\s+'`) as it is, as dbt does: Python would warn about it."""
     with warnings.catch_warnings():
         for category in (DeprecationWarning, SyntaxWarning):
             warnings.filterwarnings("ignore", r".*invalid (octal )?escape sequence", category)
@@ -173,7 +173,7 @@ def _unread_escapes() -> Iterator[None]:
 
 
 class BoundedSandbox(SandboxedEnvironment):
-    """A sandbox in which no single step takes all memory, or for ever."""
+    """A sandbox in which no single step takes all memory, or forever."""
 
     intercepted_binops = frozenset({"*", "**", "+", "%"})
     code_generator_class = _Generator
@@ -200,19 +200,19 @@ class BoundedSandbox(SandboxedEnvironment):
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
-        """What is put out by a template or a macro."""
+        """The output of a template or a macro."""
         texts = list(parts)
         _require(_text_size(texts))
         return "".join(texts)
 
     @staticmethod
     def joined(parts: tuple[object, ...]) -> str:
-        """`a ~ b`."""
+        """The result of `a ~ b`."""
         _require(_text_size(parts))
         return str_join(parts)
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """`text.format`, which Jinja puts its own in place of; that refuses large widths too."""
+        """Jinja's replacement for `text.format`, which here also refuses large widths."""
         formatted = super().wrap_str_format(value)
         text = value.__self__ if isinstance(value, BuiltinMethodType) else None
         if formatted is None or not isinstance(text, str):
@@ -226,12 +226,12 @@ class BoundedSandbox(SandboxedEnvironment):
         return checked
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """The result; raises SecurityError where it would be too large."""
+        """The result. Raises SecurityError if it would be too large."""
         _check_binop(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
-        """The result; raises SecurityError where it would be too large."""
+        """The result. Raises SecurityError if it would be too large."""
         _check_method(function, args)
         return super().call(context, function, *args, **named)
 
@@ -241,7 +241,7 @@ class BoundedSandbox(SandboxedEnvironment):
 
 @dataclass
 class _Watch:
-    """A thread that renders. `pauses`: it waits for a lake so many times over."""
+    """A thread that renders. `pauses`: the number of nested waits for a lake."""
 
     thread: int
     clock: int | None
@@ -273,7 +273,7 @@ _STATE = Path("/proc/self/statm")
 
 
 def _memory() -> int:
-    """Bytes in memory; 0 where the system does not tell."""
+    """Bytes of resident memory; 0 if the system does not report it."""
     try:
         with _STATE.open("rb") as file:
             return int(file.read().split()[1]) * 4096
@@ -283,7 +283,7 @@ def _memory() -> int:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Within, what this thread does ends by TemplateLimit when it takes too much. If nested, the outermost counts."""
+    """A context in which this thread gets TemplateLimit if it uses too much. If nested, the outermost counts."""
     thread = threading.get_ident()
     if thread in _watches:
         yield
@@ -295,14 +295,14 @@ def bounded() -> Iterator[None]:
         finally:
             _end(watch)
     except TemplateLimit as error:
-        _end(watch)  # it may have come while this was done
+        _end(watch)  # it may have been raised within the first `_end`
         error.reason = watch.reason or error.reason
         raise
 
 
 @contextmanager
 def unbounded() -> Iterator[None]:
-    """Within `bounded`, the wait for something that has limits of its own."""
+    """A context within `bounded` that waits for something with limits of its own: it does not count."""
     watch = _watches.get(threading.get_ident())
     if watch is None:
         yield
@@ -324,7 +324,7 @@ def _begin(thread: int) -> _Watch:
     watch = _Watch(thread, clock, is_main)
     if is_main:
         watch.previous = signal.signal(_SIGNAL, _raise)
-        # The system's own clock: while a regular expression is matched no other thread of Python comes to its turn.
+        # A timer of the system: while a regular expression is matched, no other thread of Python can run.
         signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
     watch.begin()
     with _lock:
@@ -352,7 +352,7 @@ def _raise(_signal: int, _frame: FrameType | None) -> None:
     if watch is None:
         return
     watch.reason = watch.reason or ("" if watch.pauses else watch.excess())
-    if not watch.reason:  # other threads took that time
+    if not watch.reason:  # other threads used that time
         signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS / 4)
         return
     error = TemplateLimit()
@@ -374,7 +374,7 @@ def _watch_all() -> None:
 
 
 def _stop(watch: _Watch) -> None:
-    """Raises TemplateLimit in that thread; in the main one even where C code runs that asks for signals."""
+    """Raise TemplateLimit in that thread; in the main one also while it runs C code that checks for signals."""
     if watch.is_main:
         _thread.interrupt_main(_SIGNAL)
     else:

@@ -16,14 +16,14 @@ _OF_OTHERS = frozenset(
     "timetz timestamptz timestampntz timestampltz timestamp_tz datetime2 bignumeric bigdecimal json jsonb uuid object "
     "geography geometry super bit varbit year enum set list tuple longtext mediumtext tinytext".split()
 )
-"""Names that dbt projects for other databases have; nothing is said of them."""
+"""Types that dbt projects for other databases use; they are not reported."""
 _WORD = re.compile(r"[a-z_]\w*(?=\s*(?:$|[(<>,]))")
 _DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\s*\(\s*(\d+)")
 _MAX_DIGITS = 38
 
 
 def type_fault(text: str) -> tuple[str, str | None] | None:
-    """What is wrong with a declared type, and a hint; None where nothing is, or another database may know it.
+    """What is wrong with a declared type, and a hint; None if nothing is, or another database may have the type.
 
     >>> type_fault("timestmp")
     ("there is no type 'timestmp'", "did you mean 'timestamp'?")
@@ -44,7 +44,7 @@ def type_fault(text: str) -> tuple[str, str | None] | None:
 
 
 def nearest_type(word: str) -> str | None:
-    """A hint naming the type that a word is misspelt for; None where it is a type, or near none.
+    """A hint with the type of which a word is a misspelling; None if the word is a type, or similar to none.
 
     >>> nearest_type("timestmp"), nearest_type("date"), nearest_type("datetime")
     ("did you mean 'timestamp'?", None, None)

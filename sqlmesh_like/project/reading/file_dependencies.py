@@ -20,9 +20,10 @@ _NODE: ContextVar[str | None] = ContextVar("_NODE", default=None)
 
 @dataclass
 class FileDependencies:
-    """Notes of one reading.
+    """The record of one reading of a project.
 
-    `clocked`: unique ids of nodes whose template means something else in each call. `is_clocked`: something else does.
+    `clocked`: unique ids of nodes whose template reads a value that differs in each call. `is_clocked`: something that
+    is not a node's template does so.
     """
 
     files: dict[str, str | None] = field(default_factory=dict)
@@ -33,7 +34,7 @@ class FileDependencies:
     is_clocked: bool = False
 
     def are_unchanged(self) -> bool:
-        """Whether everything is as it was."""
+        """Whether everything that was recorded is still the same."""
         return (
             all(content_hash(os.environ.get(name)) == value for name, value in self.variables.items())
             and all(_entries(folder) == value for folder, value in self.folders.items())
@@ -47,7 +48,7 @@ _OPEN: ContextVar[tuple[FileDependencies, ...]] = ContextVar("_OPEN", default=()
 
 @contextmanager
 def recording() -> Iterator[FileDependencies]:
-    """Notes of what is read within."""
+    """Record what is read within the context."""
     reads = FileDependencies()
     before = _OPEN.set((*_OPEN.get(), reads))
     try:
@@ -58,7 +59,7 @@ def recording() -> Iterator[FileDependencies]:
 
 @contextmanager
 def rendering_node(unique_id: str) -> Iterator[None]:
-    """Within, the template of this node is rendered, which is rendered anew by who keeps what the others came to."""
+    """A context in which clocks are recorded for this node: only such nodes of a cached project are rendered again."""
     before = _NODE.set(unique_id)
     try:
         yield
@@ -67,12 +68,12 @@ def rendering_node(unique_id: str) -> Iterator[None]:
 
 
 def rendered_node() -> str | None:
-    """The node whose template is being rendered, where that is known."""
+    """The node whose template is being rendered, if that is known."""
     return _NODE.get()
 
 
 def record_clock() -> None:
-    """A template asked for what has another value in each call."""
+    """Record that a template read a value that differs in each call."""
     node = _NODE.get()
     for reads in _OPEN.get():
         if node is None:
@@ -82,7 +83,7 @@ def record_clock() -> None:
 
 
 def record_file(path: Path) -> None:
-    """The file's content matters, or that there is none."""
+    """Record the file's content, or that it does not exist."""
     for reads in _OPEN.get():
         reads.files[str(path)] = _content(str(path))
 
@@ -116,7 +117,7 @@ def list_files(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) ->
 
 
 def content_hash(text: str | None) -> str | None:
-    """A text as a note holds it: a variable may be a secret."""
+    """The hash that is recorded instead of a text, as a variable may be a secret."""
     return None if text is None else hashlib.blake2b(text.encode(errors="surrogatepass")).hexdigest()
 
 

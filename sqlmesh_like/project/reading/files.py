@@ -11,7 +11,7 @@ from sqlmesh_like.project.reading.file_dependencies import list_files, record_fi
 
 
 def read_text(path: Path, root: Path) -> str:
-    """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
+    """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         record_file(path)
@@ -28,7 +28,7 @@ def read_text(path: Path, root: Path) -> str:
 
 
 def relative(path: Path, root: Path) -> str:
-    """The path as messages name it: relative to the project where it lies inside, with forward slashes."""
+    """The path as messages name it: relative to the project if it is inside, with forward slashes."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
@@ -42,7 +42,7 @@ def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -
 
 
 def _base(root: Path, folders: tuple[str, ...]) -> Path:
-    """What files of these folders may link to: their own project, which for a package is not the root."""
+    """The folder that links in these folders must not leave: their project, which for a package is not the root."""
     parts = Path(folders[0]).parts if folders else ()
     package = root.joinpath(*parts[:2])
     return package if len(parts) > 2 and (package / "dbt_project.yml").is_file() else root

@@ -37,8 +37,8 @@ class MissingValue(JinjaError):
 class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`.
 
-    As in dbt the Jinja in a text is rendered where it is asked for, by `render`: there a `ref` is one of the caller's.
-    While `is_parsing` a variable that is not set is None: the template may turn out to be one of a disabled node.
+    As in dbt, Jinja in a text is rendered by `render` when the variable is read, so that a `ref` in it is the caller's.
+    While `is_parsing`, a variable that is not set is None: the template may turn out to be that of a disabled node.
     """
 
     __slots__ = ("_asked", "_is_parsing", "_render", "_values")
@@ -57,7 +57,7 @@ class ProjectVars:
     def __call__(self, name: str, default: object = _NOTHING) -> object:
         if name in self._values:
             value = self._values[name]
-            # A template may change what it gets.
+            # A template may change the value it gets.
             return self._rendered(name, value) if has_jinja(value) else copy.deepcopy(value)
         if default is not _NOTHING:
             return default
@@ -88,7 +88,7 @@ def has_jinja(value: object) -> bool:
 
 
 def env_var(name: str, default: object = _NOTHING) -> object:
-    """The environment variable; raises MissingValue where it is neither set nor has a default."""
+    """The environment variable; raises MissingValue if it is neither set nor has a default."""
     record_variable(name)
     if name in os.environ:
         if name.startswith(SECRET_PREFIX):
@@ -109,7 +109,7 @@ def public_env_var(name: str, default: object = _NOTHING) -> object:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the value of a secret environment variable is in a text, which then is not an artifact's."""
+    """Whether a text contains the value of a secret environment variable and so must stay out of artifacts."""
     secrets = (value for name, value in os.environ.items() if name.startswith(SECRET_PREFIX) and value)
     return any(secret in text for secret in secrets)
 
@@ -122,7 +122,7 @@ def _call(function: str, name: str) -> str:
 def repeatable_random(context: Context, values: Sequence[object]) -> object:
     """The filter `random`, which chooses the same item of the same values each time that one node is rendered.
 
-    What differs from one rendering to the next would change a model without anybody changing it.
+    Otherwise a model would change from one rendering to the next without an edit.
     """
     if not values:
         return context.environment.undefined("No random item, sequence was empty.")
@@ -149,11 +149,11 @@ def parse_vars(text: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class YamlWords:
-    """What templates in YAML know of a call: variables, and the target, None where it is not known yet."""
+    """What templates in YAML can read: variables, and the target, None if it is not known yet."""
 
     vars: Mapping[str, object]
     target: Mapping[str, object] | None = None
-    of_package: bool = False  # a stranger's files see no secrets
+    of_package: bool = False  # files of a package cannot read secrets
 
     def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
         known = {} if self.target is None else {"target": self.target}
@@ -162,13 +162,13 @@ class YamlWords:
 
 
 class _ValueSandbox(BoundedSandbox, ImmutableSandboxedEnvironment):
-    """That of values in YAML: they change nothing."""
+    """The sandbox for values in YAML, whose templates cannot change anything."""
 
 
 class ValueRenderer:
     """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type.
 
-    With `secrets`, templates may read secret variables, and no message repeats what they come to.
+    With `secrets`, templates may read secret variables, and no message repeats their results.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ class ValueRenderer:
         self._environment.globals.update(functions or {})
 
     def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
-        """The node with all its strings rendered, children under the keys of `skip` excepted."""
+        """The node with all its strings rendered, except children under the keys of `skip`."""
         if isinstance(node.value, str):
-            # As in dbt each text goes through Jinja, which drops the line's end that a block of YAML has.
+            # As in dbt each text goes through Jinja, which drops the newline at the end of a YAML block.
             value = self._text(node) if has_jinja(node.value) else node.value.removesuffix("\n")
             return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
         children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
@@ -231,7 +231,7 @@ class ValueRenderer:
         return self._environment.from_string(text).render()
 
     def _shown(self, message: str, template: str) -> str:
-        """Jinja's message, unless it quotes what the template came to: words of its own are not secret."""
+        """Jinja's message, unless it quotes a value that may be secret, which words of the template are not."""
         quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
         is_harmless = all(words in template or words.endswith(" object") for words in quoted)
         return message if is_harmless or not self._is_private else "a value that it needs is wrong or not there"
@@ -246,9 +246,9 @@ def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[Y
 
 
 class _Unread(str):
-    """What a filter as `as_bool` gives: a text that is read as such a value where it is the whole template's.
+    """The result of a filter such as `as_bool`: a text that is converted only if it is the result of a whole template.
 
-    As in dbt a filter within an expression changes nothing: `target.type == 'x' | as_bool` compares two texts.
+    As in dbt, a filter within an expression changes nothing: `target.type == 'x' | as_bool` compares two texts.
     """
 
     reader: Callable[[object], object]
@@ -264,7 +264,7 @@ class _Unread(str):
 
 
 def _unread(read: Callable[[object], object]) -> Callable[[object], object]:
-    """The filter that reads texts; other values are what they are already."""
+    """A filter that marks a text for conversion by `read`; other values are converted at once."""
     return lambda value: _Unread.of(value, read) if isinstance(value, str) else read(value)
 
 
@@ -286,11 +286,11 @@ def _as_native(value: object) -> object:
 
 
 class MalformedYaml(ValueError):
-    """A text is not YAML; one that takes too much is another error."""
+    """A text is not valid YAML; text that exceeds a limit is another error."""
 
 
 def value_of_yaml(text: str) -> object:
-    """A text of YAML as plain values. Raises ValueError, of which MalformedYaml is one."""
+    """YAML text as plain values. Raises ValueError: MalformedYaml if the text is not valid YAML."""
     try:
         return parse_yaml(text, "YAML").value if text.strip() else None
     except ProjectError as error:

@@ -18,7 +18,7 @@ _KEY = re.compile(r"(?:\s*-\s)*\s*(?=[^\s#-])")
 
 
 def yaml_fault(error: yaml.MarkedYAMLError, text: str, path: str) -> tuple[str, Location]:
-    """What is wrong and where."""
+    """The message and location of an error of the parser."""
     mark, context = error.problem_mark or error.context_mark, error.context_mark
     if mark is None:
         return _parsers_words(error), Location(path)
@@ -51,7 +51,7 @@ def yaml_fault(error: yaml.MarkedYAMLError, text: str, path: str) -> tuple[str, 
 
 
 def split_types(mapping: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
-    """Values of a mapping in braces that their own comma has split, such as `{data_type: decimal(12,2)}`, whole."""
+    """Values in braces that were split at a comma of their own, as in `{data_type: decimal(12,2)}`, joined again."""
     if not mapping.flow_style:
         return
     for (_, value), (cut, _) in pairwise(mapping.value):
@@ -66,7 +66,7 @@ def _indents(lines: Sequence[str], *, is_item: bool) -> list[int]:
 
 
 def _parsers_words(error: yaml.MarkedYAMLError) -> str:
-    # The name of an alias or a tag is what stands behind * or !, which may be a password without its quotes.
+    # The name of an alias or a tag is the text after * or !, which may be a password without its quotes.
     problem = re.sub(r"(?<=alias|. tag) ['\"].*", "", str(error.problem or "cannot be read"), flags=re.DOTALL)
     return problem if error.context is None else f"{problem} ({error.context})"
 

@@ -36,7 +36,7 @@ class YamlNode:
     """The value may be a secret: no message repeats it."""
 
     def get(self, key: str) -> YamlNode | None:
-        """The child under this key; None where it is absent or written as null."""
+        """The child under this key; None if it is absent or written as null."""
         child = self.children.get(key)
         return None if child is None or child.value is None else child
 
@@ -48,13 +48,13 @@ class YamlNode:
         return ProjectError(message, location=self.key_location, hint=hint)
 
     def mapping(self, what: str) -> YamlNode:
-        """Itself. Raises ProjectError where it is not a mapping."""
+        """The node itself. Raises ProjectError if it is not a mapping."""
         if not isinstance(self.value, dict):
             raise self.error(f"{what} must be a mapping of keys to values, not {self._kind()}")
         return self
 
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
-        """Its elements. Raises ProjectError where it is not a list."""
+        """Its elements. Raises ProjectError if it is not a list."""
         if not isinstance(self.value, list):
             raise self.error(f"{what} must be a list, not {self._kind()}")
         return self.elements
@@ -69,13 +69,13 @@ class YamlNode:
         raise self.error(f"{what} must be text, not {self._kind()}", hint)
 
     def texts(self, what: str) -> tuple[str, ...]:
-        """A list of texts; one text stands for a list of one."""
+        """A list of texts; a single text counts as a list of one."""
         if isinstance(self.value, list):
             return tuple(element.text(what) for element in self.elements)
         return (self.text(what),)
 
     def integer(self, what: str, minimum: int = 1) -> int:
-        """A whole number. Raises ProjectError for anything else and below the minimum."""
+        """A whole number. Raises ProjectError for anything else, and for one below the minimum."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < minimum:
             raise self.error(f"{what} must be a whole number of at least {minimum}, not {self._kind(repr)}")
         return self.value
@@ -106,7 +106,7 @@ class YamlNode:
         return self.text(what)
 
     def private(self) -> YamlNode:
-        """The same node, of whose values no message repeats one."""
+        """The same node, whose values no message repeats."""
         children = {key: child.private() for key, child in self.items()}
         elements = tuple(element.private() for element in self.elements)
         return replace(self, children=children, elements=elements, is_private=True)
@@ -117,7 +117,7 @@ class YamlNode:
         return (shown or _kind)(self.value)
 
     def expect_keys(self, what: str, allowed: Iterable[str]) -> None:
-        """Raises ProjectError at the first key that is not allowed, with the nearest one."""
+        """Raise ProjectError at the first key that is not allowed, with the nearest one."""
         words = tuple(allowed)
         for key, node in self.items():
             if key not in words:
@@ -126,7 +126,7 @@ class YamlNode:
                 raise node.error(f"unknown key {shown!r} in {what}", hint)
 
     def ignore_other_keys(self, what: str, known: Iterable[str]) -> None:
-        """A warning for each key that is not known, with the nearest one: dbt takes keys of people's own here."""
+        """Warn about each key that is not known, with the nearest one: dbt accepts users' own keys here."""
         words = tuple(known)
         for key, node in self.items():
             if key not in words:
@@ -158,27 +158,27 @@ def _kind(value: object) -> str:
 def parse_yaml(text: str, path: str) -> YamlNode:
     """The single document of a YAML text; an empty one is an empty mapping.
 
-    Of a key that occurs twice the last value counts, with a warning. Raises ProjectError with file, line and column for
+    If a key occurs twice, the last value counts, with a warning. Raises ProjectError with file, line and column for
     invalid YAML and values that contain themselves.
     """
     try:
         _require_shallow(text, path)
         return _parsed(text, path, _Fast)
-    except yaml.YAMLError:  # whose words and places are libyaml's: Python's parser has better ones
+    except yaml.YAMLError:  # from libyaml: Python's parser has better messages and positions
         return _parsed_slowly(text, path)
     except RecursionError as error:
         raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
 
 
 MAX_YAML_DEPTH = 100
-"""Of mappings and lists inside each other."""
+"""Levels of nested mappings and lists."""
 MAX_YAML_VALUES = 1_000_000
-"""Values of a file with each alias spelt out."""
+"""Values of a file with each alias expanded."""
 _MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)
 
 
 def _require_shallow(text: str, path: str) -> None:
-    """Raises ProjectError for values nested without end: the composer in C would end the process by its stack."""
+    """Raise ProjectError for values nested too deep: the composer in C would overflow its stack and end the process."""
     if text.count("[") + text.count("{") < MAX_YAML_DEPTH and not _MAYBE_DEEP.search(text):
         return
     depth = 0
@@ -226,7 +226,7 @@ def _children_of(node: _Marked) -> Iterator[_Marked]:
 
 
 class _Converter:
-    """Turns PyYAML's node graph into values with places. Aliases share one value, so that none can blow up."""
+    """Turns PyYAML's node graph into values with locations. Aliases share one value, so that they cost no memory."""
 
     def __init__(self, loader: yaml.SafeLoader, path: str) -> None:
         self._loader = loader
@@ -298,7 +298,7 @@ class _Converter:
 
 
 def parse_toml(text: str, path: str) -> YamlNode:
-    """A TOML document as nodes; places are those of the first line that assigns or heads the key.
+    """A TOML document as nodes; the location of a key is the first line that assigns it or is its header.
 
     Raises ProjectError for invalid TOML.
     """
@@ -308,7 +308,7 @@ def parse_toml(text: str, path: str) -> YamlNode:
         match = re.search(r"at line (\d+), column (\d+)", str(error))
         place = Location(path, int(match[1]), int(match[2])) if match else Location(path)
         raise ProjectError(f"invalid TOML: {error}", location=place) from error
-    except (RecursionError, ValueError) as error:  # lists in lists in lists, and numbers of thousands of digits
+    except (RecursionError, ValueError) as error:  # deeply nested lists, and numbers of thousands of digits
         raise ProjectError(f"invalid TOML: {str(error)[:100]}", location=Location(path)) from error
     return plain_node(data, Location(path, 1, 1), text)
 

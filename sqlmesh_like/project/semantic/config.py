@@ -31,7 +31,7 @@ def merged_config(
 def _settings(
     key: SettingsKey, fqn: tuple[str, ...], by_folder: FolderConfig, *, of_root: bool = False
 ) -> list[Config]:
-    """What the project's own settings say, or of a package those of the root project; the outermost folder first."""
+    """The project's own settings, or with `of_root` the root project's for a package; the outermost folder first."""
     settings = by_folder.over if of_root else by_folder.settings
     levels = [] if settings is None else settings.plain_config(key, fqn)
     values = by_folder.values

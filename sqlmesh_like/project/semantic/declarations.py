@@ -17,7 +17,7 @@ MetricType = Literal["simple", "ratio", "cumulative", "derived", "conversion"]
 
 @dataclass(frozen=True)
 class NamedInput:
-    """A measure or metric that an entry names. `keys`: how it asks for it, with filter and alias."""
+    """A measure or metric that an entry names. `keys`: how it is used there, with filter and alias."""
 
     name: str
     declared_at: Location
@@ -26,7 +26,7 @@ class NamedInput:
 
 @dataclass(frozen=True)
 class SemanticNode:
-    """What the three have in common; `unique_id` is `<type>.<project>.<name>`."""
+    """The fields that all three have in common; `unique_id` is `<type>.<project>.<name>`."""
 
     unique_id: NodeId
     name: str
@@ -63,7 +63,7 @@ class SemanticModel(SemanticNode):
 
 @dataclass(frozen=True)
 class Metric(SemanticNode):
-    """A number to ask for: of `measures` (simple, cumulative, conversion) or of other `metrics` (ratio, derived)."""
+    """A number to query: of `measures` (simple, cumulative, conversion) or of other `metrics` (ratio, derived)."""
 
     type: MetricType
     tags: tuple[str, ...]
@@ -73,7 +73,7 @@ class Metric(SemanticNode):
 
 @dataclass(frozen=True)
 class SavedQuery(SemanticNode):
-    """Metrics to be asked for together. A schema or alias that an export does not say is decided by the target."""
+    """Metrics to query together. If an export sets no schema, the target decides it."""
 
     tags: tuple[str, ...]
     metrics: tuple[NamedInput, ...]
@@ -81,7 +81,7 @@ class SavedQuery(SemanticNode):
 
 @dataclass(frozen=True)
 class SemanticLayer:
-    """All that a project declares of it, disabled ones too."""
+    """All semantic nodes that a project declares, including disabled ones."""
 
     semantic_models: tuple[SemanticModel, ...] = ()
     metrics: tuple[Metric, ...] = ()

@@ -23,9 +23,9 @@ _FILTERS = frozenset({"filter", "where"})
 def parse_semantic_layer(
     entries: Mapping[SemanticKey, Iterable[YamlNode]], values: ValueRenderer, settings: FolderConfig
 ) -> SemanticLayer:
-    """What the entries of these keys declare; `values` renders their templates, `doc()` included.
+    """Parse the entries of these keys; `values` renders their templates, `doc()` included.
 
-    Raises ProjectError at the first wrong key or value, and where two that are enabled have one name.
+    Raises ProjectError at the first wrong key or value, and if two enabled nodes share a name.
     """
     parsed = [parse_semantic_model(values.render(node), settings) for node in entries["semantic_models"]]
     declared = [parse_metric(values.render(node, _FILTERS), settings) for node in entries["metrics"]]

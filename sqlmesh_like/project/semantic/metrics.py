@@ -1,4 +1,4 @@
-"""`metrics:` of properties YAML. Owns their keys, and what each type of metric must say."""
+"""`metrics:` of properties YAML. Owns their keys, and what each type of metric must declare."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _NEEDED: Mapping[MetricType, tuple[str, ...]] = {
     "ratio": ("numerator", "denominator"),
     "derived": ("metrics",),
 }
-"""What `type_params` must say, by the type of the metric."""
+"""The keys that `type_params` must have, by the type of the metric."""
 
 
 def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
@@ -99,7 +99,7 @@ def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
 
 
 def _refuse_wrong(node: YamlNode, kind: MetricType) -> None:
-    """Raises ProjectError for a name that cannot be a metric's, and where a metric of this type says too little."""
+    """Raise ProjectError if the name cannot be a metric's, or a key that this type of metric needs is missing."""
     name, params = node.children["name"], node.children["type_params"]
     if not re.fullmatch(r"[A-Za-z]\w{0,249}", str(name.value)):
         hint = "a metric's name is letters, digits and _, at most 250, a letter first"
@@ -114,7 +114,7 @@ def _type(word: object) -> MetricType:
 
 
 def _cumulative(params: Mapping[str, object]) -> dict[str, object]:
-    """Those of a cumulative metric; `window` and `grain_to_date` may stand outside, where they used to be."""
+    """`cumulative_type_params` of a metric; `window` and `grain_to_date` may be outside of them, as they once were."""
     given = params.get("cumulative_type_params")
     said = given if isinstance(given, Mapping) else {key: one.default for key, one in _CUMULATIVE.keys.items()}
     return {**said, **{key: said[key] or params[key] for key in ("window", "grain_to_date")}, "metric": None}
@@ -127,7 +127,7 @@ _MEASURES: _Paths = {
     "conversion": (("conversion_type_params", "base_measure"), ("conversion_type_params", "conversion_measure")),
 }
 _METRICS: _Paths = {"ratio": (("numerator",), ("denominator",)), "derived": (("metrics",),)}
-"""Where a metric names what it is made of, by its type."""
+"""Where a metric names the measures and metrics that it is made of, by its type."""
 
 
 def _inputs(params: YamlNode, kind: MetricType, paths: _Paths, shape: Shape) -> tuple[NamedInput, ...]:
@@ -142,5 +142,5 @@ def _inputs(params: YamlNode, kind: MetricType, paths: _Paths, shape: Shape) -> 
 
 
 def _name_of(node: YamlNode) -> Location:
-    """Where the name stands that an entry is, or has."""
+    """The location of the name that an entry is, or has."""
     return node.children["name"].location if "name" in node.children else node.location

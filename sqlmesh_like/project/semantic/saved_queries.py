@@ -51,7 +51,7 @@ def parse_saved_query(node: YamlNode, settings: FolderConfig) -> SavedQuery:
 
 
 def _export(node: YamlNode, of: Config) -> dict[str, object]:
-    """One export with the settings of its saved query below its own."""
+    """One export; its own settings override those of its saved query."""
     entry = _EXPORT.read(node)
     own = entry["config"]
     assert isinstance(own, Mapping)

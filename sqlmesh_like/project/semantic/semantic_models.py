@@ -1,4 +1,4 @@
-"""`semantic_models:` of properties YAML. Owns their keys, and the metrics that measures with `create_metric` make."""
+"""`semantic_models:` of properties YAML. Owns their keys, and the metrics created for measures with `create_metric`."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ SEMANTIC_MODEL = Shape("a semantic model", {
     "primary_entity": _TEXT, "config": Key(plain_mapping, {}),
 })  # fmt: skip
 _PARTS: Mapping[str, Config] = {"entities": {}, "measures": {"create_metric": False}, "dimensions": {"metadata": None}}
-"""What a semantic model consists of, each with keys that the manifest has besides; `create_metric` is used up."""
+"""The parts of a semantic model, each with keys that are set in the manifest; `create_metric` is false there."""
 
 
 @dataclass(frozen=True)
 class ParsedSemanticModel:
-    """A semantic model and the metrics that its measures make."""
+    """A semantic model and the metrics created for its measures."""
 
     semantic_model: SemanticModel
     metrics: tuple[Metric, ...]
@@ -96,7 +96,7 @@ def parse_semantic_model(node: YamlNode, settings: FolderConfig) -> ParsedSemant
 
 
 def _metric_entry(measure: Mapping[str, object], place: Location, of: Config) -> YamlNode:
-    """What would stand under `metrics:` for a measure with `create_metric: true`; `of`: of its semantic model."""
+    """The entry of `metrics:` for a measure with `create_metric: true`; `of`: the config of its semantic model."""
     name = measure["name"]
     entry = {
         "name": name,

@@ -16,9 +16,9 @@ TIME_SPINE = Shape("time_spine", {
 
 
 def time_spine(model: YamlNode) -> Mapping[str, object] | None:
-    """The time spine that a model is, None where it is none.
+    """The time spine that a model declares, None if it is not one.
 
-    Raises ProjectError for a wrong key, and where the model has no such column, or this one no granularity.
+    Raises ProjectError for a wrong key, and if the model lacks the column, or the column has no granularity.
     """
     node = model.get("time_spine")
     if node is None:
@@ -34,7 +34,7 @@ def time_spine(model: YamlNode) -> Mapping[str, object] | None:
 
 
 def granularity(column: YamlNode) -> str | None:
-    """The granularity of a column of times, None where none is said. Raises ProjectError for an unknown one."""
+    """The granularity of a time column, None if none is declared. Raises ProjectError for an unknown one."""
     child = column.get("granularity")
     return None if child is None else str(any_granularity.read(child, "granularity"))
 

@@ -1,7 +1,7 @@
 """The config of data tests. Owns how levels of it merge; `keys` declares which settings there are.
 
-As in dbt what the entry in YAML says wins over what the macro of a generic test says, in-file `config()` of a singular
-test over its entry, and the settings of the project are weakest; tags add up, `meta` merges by key.
+As in dbt, the YAML entry of a generic test overrides its macro, in-file `config()` of a singular test overrides its
+entry, and the settings of the project are weakest; tags are combined, `meta` merges by key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
 def check_test_setting(key: str, value: object) -> object:
-    """The value in its normal form; None unsets a key. Raises ConfigFault for a wrong value, UnknownSetting for a key.
+    """The value in its normal form; None unsets a key. Raises ConfigFault, or UnknownSetting for an unknown key.
 
     >>> check_test_setting("severity", "WARN"), check_test_setting("tags", "nightly")
     ('warn', ('nightly',))
@@ -29,7 +29,7 @@ def check_test_setting(key: str, value: object) -> object:
 
 
 def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
-    """The normal form of what YAML says, with Jinja rendered. Raises ProjectError at its place; warns of a key."""
+    """The normal form of a value in YAML, with Jinja rendered. Raises ProjectError; warns about an unknown key."""
     value = values.render(node).value
     try:
         return check_test_setting(key, value)
@@ -41,7 +41,7 @@ def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> obj
 
 
 def setting_by_folder(key: str, node: YamlNode, values: ValueRenderer) -> tuple[str, object] | None:
-    """A setting under `data_tests:` of the project's settings; None where the key is a folder."""
+    """A setting under `data_tests:` of the project's settings; None if the key is a folder."""
     name = canonical(key)
     if not key.startswith("+") and isinstance(node.value, dict):
         return None

@@ -34,9 +34,9 @@ class Tested:
 
 
 def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> TestFile | None:
-    """The test that one entry of `data_tests:` declares, or None where it is disabled.
+    """The test that one entry of `data_tests:` declares, or None if it is disabled.
 
-    Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
+    Raises ProjectError if the entry is neither a name nor a mapping, or a setting has a wrong value.
     """
     macro, body = _macro_and_body(node)
     body = _flat(body)
@@ -83,7 +83,7 @@ def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
 
 
 def _flat(body: YamlNode) -> YamlNode:
-    """As in dbt what stands under `arguments` means the same beside it, a `config:` there too."""
+    """The body with keys under `arguments` moved up: as in dbt they mean the same there, even `config:`."""
     if "arguments" not in body.children:
         return body
     nested = body.get("arguments")
@@ -112,7 +112,7 @@ _CLEAN = re.compile(r"[^0-9a-zA-Z_]+")
 
 
 def _metadata(macro: str, tested: Tested, arguments: Mapping[str, object]) -> TestMetadata:
-    """As dbt writes it; `model` is the relation that the test's `where` filters."""
+    """The metadata as dbt writes it; `model` is the relation that the test's `where` filters."""
     namespace, _, name = macro.rpartition(".")
     column = {"column_name": tested.column} if tested.column else {}
     relation = f"{{{{ get_where_subquery({tested.relation}) }}}}"
@@ -143,7 +143,7 @@ def _short_name(name: str, metadata: TestMetadata, tested: Tested) -> str:
 
 
 def _identity(name: str, metadata: TestMetadata) -> str:
-    """dbt's end of a generic test's unique id, by name and call: a manifest of dbt can be a state for ours.
+    """The last part of a generic test's unique id, computed as by dbt: a manifest of dbt can be our `--state`.
 
     >>> customers = NodeId("model", "jaffle_shop", "customers")
     >>> tested = Tested("jaffle_shop", customers, "customers", "ref('customers')", "customer_id")
@@ -172,7 +172,7 @@ def _words(value: object) -> list[str]:
 
 
 def _call(macro: str, tested: Tested, arguments: Mapping[str, object], *, is_filtered: bool) -> str:
-    """`where` is the macro's matter, which a project may have itself: it reads the test's config."""
+    """The call of the test's macro. `get_where_subquery`, which a project may override, reads the test's config."""
     *package, name = macro.split(".")
     function = ".".join([*package, f"test_{name}"])
     relation = f"get_where_subquery({tested.relation})" if is_filtered else tested.relation
@@ -209,7 +209,7 @@ def jinja_literal(value: object) -> str:
 
 
 def _joined(text: str) -> str:
-    """Text with templates in it: its parts, put together when the test is rendered."""
+    """Text that contains templates, as an expression that joins its parts when the test is rendered."""
     parts: list[str] = []
     position = 0
     for match in _PART.finditer(text):

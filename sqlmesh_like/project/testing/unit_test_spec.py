@@ -17,8 +17,8 @@ FixtureFormat = Literal["dict", "csv", "sql"]
 class Fixture:
     """Rows as written. `rows` is a list of mappings (dict) or None; `text` is CSV or SQL, `text_path` its own file.
 
-    Without both the fixture says nothing of rows: a seed then stands for its own file. `template` is the SQL as written
-    where its template asks a lake: it is rendered again when somebody answers.
+    Without both the fixture gives no rows: a seed then has those of its own file. `template` is the SQL as written, if
+    it queries a lake: it is rendered again when a lake answers.
     """
 
     format: FixtureFormat
@@ -30,7 +30,7 @@ class Fixture:
 
     @property
     def path(self) -> str:
-        """The file that it stands in."""
+        """The file that contains it."""
         return self.text_path or self.location.path
 
     @property

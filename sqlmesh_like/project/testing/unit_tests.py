@@ -1,4 +1,4 @@
-"""`unit_tests:` of properties YAML. Owns reading them; what `input:` names and what rows hold is found later.
+"""`unit_tests:` of properties YAML. Owns reading them; what `input:` names and rows hold is resolved later.
 
 Format: https://docs.getdbt.com/reference/resource-properties/unit-tests; `changes`, `key` and `overrides.now` are ours.
 """
@@ -30,7 +30,7 @@ from sqlmesh_like.project.versions import Version
 
 @dataclass(frozen=True)
 class FixtureFile:
-    """A file of `<test-path>/fixtures`: its name without suffix is what `fixture:` gives."""
+    """A file of `<test-path>/fixtures`: `fixture:` refers to it by its name without suffix."""
 
     path: str
     text: str
@@ -39,7 +39,7 @@ class FixtureFile:
 def parse_unit_test(
     node: YamlNode, project: str, fixtures: Mapping[str, FixtureFile], values: ValueRenderer
 ) -> UnitTestFile | None:
-    """One entry of `unit_tests:`, None where it is disabled. Raises ProjectError at the first wrong key or value."""
+    """One entry of `unit_tests:`, None if it is disabled. Raises ProjectError at the first wrong key or value."""
     UNIT_TEST.check(node)
     name, model = required(node, "name", "a unit test"), required(node, "model", "a unit test")
     config = _config(node, values)
@@ -91,7 +91,7 @@ def unit_tests_of(
 
 
 def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]) -> list[UnitTestFile]:
-    """As in dbt a test of a model with versions is one of each, or of those that its `versions` name."""
+    """The tests of one entry: as in dbt one per version of its model, or per version that its `versions` choose."""
     known = [version for version in versions if version.of == test.model]
     chosen = node.get("versions")
     if chosen is not None:
