@@ -135,6 +135,24 @@ def test_a_build_is_told_node_by_node_with_columns_and_where_they_come_from(proj
     assert [{key: one[key] for key in rates} for one in events[4]["inputs"]] == [rates]  # type: ignore[attr-defined]
 
 
+def test_a_column_that_decides_rows_in_several_ways_is_sent_with_all_of_them(project: Path) -> None:
+    (project / "models/per_code.sql").write_text(
+        "select x.code, count(*) as n from {{ ref('rates') }} x join {{ ref('rates') }} y on x.code = y.code"
+        " where x.code > '' group by x.code"
+    )
+    path = configure_file(project)
+    assert main(["build", "-q"]) == 0
+    (lineage,) = (
+        output["facets"]["columnLineage"]
+        for event in read(path)
+        if event["eventType"] == "COMPLETE"
+        for output in event["outputs"]  # type: ignore[attr-defined]
+        if output["name"] == "dws.per_code"
+    )
+    (code,) = lineage["dataset"]
+    assert {one["subtype"] for one in code["transformations"]} == {"FILTER", "JOIN", "GROUP_BY"}
+
+
 def test_the_runs_of_a_call_hang_together(project: Path) -> None:
     path = configure_file(project)
     assert main(["run", "-q"]) == 0
