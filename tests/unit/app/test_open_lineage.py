@@ -23,6 +23,7 @@ from openlineage.client.facet_v2 import (
     tags_run,
 )
 
+from sqlmesh_like.app.open_lineage import listener
 from sqlmesh_like.cli.app import main
 from tests.projects import enter_project
 
@@ -219,6 +220,36 @@ def test_a_receiver_that_is_not_there_costs_no_run(
     out = capsys.readouterr().out
     assert out.count("OpenLineage events are not sent any more") == 1
     assert "Done. PASS=1" in out
+
+
+class Client:
+    """A client whose transport cannot be closed as it should."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.timeouts: list[float] = []
+
+    def emit(self, event: object) -> None: ...
+
+    def close(self, timeout: float = -1) -> bool:
+        self.timeouts.append(timeout)
+        if self.error is not None:
+            raise self.error
+        return False
+
+
+@pytest.mark.parametrize(
+    ("error", "warning"), [(RuntimeError("broker gone"), "broker gone"), (None, "some were still waiting")]
+)
+def test_a_transport_that_cannot_be_closed_costs_no_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception | None, warning: str
+) -> None:
+    client = Client(error)
+    monkeypatch.setattr(listener, "find_client", lambda: client)
+    assert main(["run"]) == 0
+    out = capsys.readouterr().out
+    assert f"OpenLineage events are not sent any more: {warning}" in out and "Done. PASS=1" in out
+    assert [timeout > 0 for timeout in client.timeouts] == [True], "by default it waits without limit"
 
 
 def test_a_wrong_configuration_is_said_before_anything_is_run(
