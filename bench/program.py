@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -78,11 +79,10 @@ class _PeakMemory:
 
 
 def resident_bytes(process: psutil.Process) -> int:
-    """Return the resident bytes of a process and all its children, up to the first that has ended meanwhile."""
+    """Return the resident bytes of a process and all its children, without those that have ended meanwhile."""
     total = 0
-    try:
+    with suppress(psutil.NoSuchProcess):
         for each in (process, *process.children(recursive=True)):
-            total += each.memory_info().rss
-    except psutil.NoSuchProcess:
-        pass
+            with suppress(psutil.NoSuchProcess):
+                total += each.memory_info().rss
     return total

@@ -211,14 +211,23 @@ def _stopping(words: Sequence[str]) -> str:
 
 
 def _is_json(words: Sequence[str]) -> bool:
-    return "json" in words or "--log-format=json" in words
+    return "json" in (*_values(words, "--log-format"), *_values(words, "--output"))
 
 
 def _start(words: Sequence[str]) -> Path:
     """Return the folder in which the call looks for its project."""
-    given = [word.partition("=")[2] for word in words if word.startswith("--project-dir=")]
-    given += [after for word, after in pairwise(words) if word == "--project-dir"]
+    given = _values(words, "--project-dir")
     return Path(given[-1]) if given else Path()
+
+
+def _values(words: Sequence[str], flag: str) -> list[str]:
+    """Return the values of a flag, before click has read the words.
+
+    >>> _values(["show", "json", "--output=csv", "--output", "json"], "--output")
+    ['csv', 'json']
+    """
+    attached = [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
+    return attached + [after for word, after in pairwise(words) if word == flag]
 
 
 def _print_error(message: str, words: Sequence[str]) -> None:

@@ -142,11 +142,6 @@ def relation(role: RelationRole, name: str) -> exp.Table:
     return exp.table_(name, db=role, quoted=True)
 
 
-def outside_of(query: exp.Expr) -> frozenset[tuple[RelationRole, str]]:
-    """Outside relations that a query reads anywhere."""
-    return frozenset(result for table in query.find_all(exp.Table) if (result := split_relation(table)))
-
-
 def steps_of(query: exp.Expr) -> list[str]:
     """Names of the steps that a query reads, one entry per reference.
 

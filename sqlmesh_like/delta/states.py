@@ -6,7 +6,6 @@ an exact sum and the count of non-NULL values: only the count distinguishes a to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
 from sqlmesh_like.analyze.expressions.types import INTEGERS, avg_type, decimal_of, sum_type
 from sqlmesh_like.delta.keys import column
-from sqlmesh_like.names import ROWS, Column
+from sqlmesh_like.names import ROWS
 
 StateKind = Literal["rows", "count", "sum", "min", "max"]
 
@@ -67,10 +66,6 @@ def _sum_state_type(argument: str | None) -> str:
     decimal = decimal_of(argument)
     assert decimal is not None, "only exact numbers are summed incrementally"
     return f"decimal(38,{decimal[1]})"
-
-
-def schema(states: Iterable[AggregateState]) -> tuple[Column, ...]:
-    return tuple(Column(state.name, state.type) for state in states)
 
 
 def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:

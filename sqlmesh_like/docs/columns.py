@@ -34,8 +34,9 @@ def _deciding(unique_id: str, columns: Sequence[ColumnLineage]) -> list[LineageE
     """Return edges of columns that determine rows, with one edge to `*` where they do so for all columns."""
     readers: dict[tuple[ColumnOrigin, InfluenceRole], list[str]] = {}
     for column in columns:
-        for origin, role in column.influences.items():
-            readers.setdefault((origin, role), []).append(column.name)
+        for origin, roles in column.influences.items():
+            for role in roles:
+                readers.setdefault((origin, role), []).append(column.name)
     return [
         (origin.input_id, origin.column, unique_id, name, role)
         for (origin, role), names in readers.items()

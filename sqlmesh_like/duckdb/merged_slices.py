@@ -42,10 +42,6 @@ class MergedSlices:
         self._readers: dict[str, HudiFileGroupReader] = {}
         self._made: dict[tuple[str, str, tuple[str, ...]], Path] = {}
 
-    @property
-    def is_used(self) -> bool:
-        return bool(self._made)
-
     def path(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> str:
         """The file with the merged rows of a base file and log files (oldest first). Raises Unproven."""
         known = (timeline.uri, base, logs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole, stronger, trace
+from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, How, Influences, stronger, trace
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.analyze.text_lineage import trace_text
 from sqlmesh_like.compiler import declared_schema, with_versions
@@ -28,7 +28,7 @@ class TracedColumn:
     type: str | None
     how: How | None
     origins: tuple[TracedColumn, ...]
-    influences: Mapping[ColumnOrigin, InfluenceRole]
+    influences: Influences
     is_complete: bool
 
     @property

@@ -5,12 +5,16 @@ from __future__ import annotations
 import doctest
 import importlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import duckdb
+import psutil
 import pytest
 
 from bench import shop_data, tpch_data
 from bench.dms import Change, SourceDatabase
+from bench.program import resident_bytes
 from bench.report import ORDER, plot, write_result
 from bench.result import Figure, SuiteResult, Timings, from_json, to_json
 from tests.tpc.tables import TABLES
@@ -127,6 +131,27 @@ def test_a_ratio_is_the_median_of_its_repetitions_and_its_spread_their_least_and
     )
     assert result(1).figures[0].ratio == 1.0
     assert result(1).figures[0].spread == (0.5, 1.5)
+
+
+class Process:
+    """A process with so many resident bytes; None: it has ended."""
+
+    def __init__(self, rss: int | None, *children: Process) -> None:
+        self.rss = rss
+        self.below = children
+
+    def children(self, *, recursive: bool) -> list[Process]:
+        assert recursive
+        return list(self.below)
+
+    def memory_info(self) -> SimpleNamespace:
+        if self.rss is None:
+            raise psutil.NoSuchProcess(1)
+        return SimpleNamespace(rss=self.rss)
+
+
+def test_the_memory_of_all_children_that_still_run_is_summed() -> None:
+    assert resident_bytes(cast(psutil.Process, Process(5, Process(None), Process(7)))) == 12
 
 
 def test_a_result_comes_back_from_its_json() -> None:

@@ -39,6 +39,10 @@ class ColumnOrigin:
     column: str
 
 
+Influences = Mapping[ColumnOrigin, tuple[InfluenceRole, ...]]
+"""Columns that decide which rows there are, each with all of its roles."""
+
+
 @dataclass(frozen=True)
 class ColumnLineage:
     """One output column: how each origin enters its value, and which columns decide the rows behind it.
@@ -50,7 +54,7 @@ class ColumnLineage:
     name: str
     type: str | None
     origins: Mapping[ColumnOrigin, How]
-    influences: Mapping[ColumnOrigin, InfluenceRole]
+    influences: Influences
     is_complete: bool = True
 
 
@@ -62,7 +66,7 @@ class _Traced:
     """Origins by output column (lower case), and what decides the relation's rows."""
 
     values: _Values
-    influences: Mapping[ColumnOrigin, InfluenceRole]
+    influences: Influences
 
 
 def trace(relation: Relation) -> tuple[ColumnLineage, ...]:
@@ -111,7 +115,7 @@ def _aggregate(relation: Aggregate) -> _Traced:
 def _join(join: Join) -> _Traced:
     left, right = _trace(join.left), _trace(join.right)
     both = {**left.values, **right.values}
-    below = _Traced(both, {**left.influences, **right.influences})
+    below = _Traced(both, all_roles(left.influences, right.influences))
     condition = [join.condition] if join.condition is not None else []
     shown = left.values if join.kind in ("semi", "anti") else both
     return _Traced(shown, _influenced(below, both, condition, "joins"))
@@ -125,7 +129,7 @@ def _union(union: UnionAll) -> _Traced:
         values[column.name.lower()] = _merged(
             branch.values[name] for branch, name in zip(branches, names, strict=True)
         )  # fmt: skip
-    return _Traced(values, {origin: role for branch in branches for origin, role in branch.influences.items()})
+    return _Traced(values, all_roles(*(branch.influences for branch in branches)))
 
 
 def _computed(relation: Relation) -> _Traced:
@@ -134,7 +138,7 @@ def _computed(relation: Relation) -> _Traced:
     known = {name: origins for child in below for name, origins in child.values.items()}
     everything = dict.fromkeys((origin for origins in known.values() for origin in origins), "computed")
     values: _Values = {c.name.lower(): known.get(c.name.lower(), dict(everything)) for c in columns(relation)}  # type: ignore[arg-type]
-    return _Traced(values, {origin: role for child in below for origin, role in child.influences.items()})
+    return _Traced(values, all_roles(*(child.influences for child in below)))
 
 
 def _items(items: Iterable[Named], below: _Values) -> _Values:
@@ -166,12 +170,18 @@ def stronger(one: How, other: How) -> How:
     return max(one, other, key=_ORDER.index)
 
 
-def _influenced(
-    below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole
-) -> Mapping[ColumnOrigin, InfluenceRole]:
+def _influenced(below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole) -> Influences:
     read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
-    # A role further down (a filter above all) says more than that the column also groups the rows.
-    return {**dict.fromkeys(sorted(read), role), **below.influences}
+    return all_roles({origin: (role,) for origin in sorted(read)}, below.influences)
+
+
+def all_roles(*parts: Influences) -> Influences:
+    """The influences of several parts of a query together."""
+    together: dict[ColumnOrigin, tuple[InfluenceRole, ...]] = {}
+    for part in parts:
+        for origin, roles in part.items():
+            together[origin] = tuple(dict.fromkeys((*together.get(origin, ()), *roles)))
+    return together
 
 
 def _names(expression: exp.Expr) -> set[str]:

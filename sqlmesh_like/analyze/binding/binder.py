@@ -87,7 +87,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     schemas = [columns(branch) for branch in branches]
     if len({len(schema) for schema in schemas}) != 1:
-        raise UnknownName("the branches of UNION ALL have different numbers of columns", union)
+        raise UnknownName(f"the branches of {_operator(union)} have different numbers of columns", union)
     by_position = zip(*schemas, strict=True)
     merged = tuple(_merged_column(position, union) for position in by_position)
     whole = UnionAll(branches, merged)
@@ -103,24 +103,28 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
     left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
     if len(columns(left)) != len(columns(right)):
-        raise UnknownName(f"the two queries of {query.key.upper()} have different numbers of columns", query)
+        raise UnknownName(f"the two queries of {_operator(query)} have different numbers of columns", query)
     for position in zip(columns(left), columns(right), strict=True):
         _merged_column(position, query)
     kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
     if query.args.get("distinct"):
         return distinct_difference(left, right, kind, offset_of(query))
     if inexact := next((column for column in columns(left) if not types.is_exact_key(column.type)), None):
-        message = f"{inexact.name} of {query.key.upper()} ALL has type {inexact.type}"
+        message = f"{inexact.name} of {_operator(query)} has type {inexact.type}"
         raise Unsupported("KEY002", message, query.expression, query.key.upper())
     return counted_difference(left, right, kind, offset_of(query))
 
 
-def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
+def _merged_column(position: tuple[Column, ...], query: exp.SetOperation) -> Column:
     if len({column.type for column in position}) != 1 or position[0].type is None:
-        raise Unsupported(
-            "TYP001", f"UNION ALL column {position[0].name!r} has no one proven type in all branches", union
-        )
+        message = f"{_operator(query)} column {position[0].name!r} has no one proven type in all branches"
+        raise Unsupported("TYP001", message, query)
     return position[0]
+
+
+def _operator(query: exp.SetOperation) -> str:
+    """The operator of a set operation for messages: UNION, UNION ALL …"""
+    return query.key.upper() if query.args.get("distinct") else f"{query.key.upper()} ALL"
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:

@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, named, offset_of
 
-_READ = re.compile(r"`_sml_\d+_([^`]*)`")
+_READ = re.compile(r"`_sml_\d+_((?:[^`]|``)*)`")
+"""The name of what a window reads, in SQL: a backtick within a name is doubled."""
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
@@ -63,8 +64,10 @@ def as_written(window: exp.Expr) -> str:
 
     >>> as_written(exp.column("_sml_0_SUM(a)", quoted=True))
     'SUM(a)'
+    >>> as_written(exp.column("_sml_0_SUM(`a b`)", quoted=True))
+    'SUM(`a b`)'
     """
-    return _READ.sub(r"\1", window.sql("spark"))
+    return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql("spark"))
 
 
 def _has_window(item: exp.Alias) -> bool:

@@ -19,7 +19,7 @@ def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tup
     timeline = Timeline(place.uri)
     if not timeline.commits:
         raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
-    commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
+    commits = timeline.commits if limit < 0 else timeline.commits[max(0, len(timeline.commits) - limit) :]
     return place.table, tuple(map(commit_facts, commits))
 
 

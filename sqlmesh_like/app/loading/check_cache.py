@@ -42,8 +42,9 @@ def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
 
 def store_warnings(folder: Path, key: str, warnings: Iterable[TypeWarning]) -> None:
     """Cache the warnings of a check that found no error. Raises MachineError where the folder cannot be written."""
-    known = {key: [_entry(warning) for warning in warnings], **_load(folder)}
-    write_json(_cache_file(folder), dict(list(known.items())[:MAX_CHECKS]))
+    others = [stored for stored in _load(folder).items() if stored[0] != key]
+    newest_first = [(key, [_entry(warning) for warning in warnings]), *others]
+    write_json(_cache_file(folder), dict(newest_first[:MAX_CHECKS]))
 
 
 def _entry(warning: TypeWarning) -> list[object]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlmesh_like.app.monitoring.alerts import Alert, Alerts
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.errors import SmlError
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 _EXPECTED = frozenset({"HIS001", "CFG001", "CFG002", "CFG003", "CST001"})
@@ -30,6 +33,15 @@ class WatchAlerts:
                 text = f"{table.lag:.0f} seconds behind its log, more than {self.most_lag:.0f}"
                 self.alerts.send(Alert("lag", str(table.table), text))
 
+    @contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """Alert any error that ends the watch; a signal to stop, such as Ctrl-C, is none."""
+        try:
+            yield
+        except Exception as error:
+            self.alerts.send(Alert("failure", "watch", f"it has ended: {_text(error)}"))
+            raise
+
     def note_round(self, result: RunResult) -> None:
         for each in result.results:
             if each.status in ("error", "fail"):
@@ -40,3 +52,13 @@ class WatchAlerts:
                 if any(reason.rule.startswith("HIS") for reason in reasons):
                     text = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
                     self.alerts.send(Alert("full refresh", each.node.unique_id, text))
+
+
+def _text(error: Exception) -> str:
+    """
+    >>> _text(ValueError("bad\\nmore")), _text(SmlError("a table is locked"))
+    ('ValueError: bad', 'a table is locked')
+    """
+    if isinstance(error, SmlError):
+        return error.message
+    return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])

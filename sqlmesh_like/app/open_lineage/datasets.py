@@ -5,7 +5,7 @@ Names: https://openlineage.io/docs/spec/naming. A table is named by its folder; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
 )
 
-from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole
+from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole, all_roles
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.names import NodeId, TableName
@@ -89,20 +89,23 @@ class Datasets:
         self, model: RenderedModel, columns: tuple[ColumnLineage, ...]
     ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
         tables: dict[str, TableName] = {ref.unique_id: ref.table for ref in model.inputs}
-        influences = {origin: role for column in columns for origin, role in column.influences.items()}
+        influences = all_roles(*(column.influences for column in columns))
         return column_lineage_dataset.ColumnLineageDatasetFacet(
             {
                 column.name: column_lineage_dataset.Fields(
-                    [self._field(tables, origin, "DIRECT", _VALUES[how]) for origin, how in column.origins.items()]
+                    [self._field(tables, origin, "DIRECT", [_VALUES[how]]) for origin, how in column.origins.items()]
                 )
                 for column in columns
             },
-            [self._field(tables, origin, "INDIRECT", _ROWS[role]) for origin, role in influences.items()],
+            [
+                self._field(tables, origin, "INDIRECT", [_ROWS[role] for role in roles])
+                for origin, roles in influences.items()
+            ],
         )
 
     def _field(
-        self, tables: Mapping[str, TableName], origin: ColumnOrigin, kind: str, subtype: str
+        self, tables: Mapping[str, TableName], origin: ColumnOrigin, kind: str, subtypes: Iterable[str]
     ) -> column_lineage_dataset.InputField:
-        transformation = column_lineage_dataset.Transformation(kind, subtype)
+        transformations = [column_lineage_dataset.Transformation(kind, subtype) for subtype in subtypes]
         namespace, name = self.name(origin.input_id, tables[origin.input_id])
-        return column_lineage_dataset.InputField(namespace, name, origin.column, [transformation])
+        return column_lineage_dataset.InputField(namespace, name, origin.column, transformations)

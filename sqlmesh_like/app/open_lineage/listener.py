@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from sqlmesh_like.app.open_lineage.events import RunEvents
 
+_CLOSE_SECONDS = 10.0
+"""Time that events which are still waiting at the end of a run have."""
+
 
 def with_lineage(loaded: Loaded, command: str, listener: RunListener) -> RunListener:
     """Return the listener, wrapped so that it also sends events where OpenLineage's client is configured.
@@ -61,7 +64,7 @@ class LineageListener:
 
     def finished(self, result: RunResult) -> None:
         self._send(partial(self._events.call_ended, result))
-        self._client.close()
+        self._close()
         self._listener.finished(result)
 
     def _send(self, event_of: Callable[[], RunEvent | None]) -> None:
@@ -72,6 +75,22 @@ class LineageListener:
             if event is not None:
                 self._client.emit(event)
         except Exception as error:  # noqa: BLE001 (transports raise any type of exception; none may fail the run)
+            self._lose(_first_line(error))
+
+    def _close(self) -> None:
+        """Wait for events that a transport sends in the background; without a limit it could wait forever."""
+        try:
+            if not self._client.close(timeout=_CLOSE_SECONDS):
+                self._lose(f"some were still waiting after {_CLOSE_SECONDS:.0f} seconds")
+        except Exception as error:  # noqa: BLE001 (as above)
+            self._lose(_first_line(error))
+
+    def _lose(self, why: str) -> None:
+        """Warn of events that cannot be sent, once for a run."""
+        if not self._is_lost:
             self._is_lost = True
-            words = scrubbed((str(error).strip().splitlines() or [type(error).__name__])[0])
-            self.notify(f"warning: OpenLineage events are not sent any more: {words}", "warn")
+            self.notify(f"warning: OpenLineage events are not sent any more: {scrubbed(why)}", "warn")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -30,7 +30,8 @@ WAITING = "waiting for events"
 class IngestRequest:
     """The request of an ingestion. `trigger`: time between continuous batches; `start`: position to read again from.
 
-    `metrics`: files to which the metrics of each batch are written.
+    `metrics`: files to which the metrics of each batch are written. `source`: the name of the one source to ingest,
+    also where no table of it is declared; None for the selected ones.
     """
 
     continuous: bool = False
@@ -38,6 +39,7 @@ class IngestRequest:
     start: str | None = None
     replays_dead_letters: bool = False
     metrics: tuple[str, ...] = ()
+    source: str | None = None
 
 
 class IngestListener(Protocol):
@@ -49,11 +51,11 @@ class IngestListener(Protocol):
 
 
 def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> list[IngestReport]:
-    """Ingest the selected sources and return a report of each. Raises UsageError before anything is read.
+    """Ingest the requested sources and return a report of each. Raises UsageError before anything is read.
 
     SIGTERM or Ctrl-C ends a continuous ingestion after the current batch. A selected table selects its whole source.
     """
-    sources = _selected(loaded)
+    sources = _requested(loaded, request.source)
     for source in sources:
         check_source(loaded.project, source)
         check_start(source, request.start)
@@ -73,8 +75,10 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
             return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
 
 
-def _selected(loaded: Loaded) -> list[Source]:
+def _requested(loaded: Loaded, name: str | None) -> list[Source]:
     require_lake(loaded)
+    if name is not None:
+        return [source for source in loaded.project.sources if source.ingest and source.name == name]
     sources = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
     if not sources:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"

@@ -15,7 +15,7 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 @dataclass(frozen=True)
 class Linted:
-    """The number of selected models, and the likely mistakes in them."""
+    """The number of models that were linted, and the likely mistakes in them."""
 
     models: int
     warnings: tuple[Suspicion, ...]
@@ -30,7 +30,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
     chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
-    warnings: list[Suspicion] = []
+    count, warnings = 0, list[Suspicion]()
     for unique_id in loaded.graph.order(loaded.graph.above(chosen) & models.keys()):
         model = models[unique_id]
         if model.asks_lake:
@@ -40,7 +40,8 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
             schemas: dict[str, Schema | None] = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
             left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
             warnings += lint(model, schemas, left_out)
-    return Linted(len(chosen), tuple(warnings))
+            count += 1
+    return Linted(count, tuple(warnings))
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
-from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alert, Alerts, check_hooks
+from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alerts, check_hooks
 from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
@@ -24,7 +24,7 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
-from sqlmesh_like.errors import SelectionError, SmlError
+from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.run.result import RunResult
 
@@ -107,12 +107,9 @@ def watch(
         lake_lock(loaded, "ingest"),
         lake_lock(loaded, "run"),
         session_for(loaded, sources) as spark,
+        observers.alerts.noting_failure(),
     ):
-        try:
-            return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, observers, listener)
-        except SmlError as error:
-            alerts.send(Alert("failure", "watch", f"it has ended: {error.message}"))
-            raise
+        return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, observers, listener)
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -52,33 +52,49 @@ class FetchedPackage:
 
 @dataclass
 class _Fetching:
+    """Fetches packages into the folder `place`, and installs them once all are there and may be installed."""
+
     root: Path
     folder: Path
+    place: Path
     variables: Mapping[str, object]
     pins: Mapping[str, str]
     installed: frozenset[str]
     done: dict[str, FetchedPackage] = field(default_factory=dict)
     of_hub: list[WantedPackage] = field(default_factory=list)
+    _sources: dict[str, Path] = field(default_factory=dict)
 
-    def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[FetchedPackage]:
-        """Install these packages and those that they need, and yield each; `base`: the folder of relative paths."""
+    def fetch(self, base: Path, wanted: tuple[WantedPackage, ...]) -> None:
+        """Fetch these packages and those that they need; `base`: the folder of relative paths."""
         for entry in wanted:
             if entry.kind == "hub":
                 self.of_hub.append(entry)
                 continue
-            with tempfile.TemporaryDirectory() as place:
-                source, pin = self._fetch(entry, base, Path(place))
-                name = _name_of(source, entry)
-                if (known := self.done.get(name)) is not None:
-                    if (known.wanted.where, known.pin) != (entry.where, pin):
-                        hint = f"the other one is asked for at {known.wanted.declared_at}"
-                        raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
-                    continue
-                self.done[name] = package = FetchedPackage(name, entry, pin)
-                inner = wanted_packages(source, self.root, self.variables, secrets=False)
-                self._install(source, name, entry)
-                yield package
-                yield from self.all(source if entry.kind == "local" else base, inner)
+            source, pin = self._fetch(entry, base, Path(tempfile.mkdtemp(dir=self.place)))
+            name = _name_of(source, entry)
+            if (known := self.done.get(name)) is not None:
+                if (known.wanted.where, known.pin) != (entry.where, pin):
+                    hint = f"the other one is asked for at {known.wanted.declared_at}"
+                    raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
+                continue
+            self._require_installable(source, name, entry)
+            self.done[name], self._sources[name] = FetchedPackage(name, entry, pin), source
+            inner = wanted_packages(source, self.root, self.variables, secrets=False)
+            self.fetch(source if entry.kind == "local" else base, inner)
+
+    def install(self) -> None:
+        """Install what was fetched, in place of earlier versions."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, source in self._sources.items():
+            target = self.folder / name
+            if target.is_symlink() or target.is_file():
+                target.unlink()
+            elif target.exists():
+                shutil.rmtree(target)
+            if self.done[name].wanted.kind == "local":
+                target.symlink_to(os.path.relpath(source, self.folder), target_is_directory=True)
+            else:
+                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
 
     def require_those_of_the_hub(self) -> None:
         """Raise ProjectError for a package of the hub that neither another entry nor `dbt deps` has installed."""
@@ -87,8 +103,8 @@ class _Fetching:
                 hint = f"name the repository of {entry.where} in packages.yml: `- git: https://…` with a `revision`"
                 raise ProjectError("dbt's hub is not asked", location=entry.declared_at, hint=hint)
 
-    def _install(self, source: Path, name: str, entry: WantedPackage) -> None:
-        is_link, target = entry.kind == "local", self.folder / name
+    def _require_installable(self, source: Path, name: str, entry: WantedPackage) -> None:
+        target = self.folder / name
         if source.is_relative_to(self.folder.resolve()) or self.root.resolve() == source:
             hint = "keep it elsewhere: what is in the install folder is replaced"
             message = f"{spec_text(entry.where)} cannot be installed into {self.folder.name}/, where it lies itself"
@@ -98,15 +114,6 @@ class _Fetching:
         if (target.exists() or target.is_symlink()) and name not in self.installed:
             hint = f"it is not in {LOCK}; remove it yourself if it may go"
             raise ProjectError(f"{self.folder.name}/{name} is there already", location=entry.declared_at, hint=hint)
-        if target.is_symlink() or target.is_file():
-            target.unlink()
-        elif target.exists():
-            shutil.rmtree(target)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if is_link:
-            target.symlink_to(os.path.relpath(source, self.folder), target_is_directory=True)
-        else:
-            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
 
     def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
         match entry.kind:
@@ -127,7 +134,7 @@ class _Fetching:
 def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedPackage, ...]:
     """Install the packages of `packages.yml` and those that they need; the lock file pins them while it is unchanged.
 
-    Raises ProjectError with the entry that cannot be fetched.
+    Raises ProjectError with the entry that cannot be fetched; then nothing is installed.
     """
     settings = load_settings(root, cli_vars)
     wanted = wanted_packages(root, root, settings.vars)
@@ -136,10 +143,13 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
     text = _hash_of(root)
     folder = folder_inside(root, settings.packages_path, "packages-install-path", Location(settings.file))
     before = _installed_names(root)
-    fetching = _Fetching(root, folder, settings.vars, _pins(root, text), before)
-    packages = tuple(fetching.all(root, wanted))
-    _forget_others(folder, before.difference(package.name for package in packages))
-    _write_lock(root, packages, text)
+    with tempfile.TemporaryDirectory() as place:
+        fetching = _Fetching(root, folder, Path(place), settings.vars, _pins(root, text), before)
+        fetching.fetch(root, wanted)
+        packages = tuple(fetching.done.values())
+        _forget_others(folder, before.difference(fetching.done))
+        _write_lock(root, packages, text)  # first: the next call replaces only packages that the lock file lists
+        fetching.install()
     fetching.require_those_of_the_hub()
     return packages
 

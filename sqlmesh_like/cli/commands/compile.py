@@ -29,18 +29,29 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     json, github or sarif all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
     if inline is not None:
-        loaded = open_project(flags)
-        click.echo(render_inline(loaded.project, loaded.target, inline, now=loaded.now).sql.strip())
-        return 0
+        return _print_inline(flags, inline)
     if form == "text":
-        for warning in _compile(flags, no_check):
-            make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
-        return 0
+        return _compile_for_people(flags, no_check)
+    return _compile_for_ci(flags, no_check, form)
+
+
+def _print_inline(flags: Flags, sql: str) -> int:
+    loaded = open_project(flags)
+    click.echo(render_inline(loaded.project, loaded.target, sql, now=loaded.now).sql.strip())
+    return 0
+
+
+def _compile_for_people(flags: Flags, no_check: bool) -> int:
+    for warning in _compile(flags, no_check):
+        make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
+    return 0
+
+
+def _compile_for_ci(flags: Flags, no_check: bool, form: str) -> int:
     code = 0
     try:
-        findings = [
-            from_type_warning(failure) for failure in _compile(replace(flags, quiet=True), no_check, prints=False)
-        ]
+        warnings = _compile(replace(flags, quiet=True), no_check, prints=False)
+        findings = [from_type_warning(warning) for warning in warnings]
     except SmlError as error:
         errors = error.errors if isinstance(error, SeveralErrors) else (error,)
         findings, code = [from_error(failure) for failure in errors], 2

@@ -42,7 +42,7 @@ def _lines(traced: TracedColumn, names: Mapping[str, str], indent: str = "") -> 
     elif not traced.origins and traced.how is None:
         entries.append(("a constant, or a count of rows", None))
     for role in ("filters", "joins", "groups"):
-        deciding = [f"{names[o.input_id]}.{o.column}" for o, roles in traced.influences.items() if roles == role]
+        deciding = [f"{names[o.input_id]}.{o.column}" for o, roles in traced.influences.items() if role in roles]
         if deciding:
             entries.append((f"{_ROLES[role]} {', '.join(deciding)}", None))
     lines: list[str] = []
@@ -76,7 +76,8 @@ def _record(traced: TracedColumn) -> dict[str, object]:
         "origins": [_record(origin) for origin in traced.origins],
         "influences": [
             {"unique_id": origin.input_id, "column": origin.column, "how": role}
-            for origin, role in traced.influences.items()
+            for origin, roles in traced.influences.items()
+            for role in roles
         ],
         "sources": [
             {"unique_id": end.input_id, "column": end.column, "how": how} for end, how in traced.sources.items()

@@ -32,5 +32,4 @@ def command(flags: Flags, table: str) -> int:
         return run_selected(replace(flags, full_refresh=True), command_for(built), only=[built])
     if not damage.health.is_whole:
         restore_ingested_table(loaded, damage, output.line)
-    sources = replace(flags, select=(f"source:{damage.source}",), exclude=())
-    return report_end(output, ingest(open_project(sources), IngestRequest(), IngestLog(output)))
+    return report_end(output, ingest(loaded, IngestRequest(source=damage.source), IngestLog(output)))

@@ -12,11 +12,12 @@ from sqlmesh_like.project.keys.config_keys import CONFIG
 
 @dataclass(frozen=True)
 class Offer:
-    """A word that can be completed, with its kind and description."""
+    """A word that can be completed; `kind`: model, macro …, empty for a column or key."""
 
     word: str
     detail: str
     description: str = ""
+    kind: str = ""
 
 
 def offers(index: ProjectIndex, path: str, text: str, row: int, column: int) -> list[Offer]:
@@ -66,7 +67,8 @@ def hover_text(one: Declaration) -> str:
 
 
 _FUNCTIONS = tuple(
-    Offer(word, "function") for word in ("ref", "source", "config", "var", "env_var", "this", "is_incremental")
+    Offer(word, "function", kind="function")
+    for word in ("ref", "source", "config", "var", "env_var", "this", "is_incremental")
 )
 
 
@@ -84,4 +86,5 @@ def _columns(inputs: Iterable[Declaration]) -> Iterable[Offer]:
 
 
 def _offer(one: Declaration) -> Offer:
-    return Offer(one.name, f"{one.kind}, {one.strategy}" if one.strategy else one.kind, one.description)
+    detail = f"{one.kind}, {one.strategy}" if one.strategy else one.kind
+    return Offer(one.name, detail, one.description, one.kind)

@@ -93,7 +93,7 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
         fitting = offers(server.index, path, text, params.position.line, params.position.character)
         return [
             types.CompletionItem(
-                one.word, kind=_KINDS.get(one.detail), detail=one.detail, documentation=scrubbed(one.description)
+                one.word, kind=_KINDS.get(one.kind), detail=one.detail, documentation=scrubbed(one.description)
             )
             for one in fitting
         ]

@@ -110,6 +110,16 @@ def test_having_without_group_by_or_aggregates_is_one_row() -> None:
     assert len(check(plan, COLUMNS, states({}, {"1": (1, "x", None), "2": (1, "x", None)}, {"1": None}))) == 2
 
 
+@pytest.mark.parametrize("word", ["union all", "union", "intersect", "except", "intersect all", "except all"])
+def test_messages_name_the_set_operation(word: str) -> None:
+    reasons = compiled(f"select a from ods.t {word} select s from ods.t", COLUMNS).classification.reasons
+    assert [reason.message for reason in reasons if reason.rule == "TYP001"] == [
+        f"{word.upper()} column 'a' has no one proven type in all branches"
+    ]
+    with pytest.raises(SqlError, match=f"of {word.upper()} have different numbers of columns"):
+        compiled(f"select a from ods.t {word} select a, s from ods.t", COLUMNS)
+
+
 @pytest.mark.parametrize("word", ["union all", "union", "intersect", "except"])
 def test_columns_after_a_set_operation_need_no_names(word: str) -> None:
     path = states({"1": (1, "x", None), "2": (2, "x", None)}, {"1": (3, "x", None)})

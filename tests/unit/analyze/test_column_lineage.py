@@ -23,7 +23,7 @@ def origins(column: ColumnLineage) -> dict[str, str]:
 
 
 def influences(column: ColumnLineage) -> dict[str, str]:
-    return {f"{origin.input_id[-1]}.{origin.column}": role for origin, role in column.influences.items()}
+    return {f"{origin.input_id[-1]}.{origin.column}": "+".join(roles) for origin, roles in column.influences.items()}
 
 
 def test_a_value_is_copied_computed_or_aggregated_through_subqueries() -> None:
@@ -57,6 +57,13 @@ def test_a_semi_join_decides_rows_and_gives_no_value() -> None:
     lineage = traced("select s from ods.t where exists (select 1 from ods.u where u.a = t.a)")
     assert origins(lineage["s"]) == {"t.s": "copied"}
     assert influences(lineage["s"]) == {"t.a": "joins", "u.a": "joins"}
+
+
+def test_a_column_keeps_all_its_roles() -> None:
+    lineage = traced(
+        "select t.a, count(*) as n from (select a from ods.t where a > 0) as t join ods.u on t.a = u.a group by t.a"
+    )
+    assert influences(lineage["n"]) == {"t.a": "groups+joins+filters", "u.a": "joins"}
 
 
 def test_every_output_column_has_a_lineage_in_its_place() -> None:

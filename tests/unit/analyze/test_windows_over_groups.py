@@ -37,3 +37,12 @@ def test_a_window_over_an_aggregate_equals_a_recompute(sql: str) -> None:
 def test_a_column_of_a_window_that_is_no_group_is_told() -> None:
     with pytest.raises(SqlError, match="neither in GROUP BY nor in an aggregate"):
         compiled("select s, rank() over (partition by a order by sum(amount)) as r from ods.t group by s", COLUMNS)
+
+
+def test_a_reason_shows_a_quoted_column_as_it_was_written() -> None:
+    plan = compiled(
+        "select s, sum(sum(`a b`)) over (partition by s) as k from ods.t group by s",
+        schema(s="string", **{"a b": "int"}),
+    )
+    messages = [reason.message for reason in plan.classification.reasons if reason.rule == "WIN001"]
+    assert messages == ["SUM(SUM(`a b`)) OVER (PARTITION BY s)"]

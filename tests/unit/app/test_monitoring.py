@@ -26,6 +26,7 @@ from sqlmesh_like.errors import MachineError, UsageError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.result import ModelResult, NodeStatus, RunResult
+from sqlmesh_like.stop_signals import Interrupted
 
 ORDERS = TableName("ods", "orders")
 PROJECT = {
@@ -172,6 +173,23 @@ def test_what_is_worth_an_alert() -> None:
         ("dead letters", "shop"), ("failure", "ods.orders"), ("lag", "ods.orders"),
         ("failure", "model.shop.agg"), ("full refresh", "model.shop.agg"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "alerts"),
+    [
+        (MachineError("no JDK"), ["it has ended: no JDK"]),
+        (RuntimeError("disk full\nat …"), ["it has ended: RuntimeError: disk full"]),
+        (KeyboardInterrupt(), []),
+        (Interrupted(), []),
+    ],
+)
+def test_any_error_that_ends_the_watch_is_an_alert(error: BaseException, alerts: list[str]) -> None:
+    sent: list[Alert] = []
+    recorder = cast(Alerts, SimpleNamespace(send=sent.append))
+    with pytest.raises(type(error)), WatchAlerts(recorder).noting_failure():
+        raise error
+    assert [(each.kind, each.subject, each.text) for each in sent] == [("failure", "watch", text) for text in alerts]
 
 
 def test_an_empty_hook_is_refused() -> None:

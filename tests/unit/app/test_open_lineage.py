@@ -23,6 +23,7 @@ from openlineage.client.facet_v2 import (
     tags_run,
 )
 
+from sqlmesh_like.app.open_lineage import listener
 from sqlmesh_like.cli.app import main
 from tests.projects import enter_project
 
@@ -135,6 +136,24 @@ def test_a_build_is_told_node_by_node_with_columns_and_where_they_come_from(proj
     assert [{key: one[key] for key in rates} for one in events[4]["inputs"]] == [rates]  # type: ignore[attr-defined]
 
 
+def test_a_column_that_decides_rows_in_several_ways_is_sent_with_all_of_them(project: Path) -> None:
+    (project / "models/per_code.sql").write_text(
+        "select x.code, count(*) as n from {{ ref('rates') }} x join {{ ref('rates') }} y on x.code = y.code"
+        " where x.code > '' group by x.code"
+    )
+    path = configure_file(project)
+    assert main(["build", "-q"]) == 0
+    (lineage,) = (
+        output["facets"]["columnLineage"]
+        for event in read(path)
+        if event["eventType"] == "COMPLETE"
+        for output in event["outputs"]  # type: ignore[attr-defined]
+        if output["name"] == "dws.per_code"
+    )
+    (code,) = lineage["dataset"]
+    assert {one["subtype"] for one in code["transformations"]} == {"FILTER", "JOIN", "GROUP_BY"}
+
+
 def test_the_runs_of_a_call_hang_together(project: Path) -> None:
     path = configure_file(project)
     assert main(["run", "-q"]) == 0
@@ -201,6 +220,36 @@ def test_a_receiver_that_is_not_there_costs_no_run(
     out = capsys.readouterr().out
     assert out.count("OpenLineage events are not sent any more") == 1
     assert "Done. PASS=1" in out
+
+
+class Client:
+    """A client whose transport cannot be closed as it should."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.timeouts: list[float] = []
+
+    def emit(self, event: object) -> None: ...
+
+    def close(self, timeout: float = -1) -> bool:
+        self.timeouts.append(timeout)
+        if self.error is not None:
+            raise self.error
+        return False
+
+
+@pytest.mark.parametrize(
+    ("error", "warning"), [(RuntimeError("broker gone"), "broker gone"), (None, "some were still waiting")]
+)
+def test_a_transport_that_cannot_be_closed_costs_no_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception | None, warning: str
+) -> None:
+    client = Client(error)
+    monkeypatch.setattr(listener, "find_client", lambda: client)
+    assert main(["run"]) == 0
+    out = capsys.readouterr().out
+    assert f"OpenLineage events are not sent any more: {warning}" in out and "Done. PASS=1" in out
+    assert [timeout > 0 for timeout in client.timeouts] == [True], "by default it waits without limit"
 
 
 def test_a_wrong_configuration_is_said_before_anything_is_run(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import Loaded, load
+from sqlmesh_like.app.operations import ingestion
 from sqlmesh_like.app.operations.recovery.repair import find_damage, restore_ingested_table
 from sqlmesh_like.app.operations.recovery.rollback import plan_rollback
+from sqlmesh_like.cdc.sources.discover import discover
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.last_commits import note_last_commits, tables_that_went_back
+from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import NodeError
 from tests.faults.shop import ORDERS, Shop
 from tests.unit.cdc.test_missing_batches import entry, query
@@ -119,3 +123,38 @@ def test_a_rollback_says_what_the_source_reads_again(till: Till) -> None:
     assert plan_rollback(till.loaded(), "till.orders", known[2]).replayed == 1
     with pytest.raises(NodeError, match="could not be ingested again"):
         plan_rollback(till.loaded(), "till.orders", known[1])
+
+
+@pytest.fixture
+def ingested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the sources that are ingested, which these tests do without Spark."""
+    names: list[str] = []
+    monkeypatch.setattr(ingestion, "session_for", lambda *_: nullcontext())
+    monkeypatch.setattr(
+        ingestion,
+        "_ingest_pending",
+        lambda _spark, _loaded, sources, *_: names.extend(source.name for source in sources) or [],
+    )
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    return names
+
+
+def test_a_broken_model_does_not_stop_the_ingestion_after_the_repair(till: Till, ingested: list[str]) -> None:
+    known = till.frontiers
+    till.file_of(known[3]).unlink()
+    (till.root / "models/broken.sql").write_text("select {{ nothing.at.all }} as a")
+    assert main(["repair", "till.orders", "--project-dir", str(till.root)]) == 0
+    assert till.frontiers == known[:3] and ingested == ["till"]
+
+
+def test_a_source_without_declared_tables_is_ingested_after_the_repair(till: Till, ingested: list[str]) -> None:
+    known = till.frontiers
+    till.file_of(known[3]).unlink()
+    sources = till.root / "models/sources.yml"
+    sources.write_text(sources.read_text().partition("    tables:")[0].replace("{format", "{discover: true, format"))
+    table = Path(till.timeline(ORDERS).uri)
+    aside = table.rename(table.with_name("aside"))
+    discover(till.place, {("db", None, "orders"): ["id"]})  # a table is named before it is there
+    aside.rename(table)
+    assert main(["repair", "till.orders", "--project-dir", str(till.root)]) == 0
+    assert till.frontiers == known[:3] and ingested == ["till"]

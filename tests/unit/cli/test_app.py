@@ -233,9 +233,17 @@ def test_outside_of_a_project_the_way_out_is_shown(tmp_path_factory: pytest.Temp
     assert "sml init NAME" in capsys.readouterr().err
 
 
-def test_an_error_is_one_json_line_where_json_is_asked_for(capsys: Shown) -> None:
-    assert main(["ls", "-s", "nope", "--log-format", "json"]) == 2
+@pytest.mark.parametrize(
+    "flags", [["--log-format", "json"], ["--log-format=json"], ["--output", "json"], ["--output=json"]]
+)
+def test_an_error_is_one_json_line_where_json_is_asked_for(capsys: Shown, flags: list[str]) -> None:
+    assert main(["ls", "-s", "nope", *flags]) == 2
     assert json.loads(capsys.readouterr().err)["info"]["level"] == "error"
+
+
+def test_a_node_named_json_asks_for_no_json(capsys: Shown) -> None:
+    assert main(["show", "json"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_what_a_template_logs_stays_out_of_the_output(project: Path, capsys: Shown) -> None:

@@ -52,6 +52,17 @@ def test_each_commit_tells_strategy_rows_files_and_bytes(lake: Lake, capsys: pyt
     assert "full_refresh" in text and "3.0 kB" in text
 
 
+@pytest.mark.parametrize(("limit", "shown"), [(-1, [1, 3, 5]), (0, []), (2, [3, 5]), (9, [1, 3, 5])])
+def test_the_limit_is_the_number_of_newest_commits(
+    lake: Lake, limit: int, shown: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 3, 5):
+        lake.commit(number, ["a"], merged_from={"a": number - 2} if number > 1 else {})
+    assert main(["history", "m", "--limit", str(limit), "--output", "json"]) == 0
+    commits = json.loads(capsys.readouterr().out)
+    assert [commit["instant"].partition("_")[0] for commit in commits] == [at(number) for number in shown]
+
+
 def test_what_history_prints_means_that_commit(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,9 +104,12 @@ def test_it_completes_leads_and_shows(project: Path) -> None:
         refs = await editor.words(path, 1, row.index("ref('") + 5)
         assert refs.keys() == {"rates", "per_code", "pages"}
         assert refs["per_code"].detail == "model, aggregate_merge"
+        assert refs["per_code"].kind == types.CompletionItemKind.Class
         assert (await editor.words(path, 1, row.index("source('") + 8)).keys() == {"web"}
         assert (await editor.words(path, 1, row.index("web', '") + 7)).keys() == {"clicks"}
-        assert {"cents", "ref", "env_var"} <= (await editor.words(path, 1, row.index("ce }}") + 2)).keys()
+        macros = await editor.words(path, 1, row.index("ce }}") + 2)
+        assert {"cents", "ref", "env_var"} <= macros.keys()
+        assert {macros[word].kind for word in ("cents", "ref")} == {types.CompletionItemKind.Function}
         columns = await editor.words(path, 1, 7)
         assert columns.keys() == {"code", "rate"} and columns["code"].detail == "string"
         editor.open("models/schema.yml")

@@ -67,6 +67,13 @@ def test_a_project_without_them_is_fine(capsys: Shown) -> None:
     assert main(["lint", "--off", "LNT999"]) == 2
 
 
+def test_only_models_that_are_linted_are_counted(capsys: Shown) -> None:
+    Path("models/asking.sql").write_text("{% if execute %}{% do run_query('select 1') %}{% endif %}select 1 as a")
+    Path("models/program.py").write_text("def model(dbt, session):\n    return dbt.ref('good')\n")
+    assert main(["lint"]) == 0
+    assert "Linted 1 models: 0 findings" in capsys.readouterr().out
+
+
 def test_findings_have_the_forms_that_a_ci_reads(capsys: Shown) -> None:
     Path("models/m.sql").write_text("with c as (select 1 as a) select id from {{ ref('good') }}")
     assert main(["lint", "--output", "github"]) == 1

@@ -283,6 +283,29 @@ def test_packages_of_packages_come_along_and_those_not_asked_for_go(ask: Ask, tm
     assert (tmp_path / "base/dbt_project.yml").exists()  # the link went, not what it led to
 
 
+def test_after_a_failed_fetch_nothing_is_installed(ask: Ask) -> None:
+    entries = "packages: [{local: ../tools}, {local: %s}]\n"
+    assert ask("deps", "-t", "t", **{"packages.yml": entries % "../nowhere"})[0] == 2
+    assert not Path("dbt_packages").exists()
+    assert ask("deps", "-t", "t", **{"packages.yml": SHOP["packages.yml"]})[0] == 0
+
+
+def test_an_interrupted_install_does_not_block_the_next_one(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("../base"), {"dbt_project.yml": "name: base\n"})
+    link = Path.symlink_to
+
+    def link_first(path: Path, target: str, target_is_directory: bool = False) -> None:
+        if path.name == "base":
+            raise OSError("disk full")
+        link(path, target, target_is_directory)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "symlink_to", link_first)
+        code, told = ask("deps", "-t", "t", **{"packages.yml": "packages: [{local: ../tools}, {local: ../base}]\n"})
+        assert code != 0 and "disk full" in told and Path("dbt_packages/tools").is_symlink()
+    assert ask("deps", "-t", "t")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
