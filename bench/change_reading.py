@@ -1,7 +1,8 @@
 """Reads a small change through the change feed, compared with an aggregate over the whole table.
 
 The change is 0.1% of the orders, deletes included, scattered or newest, in a table partitioned by month, of either
-type.
+type. It is read from the change log beside its commit, and as that of a foreign writer, who leaves none: by comparing
+the files that the commit replaced.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from bench import shop_data
 from bench.dms import Change, SourceDatabase
 from bench.result import Options, SuiteResult, Timings
-from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
+from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, with_month
+from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.tables.hudi_table import HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 SHARE = 0.001
 
@@ -43,28 +47,49 @@ def run(options: Options) -> SuiteResult:
 
 
 def _loaded(spark: SparkSession, folder: Path, kind: Literal["cow", "mor"]) -> HudiTable:
-    table = HudiTable(str(folder / kind), "orders", ("id",), MONTH, table_type=kind)
-    bulk_insert(with_month(spark.read.parquet(f"{folder}/landing/shop/orders/LOAD*.parquet")), table)
+    table = HudiTable(str(folder / kind), "orders", (KEY,), MONTH, table_type=kind)
+    bulk_insert(_rows(spark, f"{folder}/landing/shop/orders/LOAD*.parquet"), table)
     return table
+
+
+def _rows(spark: SparkSession, path: str) -> DataFrame:
+    return with_month(spark.read.parquet(path)).withColumn(KEY, F.col("id").cast("string"))
 
 
 def _measure(
     spark: SparkSession, shop: SourceDatabase, table: HudiTable, number: int, timings: Timings, names: tuple[str, str]
 ) -> None:
-    timeline = Timeline(table.uri)
-    start = timeline.frontier
-    upsert(with_month(spark.read.parquet(f"{shop.landing}/shop/orders/{number:08d}.parquet")), table)
+    kind, change = names
+    start = Timeline(table.uri).frontier
+    log = _commit(_rows(spark, f"{shop.landing}/shop/orders/{number:08d}.parquet"), table)
     timeline = Timeline(table.uri)
     end = timeline.frontier
     assert start is not None and end is not None and start != end
+    feed = change_feed(spark, timeline)
+    whole = seconds_of(lambda: _read(_aggregate(spark, table)))
+    logged, compared = (
+        seconds_of(lambda: _read(feed.logged_changes(start, end))),
+        seconds_of(lambda: _read(feed.compared_changes(start, end))),
+    )
+    facts: dict[str, object] = {"signed_rows": feed.logged_changes(start, end).count()}
+    stored = sum(size.bytes for size in timeline.sizes(end).values())
+    timings.add(f"{kind}, from its log", change, other=whole, ours=logged, log_bytes=log, table_bytes=stored, **facts)
+    timings.add(f"{kind}, without a log", change, other=whole, ours=compared, **facts)
 
-    def follow() -> None:
-        change_feed(spark, Timeline(table.uri)).changes(start, end).write.format("noop").mode("overwrite").save()
 
-    def aggregate() -> None:
-        frame = spark.read.format("hudi").load(table.uri).groupBy("device_id").agg({"amount": "sum", "*": "count"})
-        frame.write.format("noop").mode("overwrite").save()
+def _commit(rows: DataFrame, table: HudiTable) -> int:
+    """Upsert rows with a change log, as an ingestion does; return the bytes of the log."""
+    rows = rows.withColumn(IS_DELETED, F.col("Op") == "D").drop("Op").cache()
+    log = log_of_batch(rows, table, rows.count())
+    assert log is not None
+    write(rows, table, "upsert", log.metadata, {"hoodie.combine.before.upsert": "false"})
+    rows.unpersist()
+    return sum(file.bytes for file in log.files)
 
-    ours, other = seconds_of(follow), seconds_of(aggregate)
-    rows = change_feed(spark, timeline).changes(start, end).count()
-    timings.add(*names, other=other, ours=ours, signed_rows=rows)
+
+def _aggregate(spark: SparkSession, table: HudiTable) -> DataFrame:
+    return spark.read.format("hudi").load(table.uri).groupBy("device_id").agg({"amount": "sum", "*": "count"})
+
+
+def _read(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
