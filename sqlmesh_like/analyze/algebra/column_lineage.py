@@ -172,7 +172,7 @@ def stronger(one: How, other: How) -> How:
 
 def _influenced(below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole) -> Influences:
     read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
-    return all_roles({origin: (role,) for origin in sorted(read)}, below.influences)
+    return all_roles(dict.fromkeys(sorted(read), (role,)), below.influences)
 
 
 def all_roles(*parts: Influences) -> Influences:

@@ -14,11 +14,13 @@ from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations import ingestion
 from sqlmesh_like.app.operations.recovery.repair import find_damage, restore_ingested_table
 from sqlmesh_like.app.operations.recovery.rollback import plan_rollback
+from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.discover import discover
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.last_commits import note_last_commits, tables_that_went_back
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.project.nodes import Source
 from tests.faults.shop import ORDERS, Shop
 from tests.unit.cdc.test_missing_batches import entry, query
 
@@ -129,12 +131,13 @@ def test_a_rollback_says_what_the_source_reads_again(till: Till) -> None:
 def ingested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the sources that are ingested, which these tests do without Spark."""
     names: list[str] = []
+
+    def ingest_pending(_spark: object, _loaded: Loaded, sources: list[Source], *_: object) -> list[IngestReport]:
+        names.extend(source.name for source in sources)
+        return []
+
     monkeypatch.setattr(ingestion, "session_for", lambda *_: nullcontext())
-    monkeypatch.setattr(
-        ingestion,
-        "_ingest_pending",
-        lambda _spark, _loaded, sources, *_: names.extend(source.name for source in sources) or [],
-    )
+    monkeypatch.setattr(ingestion, "_ingest_pending", ingest_pending)
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
     return names
 

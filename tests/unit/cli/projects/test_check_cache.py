@@ -90,7 +90,7 @@ def test_a_file_that_is_none_of_ours_costs_time_only(put: Text, checks: list[int
 def test_a_malformed_entry_is_replaced(put: Text, checks: list[int]) -> None:
     assert main(["compile", "-q"]) == 0
     cached = Path("target/checked.json")
-    cached.write_text(json.dumps({**dict.fromkeys(json.loads(cached.read_text()), [1]), "another check": []}))
+    cached.write_text(json.dumps({**{key: [1] for key in json.loads(cached.read_text())}, "another check": []}))
     assert [main(["compile", "-q"]) for _ in range(2)] == [0, 0]
     assert checks == [2, 2]
     assert [*json.loads(cached.read_text()).values()] == [[], []]
