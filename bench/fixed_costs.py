@@ -1,7 +1,9 @@
 """The fixed costs of a run: start, empty run, and one-row changes of 1, 10 and 50 models.
 
 They are compared with bare Hudi upserts of one row into as many tables, with as many threads, in one session: warm in a
-session that has done it before, cold in a separate process (`python -m bench.fixed_costs FOLDER COUNT MEMORY`).
+session that has done it before, cold in a separate process (`python -m bench.fixed_costs FOLDER COUNT MEMORY`). An
+ingestion is also compared with a streaming job that parses the same file and does one bare upsert for each table
+(`python -m bench.fixed_costs FOLDER LANDING MEMORY`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.lake import Lake
 from bench.program import IMPORTABLE, python, run_program
@@ -52,6 +54,7 @@ def run(options: Options) -> SuiteResult:
             for count in counts:
                 _warm(spark, options.folder / "bare", lake, orders, names[:count], at)
     shop = _shop(options)
+    _bare_process(options, shop.root / "landing")  # its first rows
     for repetition in range(options.repeat):
         _cold(project, options, names, counts, timings)
         _cold_ingestion(shop, options, repetition + 1, timings)
@@ -120,15 +123,17 @@ def _land(shop: Lake, number: int, rows: int) -> None:
 
 
 def _cold_ingestion(shop: Lake, options: Options, number: int, timings: Timings) -> None:
-    """Measure 75 events into three tables, compared with one bare upsert in a separate session."""
+    """Ingest 75 events into three tables, beside one bare upsert in a session of its own, and a bare streaming job."""
     other = _bare_process(options, 1)
     _land(shop, number, 25)
     called = shop.sml("ingest")
+    streamed = _bare_process(options, shop.root / "landing")
     timings.add("cold", "ingestion of 75 events into 3 tables", other=other, ours=called.seconds)
+    timings.add("cold", "the same, beside a bare streaming job", other=streamed, ours=called.seconds)
 
 
-def _bare_process(options: Options, count: int) -> float:
-    words = python("bench.fixed_costs", str(options.folder / "bare"), str(count), options.memory)
+def _bare_process(options: Options, work: int | Path) -> float:
+    words = python("bench.fixed_costs", str(options.folder / "bare"), str(work), options.memory)
     return run_program(words, options.folder, IMPORTABLE).seconds
 
 
@@ -144,10 +149,33 @@ def upsert_one_row_each(spark: SparkSession, folder: Path, count: int) -> None:
         list(pool.map(lambda table: upsert(row, table), tables))
 
 
+def stream_events(spark: SparkSession, folder: Path, landing: Path) -> None:
+    """Ingest all events of the folder that are new since the last call: one bare upsert for each table and batch."""
+    row = "struct<id: bigint, name: string, amount: bigint>"
+
+    def batch(lines: DataFrame, _: int) -> None:
+        events = lines.selectExpr(f"from_json(value, 'after {row}, source struct<table: string>') as event")
+        events = events.selectExpr("event.source.table", "event.after.*").cache()
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda name: write(events, name), INGESTED))
+        events.unpersist()
+
+    def write(events: DataFrame, name: str) -> None:
+        own = events.where(events["table"] == name).drop("table")
+        upsert(own, HudiTable(str(folder / f"streamed_{name}"), name, ("id",)))
+
+    stream = spark.readStream.text(str(landing)).writeStream.foreachBatch(batch)
+    query = stream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
 def main() -> None:
-    folder, count, memory = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    folder, work, memory = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     with spark_session(folder, memory) as spark:
-        upsert_one_row_each(spark, folder, count)
+        if work.isdigit():
+            upsert_one_row_each(spark, folder, int(work))
+        else:
+            stream_events(spark, folder, Path(work))
 
 
 if __name__ == "__main__":

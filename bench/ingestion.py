@@ -1,8 +1,8 @@
-"""Ingestion of DMS files compared with a minimal job: PySpark that reads the same files, and one Hudi write per table.
+"""Ingestion of DMS files beside the barest job: PySpark that reads the same files, and one Hudi write for each table.
 
-The bare job does a bulk insert and upserts with our write options into the same partitions. It handles no order of
-events, no duplicates, no schema evolution, no dead letters and no row that moves to another partition. Both run in one
-session.
+The bare job does a bulk insert and upserts with our write options into the same partitions. It has no order, no
+duplicates, no schema evolution, no dead letters and no row that moves to another partition. With one table it also runs
+as a Structured Streaming job, which is the least that an ingestion by one costs. All run in one session.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bench import shop_data
 from bench.dms import Change, SourceDatabase
@@ -80,6 +80,7 @@ def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) ->
     root, pairs = folder / case.folder, dict[str, tuple[float, float]]()
     root.mkdir()
     lake, databases = _lake(spark, root, case), [_database(root, name, case) for name in case.names]
+    stream = root / "streamed"
     for number, change in enumerate((None, *CHANGES)):
         if change is not None:
             for database in databases:
@@ -89,6 +90,9 @@ def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) ->
         name = change.name if change else "first load"
         pairs[name] = (other, ours)
         timings.add(f"{case.kind}, {_tables(case.tables)}", name, other=other, ours=ours, orders=case.orders)
+        if case.tables == 1:
+            streamed = seconds_of(partial(_stream, spark, root, case, stream, is_first=number == 0))
+            timings.add(f"{case.kind}, beside a streaming job", name, other=streamed, ours=ours)
     _expect_same(spark, lake, root, case, databases)
     return pairs
 
@@ -117,6 +121,22 @@ def _bare(spark: SparkSession, root: Path, case: Case, number: int) -> None:
     for source in case.names:
         rows = with_month(spark.read.parquet(f"{root}/landing/{source}/orders/{name}.parquet"))
         (upsert if number else bulk_insert)(rows, _layout(root, source, case))
+
+
+def _stream(spark: SparkSession, root: Path, case: Case, work: Path, *, is_first: bool) -> None:
+    """Write the files that are new since the last call by a streaming query."""
+    (source,) = case.names
+    files = f"{root}/landing/{source}/orders/{'LOAD*' if is_first else '0*'}.parquet"
+    layout = HudiTable(f"{work}/table", source, ("id",), MONTH, table_type=case.kind)
+    write = bulk_insert if is_first else upsert
+
+    def batch(rows: DataFrame, _: int) -> None:
+        write(with_month(rows), layout)
+
+    stream = spark.readStream.schema(spark.read.parquet(files).schema).parquet(files).writeStream.foreachBatch(batch)
+    checkpoint = f"{work}/{'load' if is_first else 'changes'}"
+    query = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    query.awaitTermination()
 
 
 def _layout(root: Path, name: str, case: Case) -> HudiTable:

@@ -301,8 +301,8 @@ def test_an_interrupted_install_does_not_block_the_next_one(ask: Ask, monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "symlink_to", link_first)
-        code, told = ask("deps", "-t", "t", **{"packages.yml": "packages: [{local: ../tools}, {local: ../base}]\n"})
-        assert code != 0 and "disk full" in told and Path("dbt_packages/tools").is_symlink()
+        code, message = ask("deps", "-t", "t", **{"packages.yml": "packages: [{local: ../tools}, {local: ../base}]\n"})
+        assert code != 0 and "disk full" in message and Path("dbt_packages/tools").is_symlink()
     assert ask("deps", "-t", "t")[0] == 0
 
 
