@@ -178,7 +178,7 @@ def record_of(commit: Commit) -> TableRecord | None:
     text = commit.extra.get(_RECORD)
     try:
         return TableRecord.from_json(text) if text else None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError) as error:
         raise UnreadableTableError(f"the record in commit {commit.instant.frontier} cannot be read: {error}") from error
 
 

@@ -58,10 +58,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes by unique id, and an edge from each input to each of its readers. The graph is acyclic."""
+    """Nodes by unique id, and an edge from each input to each of its readers. The graph is acyclic.
+
+    `project`: name of the root project.
+    """
 
     nodes: Mapping[str, Node]
     edges: nx.DiGraph[str]
+    project: str = ""
 
     def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
         """Unique ids, every node after its inputs; ties are ordered by file path, then by id."""
@@ -105,7 +109,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_seed(seed) for seed in rendered.seeds),
         *(_model(model) for model in rendered.models),
         *(_test(test) for test in rendered.tests),
-        *(_unit_test(test, project.name) for test in rendered.unit_tests),
+        *(_unit_test(test) for test in rendered.unit_tests),
         *(_exposure(exposure.exposure) for exposure in rendered.exposures),
         *(_semantic(one) for one in rendered.semantic),
         *(_model(analysis) for analysis in rendered.analyses),
@@ -123,7 +127,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
     # As in dbt a unit test is a child of its model, so that selecting the model selects it too.
     edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
-    return Graph({node.unique_id: node for node in nodes}, edges)
+    return Graph({node.unique_id: node for node in nodes}, edges, project.name)
 
 
 def _sources(project: ParsedProject) -> list[Node]:
@@ -210,13 +214,13 @@ def _semantic(rendered: RenderedSemantic) -> Node:
     )
 
 
-def _unit_test(test: RenderedUnitTest, project: str) -> Node:
+def _unit_test(test: RenderedUnitTest) -> Node:
     return Node(
         unique_id=test.unique_id,
         name=test.name,
         resource_type="unit_test",
         path=test.path,
-        fqn=(project, test.model.name, test.name),
+        fqn=(test.unique_id.package, test.model.name, test.name),
         tags=test.tags,
         config=test.config,
         test_type="unit",

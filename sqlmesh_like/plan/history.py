@@ -48,6 +48,8 @@ class TableRecord:
     def from_json(text: str) -> TableRecord:
         """The record of a commit. Raises ValueError or TypeError if the text is not one."""
         values = json.loads(text)
+        if not isinstance(values, dict):
+            raise TypeError(f"a record is an object, not {text!r}")
         for name in ("partition_by", "repeating"):
             values[name] = tuple(values.get(name, ()))
         return TableRecord(**values)

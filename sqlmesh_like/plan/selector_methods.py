@@ -20,7 +20,8 @@ def matches(graph: Graph, term: SelectorTerm, past: ComparisonState | None) -> f
         is_chosen = _COMPARISONS[method](past, term.value)
         return frozenset(unique_id for unique_id in graph.nodes if is_chosen(unique_id))
     test = _TESTS[method]
-    return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, term.value, argument))
+    value = graph.project if (method, term.value) == ("package", "this") else term.value
+    return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, value, argument))
 
 
 def _by_fqn(node: Node, value: str, _: str) -> bool:
@@ -132,7 +133,7 @@ _SIDES: Mapping[str, Callable[[Version | None], bool]] = {
 
 
 def _by_package(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(node.fqn[0], value) or value == "this"
+    return fnmatchcase(node.fqn[0], value)
 
 
 _COMPARISONS: Mapping[str, Callable[[ComparisonState | None, str], Callable[[str], bool]]] = {

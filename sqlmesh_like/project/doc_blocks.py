@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
+from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -71,9 +71,16 @@ def _check_name(name: str, place: Location) -> None:
 def _rendered(content: str, place: Location) -> str:
     """Render the Jinja of a block, which has no access to the project, as in dbt."""
     try:
-        return ImmutableSandboxedEnvironment().from_string(content).render().strip()
+        with bounded():
+            return BoundedSandbox().from_string(content).render().strip()
     except TemplateError as error:
         raise JinjaError(f"invalid Jinja in a doc block: {error.message}", location=place) from error
+    except TemplateLimit as error:
+        raise JinjaError(f"this doc block is not rendered: {error.reason}", location=place) from None
+    except (RecursionError, MemoryError) as error:
+        raise JinjaError("this doc block is nested too deep", location=place) from error
+    except Exception as error:  # whatever a template's code raises is the template's error
+        raise JinjaError(f"cannot evaluate a doc block: {error}", location=place) from error
 
 
 def _place(text: str, offset: int, path: str) -> Location:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, nearest
 from sqlmesh_like.names import NodeId, TableName
@@ -70,12 +70,16 @@ def read_package(
 
 
 def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig) -> Properties:
-    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
-    folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
-    paths = files_under(root, folders, (".yml", ".yaml"))
+    paths = files_under(root, _property_paths(settings), (".yml", ".yaml"))
     # As dbt reads them: without trailing whitespace, so the last block of text does not end in a newline.
     files = tuple(parse_yaml(read_text(path, root).rstrip(), relative(path, root)) for path in paths)
     return parse_properties(files, settings.name, settings.words, docs, tests)
+
+
+def _property_paths(settings: Settings) -> tuple[str, ...]:
+    """Folders whose YAML files describe nodes."""
+    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
+    return (*folders, *settings.snapshot_paths, *_described_tests(settings))
 
 
 def _described_tests(settings: Settings) -> tuple[str, ...]:
@@ -272,20 +276,21 @@ def _snapshots(
         relation = described.node.get("relation")
         if relation is not None:
             texts.append(relation_text(name, relation.text("relation"), described.declared_at))
-    return tuple(_snapshot(text, settings, properties.snapshots.get(text.name), values, over) for text in texts)
+    return tuple(_snapshot(text, root, settings, properties.snapshots.get(text.name), values, over) for text in texts)
 
 
 def _snapshot(
     text: SnapshotText,
+    root: Path,
     settings: Settings,
     described: NodeProperties | None,
     values: ValueRenderer,
     over: Settings | None,
 ) -> ModelFile:
     _check_name("snapshot", text.name, text.path)
-    path = PurePosixPath(text.path)
+    path = root / text.path
     block = () if path.suffix in (".yml", ".yaml") else (path.stem,)
-    fqn = (settings.name, *path.parts[1:-1], *block, text.name)
+    fqn = (settings.name, *_folders(path, root, _property_paths(settings)), *block, text.name)
     config = merge_config({"materialized": "snapshot"}, settings.folder_config(settings.snapshots, fqn, values))
     return ModelFile(
         unique_id=NodeId("snapshot", settings.name, text.name),

@@ -129,4 +129,4 @@ def implied_method(body: str) -> Method:
     """
     if "/" in body:
         return "path"
-    return "file" if body.endswith((".sql", ".csv")) else "fqn"
+    return "file" if body.endswith((".sql", ".py", ".csv")) else "fqn"

@@ -39,7 +39,7 @@ _OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_d
 """Macros by which the root project decides where tables are stored, including those of its packages."""
 
 
-_BLOCK = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)")
+_BLOCK = re.compile(r"\{%[-+]?\s*(macro|test|data_test)\s+(\w+)")
 _CALLED = re.compile(r"(\w+)\s*\(")
 
 
@@ -104,7 +104,7 @@ class Macros:
         None of these names may silently mean another macro: `generate_schema_name` decides where tables are.
         """
         error = self.errors[file.path]
-        names = {f"test_{name}" if kind == "test" else name for kind, name in _BLOCK.findall(file.raw)}
+        names = {f"test_{name}" if kind != "macro" else name for kind, name in _BLOCK.findall(file.raw)}
         names |= (self._packages[_BUILT_IN].keys() | _OF_ROOT) & set(_CALLED.findall(file.raw))
         known = self._packages.setdefault(package, {})
         for name in sorted(names - known.keys()):

@@ -37,6 +37,7 @@ class Operations:
         placed = renderer.placement.place_all()
         self._placed = by_id(placed)
         self._seeds: dict[str, SeedFile] = {seed.unique_id: seed for seed in project.seeds}
+        self._seed_tables: dict[str, TableName] = {seed.unique_id: seed.table for seed in renderer.placement.seeds()}
         self._registry = renderer.placement.registry(placed)
         self._renderer = renderer.answered_by(lake, graph).of_call(call)
         self._project = project
@@ -50,7 +51,8 @@ class Operations:
         if unique_id in self._seeds:
             seed = self._seeds[unique_id]
             hooks = check_setting(moment, seed.config.get(moment) or ())
-            scope = self._scope(unique_id, TableName(self._target.schema, seed.name))
+            table = self._seed_tables[unique_id]
+            scope = self._renderer.placement.scope(seed, seed.config, table, self._registry, RenderTrace())
             return self._rendered(f"{seed.path} ({moment})", _texts(hooks), scope)
         entry = self._placed[unique_id]
         scope = self._renderer.scope_of(entry, self._registry)

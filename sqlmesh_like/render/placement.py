@@ -47,12 +47,13 @@ class Placement:
     around: RenderEnvironment
 
     def place_all(self) -> list[Placed]:
-        """First pass over the models, in file order. Raises ProjectError if two of them share a name or a table."""
+        """First pass over the models, in file order. Raises ProjectError if two nodes share a name or a table."""
         placed = [self.place(file) for file in self.project.models]
         enabled = [entry for entry in placed if is_enabled(entry)]
         named = [(entry.file.name, entry.file.path) for entry in enabled]
         refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
-        _refuse_same_table(enabled)
+        tables = [(entry.file.path, entry.table) for entry in enabled if entry.error is None]
+        _refuse_same_table([*tables, *((seed.path, seed.table) for seed in self.seeds())])
         _warn_of_packages(enabled)
         return placed
 
@@ -202,13 +203,13 @@ def _warn_of_packages(placed: list[Placed]) -> None:
             return
 
 
-def _refuse_same_table(placed: list[Placed]) -> None:
+def _refuse_same_table(tables: list[tuple[str, TableName]]) -> None:
+    """Raise ProjectError if two files, models, snapshots or seeds, write the same table."""
     seen: dict[TableName, str] = {}
-    for entry in placed:
-        if entry.error is not None:
-            continue
-        if entry.table in seen:
+    for path, table in tables:
+        if table in seen:
             hint = "give one of them another alias or schema"
-            message = f"table {entry.table} is written by {seen[entry.table]} too"
-            raise ProjectError(message, location=Location(entry.file.path, 1, 1), hint=hint)
-        seen[entry.table] = entry.file.path
+            raise ProjectError(
+                f"table {table} is written by {seen[table]} too", location=Location(path, 1, 1), hint=hint
+            )
+        seen[table] = path

@@ -19,8 +19,8 @@ _TIMESTAMP = re.compile(
 )
 _DECIMAL_TYPE = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
-_INFERRED_PRECISION = 18
-"""A decimal of this precision is stored as a long: exact sums at a small price."""
+_INFERRED_PRECISIONS = (18, 38)
+"""A decimal of 18 digits is stored as a long, with exact sums at a small price; 38 is the most that Spark has."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def declared_type(text: str) -> SeedType:
 def infer_type(values: Sequence[str]) -> SeedType:
     """The narrowest type that holds every value and loses none of its text's meaning: `007` stays text.
 
-    Decimals with more than 18 digits become doubles. A column without values is `int`, as in dbt, so that a sum over it
+    Decimals with more than 38 digits become doubles. A column without values is `int`, as in dbt, so that a sum over it
     is a number.
 
     >>> [infer_type(texts).name for texts in (["1", "20"], ["1", "2.50"], ["007"], ["2024-01-02"])]
@@ -146,7 +146,7 @@ def _exact(numbers: Sequence[re.Match[str]]) -> SeedType | None:
         integers = (_TYPES["int"], _TYPES["bigint"], _decimal(38, 0))
         return next((digits for digits in integers if _holds(digits, values)), STRING)
     whole = max(len(digits[1]) for digits in numbers)
-    return _decimal(_INFERRED_PRECISION, scale) if whole + scale <= _INFERRED_PRECISION else None
+    return next((_decimal(digits, scale) for digits in _INFERRED_PRECISIONS if whole + scale <= digits), None)
 
 
 def _holds(type_: SeedType, values: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import ctypes
 import datetime
+import os
 import re
 import signal
 import threading
@@ -276,7 +277,7 @@ def _memory() -> int:
     """Bytes of resident memory; 0 if the system does not report it."""
     try:
         with _STATE.open("rb") as file:
-            return int(file.read().split()[1]) * 4096
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
 

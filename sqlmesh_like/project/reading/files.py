@@ -44,5 +44,5 @@ def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -
 def _base(root: Path, folders: tuple[str, ...]) -> Path:
     """The folder that links in these folders must not leave: their project, which for a package is not the root."""
     parts = Path(folders[0]).parts if folders else ()
-    package = root.joinpath(*parts[:2])
-    return package if len(parts) > 2 and (package / "dbt_project.yml").is_file() else root
+    above = (root.joinpath(*parts[:depth]) for depth in range(2, len(parts)))
+    return next((folder for folder in above if (folder / "dbt_project.yml").is_file()), root)

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain, count
 from typing import Generic, NoReturn, TypeVar
 
 from sqlmesh_like.render.jinja.template_errors import TemplateFault
@@ -278,11 +279,18 @@ def type_name(values: Iterable[object]) -> str:
 
 
 def _without_repetition(names: Sequence[str]) -> tuple[str, ...]:
+    """Distinct names: dbt numbers repeated ones, then agate those that are still taken.
+
+    >>> _without_repetition(["a", "a_2", "a"])
+    ('a', 'a_2', 'a_2_2')
+    """
     seen: dict[str, int] = {}
-    unique: list[str] = []
+    unique: dict[str, None] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        numbered = name if seen[name] == 1 else f"{name}_{seen[name]}"
+        candidates = chain([numbered], (f"{numbered}_{number}" for number in count(2)))
+        unique[next(text for text in candidates if text not in unique)] = None
     return tuple(unique)
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.hudi.commits import Commit, Instant, parse_commit
 from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.plan.history import TableRecord
 from tests.properties.cases import examples
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -76,6 +77,12 @@ OTHER_SHAPES = (
 def test_json_of_another_shape_is_refused(content: str, lake: Lake) -> None:
     with pytest.raises(UnreadableTableError, match="is not commit metadata"):
         read(lake, content.encode())
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", '"x"', "x", "{}"])
+def test_text_that_is_not_a_record_is_a_value_or_type_error(text: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        TableRecord.from_json(text)
 
 
 @pytest.mark.parametrize("record", ["", "x", "[]", "{}", "7", '{"unique_id": 1}', '{"partition_by": 7}'])

@@ -28,6 +28,7 @@ models:
     "models/dwd/items.sql": "select * from {{ source('shop', 'item') }}",
     "models/dws/agg.sql": "{{ config(tags=['daily', 'big']) }}select * from {{ ref('users') }}, {{ ref('items') }}",
     "models/dws/top.sql": "{{ config(materialized='view') }}select * from {{ ref('agg') }}, {{ ref('rates') }}",
+    "models/forecast.py": "def model(dbt, session):\n    return session.sql('select 1 as a')\n",
     "tests/agree.sql": "select * from {{ ref('agg') }} join {{ ref('items') }}",
 }
 
@@ -53,7 +54,7 @@ def names(graph: Graph, *words: str, exclude: tuple[str, ...] = (), tests: bool 
 @pytest.mark.checklist(59)
 def test_every_node_comes_after_its_inputs(graph: Graph) -> None:
     order = graph.order()
-    assert len(order) == 9
+    assert len(order) == 10
     assert all(order.index(parent) < order.index(node) for node in order for parent in graph.parents(node))
 
 
@@ -66,6 +67,7 @@ def test_the_order_is_the_same_every_time(tmp_path: Path) -> None:
     [
         ("agg", "agg"),
         ("agg.sql", "agg"),
+        ("forecast.py", "forecast"),
         ("+agg", "item items user users agg"),
         ("1+agg", "items users agg"),
         ("agg+", "agg top"),
@@ -111,8 +113,39 @@ def test_a_test_can_be_chosen_by_its_kind(graph: Graph) -> None:
     assert names(graph, "test_type:singular", tests=True) == "agree"
 
 
+PACKAGE = {
+    "dbt_project.yml": "name: shop\n",
+    "packages.yml": "packages: [{local: kit}]\n",
+    "models/own.sql": "select 1 as a",
+    "dbt_packages/kit/dbt_project.yml": "name: kit\nsnapshots: {kit: {daily: {+tags: kept}}}\n",
+    "dbt_packages/kit/models/k.sql": "select 1 as a",
+    "dbt_packages/kit/models/u.yml": "unit_tests: [{name: one, model: k, given: [], expect: {rows: [{a: 1}]}}]\n",
+    "dbt_packages/kit/snapshots/daily/s.sql": "{% snapshot s %}{{ config(target_schema='s', unique_key='a', "
+    "strategy='check', check_cols='all') }}select 1 as a{% endsnapshot %}",
+}
+
+
+@pytest.fixture
+def graph_with_package(tmp_path: Path) -> Graph:
+    return graph_of(tmp_path, PACKAGE)
+
+
+def test_this_package_is_the_root_project(graph_with_package: Graph) -> None:
+    assert names(graph_with_package, "package:this") == "own"
+
+
+def test_a_unit_test_is_under_its_package(graph_with_package: Graph) -> None:
+    assert names(graph_with_package, "package:kit,test_type:unit") == "one"
+    assert graph_with_package.nodes["unit_test.kit.k.one"].fqn == ("kit", "k", "one")
+
+
+def test_a_packages_snapshot_is_under_its_folders(graph_with_package: Graph) -> None:
+    snapshot = graph_with_package.nodes["snapshot.kit.s"]
+    assert (snapshot.fqn, snapshot.tags) == (("kit", "daily", "s", "s"), ("kept",))
+
+
 def test_no_selection_is_everything(graph: Graph) -> None:
-    assert len(select(graph)) == 9
+    assert len(select(graph)) == 10
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,17 @@ WRONG = {
     "not closed": ({"md": "a\n {% docs x %} text"}, "models/d.md:2:2: doc block 'x' is not closed"),
     "inside another": ({"md": "{% docs x %}{% docs y %}{% enddocs %}"}, "models/d.md:1:13: docs inside docs"),
     "closed twice": ({"md": "{% docs x %}{% enddocs %}\n{% enddocs %}"}, "models/d.md:2:1: enddocs without docs"),
+    "error of its code": (
+        {"md": "a\n{% docs x %}{{ 1/0 }}{% enddocs %}"},
+        "models/d.md:2:1: cannot evaluate a doc block",
+    ),
+    "no end": (
+        {
+            "md": "{% docs x %}{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}"
+            "{% endfor %}{% endfor %}{% endfor %}{% enddocs %}"
+        },
+        "models/d.md:1:1: this doc block is not rendered: it takes more than 2 seconds",
+    ),
     "no name": ({"md": "{% docs %}{% enddocs %}"}, "models/d.md:1:1: docs needs a name"),
     "same name": (
         {"md": "{% docs x %}1{% enddocs %}\n{% docs x %}2{% enddocs %}"},

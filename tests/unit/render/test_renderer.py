@@ -10,8 +10,10 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.render.library.call import TemplateCall
+from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
-from sqlmesh_like.render.renderer import render_inline, render_project
+from sqlmesh_like.render.renderer import Renderer, render_inline, render_project
 from sqlmesh_like.render.tests import storing_failures
 
 OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\nflags = {strict_undefined = true}\n'
@@ -282,6 +284,56 @@ def test_two_models_of_one_table_are_refused(root: Path) -> None:
     files = {"models/a.sql": "select 1", "models/b.sql": "{{ config(alias='a') }}select 1"}
     with pytest.raises(ProjectError, match=r"models/b\.sql:1:1: table dws\.a is written by models/a\.sql too"):
         render(root, files)
+
+
+def test_a_seed_of_a_models_table_is_refused(root: Path) -> None:
+    files = {
+        "models/a.sql": "select 1",
+        "seeds/rates.csv": "id\n1\n",
+        "seeds/p.yml": "seeds: [{name: rates, config: {alias: a}}]",
+    }
+    with pytest.raises(ProjectError, match=r"seeds/rates\.csv:1:1: table dws\.a is written by models/a\.sql too"):
+        render(root, files)
+
+
+def test_a_snapshot_of_a_models_table_is_refused(root: Path) -> None:
+    block = "{% snapshot kept_a %}{{ config(target_schema='dws', alias='a') }}select 1{% endsnapshot %}"
+    files = {"models/a.sql": "select 1", "snapshots/s.sql": block}
+    with pytest.raises(ProjectError, match=r"snapshots/s\.sql:1:1: table dws\.a is written by models/a\.sql too"):
+        render(root, files)
+
+
+def test_in_a_seeds_hooks_this_is_the_seeds_own_table(root: Path) -> None:
+    hook = "analyze table {{ this }} -- {{ model.name }}, a {{ model.resource_type }}"
+    files = {
+        "seeds/rates.csv": "id\n1\n",
+        "seeds/p.yml": f'seeds: [{{name: rates, config: {{schema: raw, alias: fx, pre_hook: "{hook}"}}}}]',
+    }
+    render(root, files)
+    project = load_project(root, {})
+    renderer = Renderer.of(project, TARGET)
+    operations = Operations(renderer, project, TARGET, None, dict, TemplateCall())  # type: ignore[arg-type]
+    assert list(operations.of_node("seed.shop.rates", "pre_hook")) == ["analyze table `raw`.`fx` -- rates, a seed"]
+
+
+def test_in_file_config_may_use_the_name_of_a_ref(root: Path) -> None:
+    files = {
+        "models/m.sql": "{{ config(alias=ref('a').identifier ~ '_copy') }}select * from {{ ref('a') }}",
+        "models/a.sql": "select 1",
+    }
+    assert str(render(root, files).model("model.shop.m").table) == "dws.a_copy"
+
+
+def test_a_data_test_of_a_broken_file_is_that_files_error(root: Path) -> None:
+    files = {
+        "models/m.sql": "select 1 as a",
+        "models/m.yml": "models: [{name: m, columns: [{name: a, data_tests: [positive]}]}]",
+        "macros/t.sql": "{% data_test positive(model, column_name) %}select {{ }}{% enddata_test %}",
+    }
+    with pytest.raises(ProjectError):
+        render(root, files)
+    [test] = render_project(load_project(root, {}), TARGET, broken=True).tests
+    assert test.error is not None and str(test.error).startswith("macros/t.sql:1:")
 
 
 def test_a_schema_that_is_no_folder_name_is_refused(root: Path) -> None:

@@ -69,6 +69,12 @@ def test_values_are_those_of_dbt() -> None:
     assert not ResultTable(("a",), []) and ResultTable(("a",), []).columns["a"] is not None
 
 
+def test_a_repeated_column_gets_a_name_that_no_other_column_has() -> None:
+    table = ResultTable(("a", "a_2", "a"), [(1, 2, 3)])
+    assert table.column_names == ("a", "a_2", "a_2_2")
+    assert shown("t.columns['a_2_2'].values()", table) == "(3,)"
+
+
 def test_what_prints_is_said_and_what_writes_a_file_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("sqlmesh_like.render")
     log.addHandler(caplog.handler)

@@ -47,7 +47,10 @@ def test_another_delimiter_is_configured(tmp_path: Path) -> None:
         (["1", "2147483648"], "bigint"),
         (["9223372036854775808"], "decimal(38,0)"),
         (["1", "2.50", "10.125"], "decimal(18,3)"),
-        (["1.12345678901234567890"], "double"),
+        (["1.12345678901234567890"], "decimal(38,20)"),
+        (["1234567890123456.789", "-1"], "decimal(38,3)"),
+        (["0.1", "1" * 37], "decimal(38,1)"),
+        (["0.1", "1" * 38], "double"),
         (["1e3", "2"], "double"),
         (["True", "false"], "boolean"),
         (["2024-02-29"], "date"),
@@ -73,6 +76,10 @@ def test_declared_types_win_over_inferred_ones(tmp_path: Path) -> None:
     )
     assert table.rows == (("7", Decimal("1.5"), datetime(2024, 1, 2, tzinfo=UTC)),)
     assert [column.type for column in table.schema] == ["string", "decimal(6,2)", "timestamp"]
+
+
+def test_a_long_decimal_keeps_its_digits(tmp_path: Path) -> None:
+    assert read(tmp_path, "d\n1234567890123456.789\n").rows == ((Decimal("1234567890123456.789"),),)
 
 
 def test_dates_are_read_as_dates(tmp_path: Path) -> None:
