@@ -271,7 +271,7 @@ def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -
     # In one step: Spark analyses the whole frame again for every step.
     entries = {
         "item": "0",
-        "all_f": typed_parse.read_typed(shape),
+        "all_typed": typed_parse.read_typed(shape),
         **typed_parse.typed_rows(shape),
         **{name: _with_origin(typed_parse.typed_image(shape, name, own), layout) for name in IMAGES},
         "unreadable": "cast(null as string)",

@@ -63,13 +63,13 @@ def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[
 
 
 def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of the message's members: `all_t` (texts), `all_x` (decimals), `all_k` (map of those present)."""
+    """Spark SQL of the message's members: `all_texts`, `all_decimals`, and `all_present`, a map."""
     texts = [(field.member, "STRING") for field in shape.fields]
-    parsed = {"all_t": _from_json(shape.message, struct_of(texts))}
+    parsed = {"all_texts": _from_json(shape.message, struct_of(texts))}
     if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
-        parsed["all_x"] = _from_json(shape.message, struct_of(exact))
+        parsed["all_decimals"] = _from_json(shape.message, struct_of(exact))
     if shape.message.style == "overlay" or partial:
-        parsed["all_k"] = _from_json(shape.message, "MAP<STRING, STRING>")
+        parsed["all_present"] = _from_json(shape.message, "MAP<STRING, STRING>")
     return parsed
 
 
@@ -96,31 +96,34 @@ def within_path(message: Message, row: str, beside: str = "") -> str:
 def items(shape: EventShape) -> str:
     """Spark SQL that makes a line of each row of a message and numbers it in `item`, from 0."""
     if shape.message.is_list:
-        return f"posexplode(all_t.{quoted_name(shape.message.new or '')}) as (item, ignored)"
+        return f"posexplode(all_texts.{quoted_name(shape.message.new or '')}) as (item, ignored)"
     return "0 as item"
 
 
 def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of one row: `new_t`, `old_t`, `new_x`, `old_x`; `changed`, `mentioned`: names in old and new part."""
+    """Spark SQL of one row.
+
+    `new_texts`, `old_texts`, `new_decimals`, `old_decimals`; `changed`, `mentioned`: names in the old and new part.
+    """
     message = shape.message
     suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial)]
     at = "[item]" if message.is_list else ""
     entries: dict[str, str] = {}
-    for suffix in (suffix for suffix in suffixes if suffix != "k"):
+    for suffix in (suffix for suffix in suffixes if suffix != "present"):
         entries[f"new_{suffix}"] = f"all_{suffix}.{quoted_name(message.new)}{at}" if message.new else f"all_{suffix}"
         if message.old:
             entries[f"old_{suffix}"] = f"all_{suffix}.{quoted_name(message.old)}{at}"
-    if "k" in suffixes:
-        entries["changed"] = f"map_keys(all_k.{quoted_name(message.old)}{at})" if message.old else NO_SHAPE
-        entries["mentioned"] = f"map_keys(all_k{'.' + quoted_name(message.new) + at if message.new else ''})"
+    if "present" in suffixes:
+        entries["changed"] = f"map_keys(all_present.{quoted_name(message.old)}{at})" if message.old else NO_SHAPE
+        entries["mentioned"] = f"map_keys(all_present{'.' + quoted_name(message.new) + at if message.new else ''})"
     return entries
 
 
 def image_texts(shape: EventShape) -> dict[str, str]:
-    """Spark SQL of `t` and `x`: the before and after image with values as texts and as exact decimals."""
+    """Spark SQL of `texts` and `decimals`: the before and after image with values as texts and as exact decimals."""
     exact = [field.member for field in shape.fields if exact_type(field)]
-    entries = {"t": _pair(shape, "t", [field.member for field in shape.fields])}
-    return entries | {"x": _pair(shape, "x", exact)} if exact else entries
+    entries = {"texts": _pair(shape, "texts", [field.member for field in shape.fields])}
+    return entries | {"decimals": _pair(shape, "decimals", exact)} if exact else entries
 
 
 def _pair(shape: EventShape, suffix: str, members: Sequence[str]) -> str:
@@ -148,7 +151,7 @@ def row_image(shape: EventShape, name: str, columns: Schema) -> str:
         f"{sql_literal(column.name)}, {_value(shape, fields.get(column.name.lower()), name) or _absent(shape, column)}"
         for column in columns
     )
-    return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
+    return f"if(texts.{name} is null, null, named_struct({', '.join(values)}))"
 
 
 def _absent(shape: EventShape, column: Column) -> str:
@@ -158,8 +161,8 @@ def _absent(shape: EventShape, column: Column) -> str:
 def _value(shape: EventShape, field: SourceField | None, name: str) -> str | None:
     if field is None:
         return None
-    text = f"t.{name}.{quoted_name(field.member)}"
-    value = decoder(field, text, f"x.{name}.{quoted_name(field.member)}")
+    text = f"texts.{name}.{quoted_name(field.member)}"
+    value = decoder(field, text, f"decimals.{name}.{quoted_name(field.member)}")
     return f"if({_is_unavailable(text)}, null, {value})" if shape.message.marks_unavailable else value
 
 
@@ -168,15 +171,15 @@ def _is_unavailable(text: str) -> str:
 
 
 def unreadable(shape: EventShape) -> str:
-    """Spark SQL of a message that names the unreadable values, or NULL; uses `t` and the typed images."""
+    """Spark SQL of a message that names the unreadable values, or NULL; uses `texts` and the typed images."""
     checks = [
-        f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
-        f"concat('column ', {sql_literal(column)}, ': cannot read ', left(t.{name}.{member}, 80), "
-        f"{sql_literal(' as ' + field.type)}, {advice(field, f't.{name}.{member}')}), null)"
+        f"if({text} is not null and {name}.{column} is null{_but_available(shape, text)}, "
+        f"concat('column ', {sql_literal(column)}, ': cannot read ', left({text}, 80), "
+        f"{sql_literal(' as ' + field.type)}, {advice(field, text)}), null)"
         for name in IMAGES
         for field in shape.fields
         if field.type != "string" or field.encoding is not Encoding.PLAIN
-        for column, member in ((quoted_name(field.name), quoted_name(field.member)),)
+        for column, text in ((quoted_name(field.name), f"texts.{name}.{quoted_name(field.member)}"),)
     ]
     checks += [_clash(shape, name, member) for name in shape.message.members or ("",) for member in shape.clashes]
     return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
@@ -225,7 +228,7 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
     for column in columns:
         member = members.get(column.name.lower())
         unavailable = shape.message.marks_unavailable and member is not None
-        conditions = [_is_unavailable(f"t.after.{quoted_name(member or '')}")] if unavailable else []
+        conditions = [_is_unavailable(f"texts.after.{quoted_name(member or '')}")] if unavailable else []
         conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")

@@ -16,7 +16,7 @@ from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS, POSITION, SOFT_DELETED, OdsLayout
 from sqlmesh_like.names import IS_DELETED, KEY
 
-IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
+IS_REMEMBERED = "not is_late and (winner.removed or size(parts) > 1)"
 """Spark SQL over a decision: whether its key was deleted or moved."""
 
 
@@ -107,15 +107,15 @@ def united_versions(layout: OdsLayout) -> str:
     """From `{{floors}}` (grain: any): the newest of each key, with the partitions of all of them (grain: key)."""
     ranks = ", ".join(layout.rank_columns)
     parts = "array_join(array_distinct(flatten(collect_list(split(parts, '/')))), '/')"
-    newest = f"max_by(struct({ranks}, part), struct({ranks})) as m, {parts} as parts"
+    newest = f"max_by(struct({ranks}, part), struct({ranks})) as newest, {parts} as parts"
     result = f"select {KEY}, {newest} from {{floors}} group by {KEY}"
-    return f"select {KEY}, {_each('m.{0} as {0}', layout)}, m.part as part, parts from ({result})"
+    return f"select {KEY}, {_each('newest.{0} as {0}', layout)}, newest.part as part, parts from ({result})"
 
 
 def decisions(layout: OdsLayout, *, with_floors: bool, with_places: bool) -> str:
     """From `{{versions}}`, `{{floors}}` and `{{places}}` (partitions of stored rows): one decision (grain: key).
 
-    `w` is the newest version in the batch, `f` the floor; `is_late`: whether the floor is newer.
+    `winner` is the newest version in the batch, `f` the floor; `is_late`: whether the floor is newer.
     """
     order = ", ".join(layout.rank_columns)
     rank = f"struct({order})"
@@ -127,14 +127,14 @@ def decisions(layout: OdsLayout, *, with_floors: bool, with_places: bool) -> str
     if with_places:
         parts = f"array_union({parts}, coalesce(p.parts, cast(array() as array<string>)))"
     floor = f"f.part as floor_part, {_each('f.{0} as floor_{0}', layout)}" if with_floors else "null as floor_part"
-    is_late = f"coalesce(struct({_each('w.{0}', layout)}) < struct({_each('f.{0}', layout)}), false)"
+    is_late = f"coalesce(struct({_each('winner.{0}', layout)}) < struct({_each('f.{0}', layout)}), false)"
     return f"""
 with newest as (
-  select {KEY}, max_by(struct(row, removed, part, {order}), {rank}) as w,
+  select {KEY}, max_by(struct(row, removed, part, {order}), {rank}) as winner,
     array_distinct(flatten(collect_list(parts))) as parts
   from {{versions}} group by {KEY}
 )
-select n.{KEY}, w, {parts} as parts, {is_late if with_floors else "false"} as is_late, {floor}
+select n.{KEY}, winner, {parts} as parts, {is_late if with_floors else "false"} as is_late, {floor}
 from newest n {joins}"""
 
 
@@ -143,7 +143,7 @@ def decisions_of_one(layout: OdsLayout) -> str:
     rank = ", ".join(layout.rank_columns)
     known = "false as is_late, null as floor_part"
     result = versions(layout, with_rekeyed=False)
-    return f"select {KEY}, struct(row, removed, part, {rank}) as w, parts, {known} from ({result})"
+    return f"select {KEY}, struct(row, removed, part, {rank}) as winner, parts, {known} from ({result})"
 
 
 def loaded(layout: OdsLayout, *, by_file: bool) -> str:
@@ -169,18 +169,20 @@ def loaded(layout: OdsLayout, *, by_file: bool) -> str:
 
 def net_rows(layout: OdsLayout, *, with_floors: bool) -> str:
     """From `{{decisions}}`: the rows to upsert (grain: key × partition); `IS_DELETED` marks deletes."""
-    columns = [KEY, *(f"w.row.{quoted_name(column.name)} as {quoted_name(column.name)}" for column in layout.columns)]
+    named = [quoted_name(column.name) for column in layout.columns]
+    columns = [KEY, *(f"winner.row.{name} as {name}" for name in named)]
     if layout.partition_field:
         columns.append(f"place as {quoted_name(layout.partition_field)}")
     for name in layout.rank_columns:
-        columns.append(f"if(is_late, floor_{name}, w.{name}) as {name}" if with_floors else f"w.{name} as {name}")
-    is_own = "not is_late and place = w.part"
+        value = f"if(is_late, floor_{name}, winner.{name})" if with_floors else f"winner.{name}"
+        columns.append(f"{value} as {name}")
+    is_own = "not is_late and place = winner.part"
     # With an order, Hudi keeps the newest row whatever is deleted; without one, a late event must not touch any row.
     late = "is_late and place <=> floor_part" if layout.order_columns else "is_late"
     if layout.ingest.deletes == "soft":
-        columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {IS_DELETED}"]
+        columns += [f"{is_own} and winner.removed as {SOFT_DELETED}", f"not ({is_own}) as {IS_DELETED}"]
     else:
-        columns.append(f"not ({is_own}) or w.removed as {IS_DELETED}")
+        columns.append(f"not ({is_own}) or winner.removed as {IS_DELETED}")
     # Without partitions, all rows have the same one.
     place = "explode(parts)" if layout.partition_field else "''"
     return f"""
@@ -191,10 +193,10 @@ where not ({late})"""
 
 def new_floors(layout: OdsLayout) -> str:
     """From `{{decisions}}`: the floors to remember (grain: key). `part` is NULL where the row is gone."""
-    gone = "w.removed" if layout.ingest.deletes == "hard" else "false"
+    gone = "winner.removed" if layout.ingest.deletes == "hard" else "false"
     return f"""
-select {KEY}, {_each("w.{0} as {0}", layout)}, if({gone}, null, w.part) as part, array_join(parts, '/') as parts,
-  current_timestamp() as noted_at, false as {IS_DELETED}
+select {KEY}, {_each("winner.{0} as {0}", layout)}, if({gone}, null, winner.part) as part,
+  array_join(parts, '/') as parts, current_timestamp() as noted_at, false as {IS_DELETED}
 from {{decisions}} where {IS_REMEMBERED}"""
 
 

@@ -53,14 +53,14 @@ def read_typed(shape: EventShape) -> str:
 
 
 def typed_rows(shape: EventShape) -> dict[str, str]:
-    """Spark SQL over `read_typed` as `all_f`: images `before` and `after` in `f`; `is_read`: all values were read."""
+    """Spark SQL over `read_typed` as `all_typed`: images `before` and `after` in `typed`; `is_read`: all was read."""
     message = shape.message
-    at = "".join(f".{name}" for name in ("all_f", *message.path))[1:]
+    at = "".join(f".{name}" for name in ("all_typed", *message.path))[1:]
     new, old = f"{at}.{quoted_name(message.new or '')}", f"{at}.{quoted_name(message.old or '')}"
     return {
-        "f": f"named_struct('before', coalesce({old}, if(kind = 'delete', {new}, null)),"
+        "typed": f"named_struct('before', coalesce({old}, if(kind = 'delete', {new}, null)),"
         f" 'after', if(kind = 'delete', null, {new}))",
-        "is_read": f"all_f.{_CORRUPT} is null",
+        "is_read": f"all_typed.{_CORRUPT} is null",
     }
 
 
@@ -72,11 +72,11 @@ def typed_image(shape: EventShape, name: str, columns: Schema) -> str:
         field = fields.get(column.name.lower())
         value = shape.absent.get(column.name, f"cast(null as {column.type})") if field is None else _value(field, name)
         values.append(f"{sql_literal(column.name)}, {value}")
-    return f"if(f.{name} is null, null, named_struct({', '.join(values)}))"
+    return f"if(typed.{name} is null, null, named_struct({', '.join(values)}))"
 
 
 def _value(field: SourceField, name: str) -> str:
-    read = f"f.{name}.{quoted_name(field.member)}"
+    read = f"typed.{name}.{quoted_name(field.member)}"
     is_value = field.encoding is Encoding.PLAIN and member_type(field).lower() == field.type
     return read if is_value else decoder(field, read, read)
 
@@ -86,7 +86,7 @@ def unsure(shape: EventShape) -> str:
     checks = ["not is_read"]
     for name in IMAGES:
         for field in shape.fields:
-            read, value = f"f.{name}.{quoted_name(field.member)}", f"{name}.{quoted_name(field.name)}"
+            read, value = f"typed.{name}.{quoted_name(field.member)}", f"{name}.{quoted_name(field.name)}"
             if member_type(field) == "double":
                 # The parser also accepts words as numbers, and turns too large numbers into infinity.
                 checks.append(f"not coalesce(abs({read}) <= {_LARGEST}, true)")

@@ -266,7 +266,8 @@ def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object
 
 def _counted(decisions: DataFrame, layout: OdsLayout) -> tuple[TableReport, int]:
     """Count the decisions. Returns the report, and how many of them must be remembered as floors."""
-    counts = ("not is_late and not w.removed", "not is_late and w.removed", "is_late", merge_sql.IS_REMEMBERED)
+    written = ("not is_late and not winner.removed", "not is_late and winner.removed")
+    counts = (*written, "is_late", merge_sql.IS_REMEMBERED)
     row = decisions.selectExpr(*(f"count_if({count})" for count in counts)).first()
     assert row is not None
     return TableReport(layout.table.table, upserts=row[0], deletes=row[1], late=row[2]), row[3]

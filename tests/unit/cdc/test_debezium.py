@@ -113,7 +113,7 @@ def test_a_schema_block_without_rows_states_nothing() -> None:
     "kind", ["int", "bigint", "double", "string", "boolean", "binary", "date", "timestamp", "decimal(9,2)"]
 )
 def test_every_decoder_is_spark_sql(encoding: Encoding, kind: str) -> None:
-    sql = decoder(SourceField("a", kind, encoding, 2), "t.after.`a`", "x.after.`a`")
+    sql = decoder(SourceField("a", kind, encoding, 2), "texts.after.`a`", "decimals.after.`a`")
     assert sqlglot.parse_one(sql, dialect="spark") is not None
 
 
@@ -121,9 +121,9 @@ def test_every_decoder_is_spark_sql(encoding: Encoding, kind: str) -> None:
 def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(message: str) -> None:
     shape = EventShape(DEBEZIUM_MESSAGES[message], (SourceField("id", "int"), SourceField("p", "decimal(10,2)")))
     read = parsed_images(shape)
-    assert "`p`: decimal(38,30)" in read["all_x"]
-    assert "`p`: STRING" in read["all_t"]
-    assert read["all_t"].endswith(".payload") is (message == ENVELOPED)
+    assert "`p`: decimal(38,30)" in read["all_decimals"]
+    assert "`p`: STRING" in read["all_texts"]
+    assert read["all_texts"].endswith(".payload") is (message == ENVELOPED)
     sql = row_image(shape, "after", (Column("id", "int"), Column("p", "decimal(10,2)"), Column("new", "date")))
     assert "'new', cast(null as date)" in sql
     assert sqlglot.parse_one(sql, dialect="spark") is not None
