@@ -220,7 +220,7 @@ def _references(
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
         if registry is None:
-            return TemplateRelation(TableName("", "".join(names[-1:])))
+            return TemplateRelation(TableName("", str(names[-1]) if names else ""))
         with noting():
             return use(registry.ref(*names, version=wanted))
 

@@ -39,10 +39,9 @@ def validate_events(frame: DataFrame, layout: OdsLayout, value: str = "value") -
 
 
 def _reasons(layout: OdsLayout, lonely: str) -> Sequence[str]:
-    reasons = [
-        layout.missing_key("row"),
-        f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)",
-    ]
+    reasons = [layout.missing_key("row")]
+    if layout.may_lack_partition:
+        reasons.append(f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)")
     if layout.ingest.order_by:
         why = "a delete whose `before` has only the key has no order: let the source log full rows"
         reasons.append(f"if(kind = 'delete' and {lonely}, {sql_literal(why)}, null)")

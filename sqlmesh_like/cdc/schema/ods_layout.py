@@ -36,6 +36,9 @@ _HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
 """Types whose texts contain nothing to escape."""
 
 _PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
+_SHORT_FORMAT = 32
+"""Length of a format whose texts are never too long for the name of a folder."""
+_MOMENTS = ("date", "timestamp")
 _SMALLEST = "cast('-9223372036854775808' as bigint)"
 _ORDER_AS_NUMBER = {
     "int": "cast({0} as bigint)",
@@ -141,12 +144,23 @@ class OdsLayout:
         text = f"cast({value} as string)"
         if by.format is not None:
             text = f"date_format({self._moment(column, value)}, '{by.format}')"
+            if len(by.format) <= _SHORT_FORMAT:
+                # Letters, digits and signs of the format, which paths accept; years after 9999 begin with a plus.
+                return f"case when {value} is null then '{NULL_PARTITION}' else translate({text}, '+', '_') end"
         safe = f"regexp_replace({text}, '[^A-Za-z0-9_.-]', '_')"
         name = shortened_sql(safe, text)
         return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {name} end"
 
+    @property
+    def may_lack_partition(self) -> bool:
+        """Whether `partition` may be NULL: a text need not hold a moment that the format can be applied to."""
+        by = self.ingest.partition_by
+        if by is None or by.format is None:
+            return False
+        return self.column(by.column, "partition").type not in _MOMENTS
+
     def _moment(self, column: Column, value: str) -> str:
-        if column.type in {"timestamp", "date"}:
+        if column.type in _MOMENTS:
             return value
         if column.type == "string":
             return f"if({value} rlike '^[0-9][0-9][0-9][0-9]-[0-9]+-[0-9]', try_cast({value} as timestamp), null)"

@@ -13,6 +13,8 @@ from sqlmesh_like.cdc.schema import creation_contract, ods_layout
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import Column
+from sqlmesh_like.project.nodes import PartitionBy
 from sqlmesh_like.spark.writer.rebucket import known_buckets, rebucket
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
@@ -44,6 +46,28 @@ def test_buckets_come_from_the_bytes_of_a_partition(spark: SparkSession, tmp_pat
     assert buckets == {"t": 4, "whole": 4, "few": 1, "asked": 3}
     assert len(Timeline(lake.uri()).sizes(frontier(lake))) == 12
     assert len(lake.rows("t")) == 3000
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "string"])
+def test_a_partition_is_named_as_by_the_rule_for_any_text(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    days = "'0001-01-01', '0999-12-31', '1582-10-10', '1970-01-01', '2022-05-06', '9999-12-31', '+12345-01-02', null"
+    days += ", 'no day', ''" if kind == "string" else ""
+    rows = spark.sql(
+        f"select named_struct('at', cast(day as {kind})) as row from (select explode(array({days})) as day)"
+    )
+    for form in ("yyyyMM", "yyyy-MM-dd", "yyyy_MMM.dd", "y", "MMMM", "yyyyMMddHH"):
+        declared = table(columns={"id": "int", "at": kind}, partition_by=PartitionBy("at", form, "part"))
+        assert declared.ingest is not None
+        layout = ods_layout.OdsLayout(declared, declared.ingest, (Column("id", "int"), Column("at", kind)))
+        short = layout.partition("row")
+        with monkeypatch.context() as patched:
+            patched.setattr(ods_layout, "_SHORT_FORMAT", 0)
+            long = layout.partition("row")
+        names = rows.selectExpr(f"{short} as short", f"{long} as long").collect()
+        assert short != long and all(each.short == each.long for each in names), (form, names)
+        assert layout.may_lack_partition == any(each.short is None for each in names)
 
 
 def frontier(lake: IngestLake, name: str = "t") -> str:
