@@ -16,5 +16,5 @@ from sqlmesh_like.cli.run_service import run_selected
 @resource_types
 @shared_options
 def command(flags: Flags, now: str | None, store_failures: bool, types: ResourceTypes) -> int:
-    """Load seeds, test and run models, in the order of the graph; what follows a failed test is skipped."""
+    """Load seeds, test and run models, in the order of the graph. Nodes downstream of a failed test are skipped."""
     return run_selected(flags, "build", now, store_failures=store_failures, types=types)

@@ -25,8 +25,8 @@ from sqlmesh_like.render.renderer import render_inline
 def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     """Render models and tests into <target-path>/compiled and write manifest.json. Starts no JVM.
 
-    Models named by --select are printed, hand-written incremental SQL with both branches. With --output
-    json, github or sarif all errors and warnings go to standard output in that form; errors end with code 2 as well.
+    Models named by --select are printed; hand-written incremental SQL is printed with both branches. With --output
+    json, github or sarif, all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
     if inline is not None:
         return _print_inline(flags, inline)

@@ -14,9 +14,10 @@ _FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/comple
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_FILES)))
 def command(shell: str) -> None:
-    """Print the completion script of a shell: put `eval "$(sml completion bash)"` into ~/.bashrc, the same for zsh.
+    """Print the completion script of a shell.
 
-    For fish: sml completion fish > ~/.config/fish/completions/sml.fish
+    For bash and zsh, put `eval "$(sml completion bash)"` (or zsh) into ~/.bashrc or ~/.zshrc. For fish:
+    sml completion fish > ~/.config/fish/completions/sml.fish
     """
     made = get_completion_class(shell)
     assert made is not None

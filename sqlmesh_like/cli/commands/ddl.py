@@ -15,7 +15,7 @@ from sqlmesh_like.hudi.external_table import DdlDialect
 
 @click.command("ddl")
 @click.argument("table", shell_complete=complete_names)
-@click.option("--dialect", type=click.Choice(["hive", "athena"]), default="hive", help="Who is to read the table.")
+@click.option("--dialect", type=click.Choice(["hive", "athena"]), default="hive", help="Engine that reads the table.")
 @shared_options
 def command(flags: Flags, table: str, dialect: str) -> int:
     """Print the DDL of an external table over a Hudi table, with Hudi's metadata columns and its partitions."""

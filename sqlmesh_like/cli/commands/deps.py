@@ -15,11 +15,11 @@ from sqlmesh_like.cli.options import Flags, shared_options
 @click.option("--kafka", is_flag=True, help="Fetch the jars that read Kafka too.")
 @shared_options
 def command(flags: Flags, kafka: bool) -> None:
-    """Fetch the packages of packages.yml, and the pinned jars, checked by SHA-256; prepare Java to start fast.
+    """Fetch the packages of packages.yml, and the pinned jars, checked by SHA-256, and prepare Java to start fast.
 
-    With -t and a target of type duckdb no jar is fetched. Those that read Kafka come with --kafka, else with
-    the first ingestion from it. SML_CACHE_DIR names another cache, SML_MAVEN_URL a mirror of the Maven
-    repository. A package is pinned in package-lock.yml until packages.yml changes.
+    For a target of type duckdb (-t) no jars are fetched. The jars that read Kafka are fetched with --kafka, or by the
+    first ingestion from Kafka. SML_CACHE_DIR sets the cache folder, SML_MAVEN_URL a mirror of the Maven repository.
+    A package is pinned in package-lock.yml until packages.yml changes.
     """
     reporter = TerminalReporter(flags)
     for package in project_packages(flags, reporter):

@@ -29,7 +29,7 @@ _WORDS = {
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
 @shared_options
 def command(flags: Flags, output: str) -> int:
-    """Show nodes that changed since --state, how, which changes force a rebuild, and what they touch downstream."""
+    """Show which nodes changed since --state and how, what forces a rebuild, and what is affected downstream."""
     require_state(flags)
     diff = state_diff(open_project(flags))
     if output == "json":

@@ -21,16 +21,18 @@ def command() -> None:
 
 @command.command("generate")
 @click.option("--no-compile", is_flag=True, help="Leave out strategies, delta programs and column lineage.")
-@click.option("--empty-catalog", is_flag=True, help="Ask no lake: catalog.json is empty, the site knows no commits.")
-@click.option("--static", is_flag=True, help="Write the site as static_index.html too, the name that dbt gives it.")
+@click.option(
+    "--empty-catalog", is_flag=True, help="Do not read the lake: catalog.json is empty, no commits are shown."
+)
+@click.option("--static", is_flag=True, help="Also write the site as static_index.html, as dbt does.")
 @shared_options
 def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) -> int:
     """Write one HTML file that needs nothing else, manifest.json and catalog.json. Starts no JVM.
 
     The file is <target-path>/index.html: models, columns, tests, SQL, delta programs, strategies with their reasons,
     the graph with column lineage, commits and the last run. It works from disk and makes no requests.
-    As in dbt a selection limits catalog.json alone. A model that cannot be compiled is there without its plan, with a
-    warning, and the exit code is 1.
+    As in dbt, a selection limits only catalog.json. A model that cannot be compiled is shown without its plan; there is
+    a warning, and the exit code is 1.
     """
     loaded, output = open_project(flags), make_output(flags)
     site = write_site(loaded, compiles=not no_compile, asks_lake=not empty_catalog, static=static)
@@ -43,7 +45,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
 
 @command.command("serve")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, help="Port; 0 takes any free one.")
-@click.option("--host", default="127.0.0.1", help="Address to listen at; by default this machine alone.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; by default only this machine.")
 @click.option("--browser/--no-browser", default=True, help="Open the site in a browser.")
 @shared_options
 def serve(flags: Flags, port: int, host: str, browser: bool) -> None:

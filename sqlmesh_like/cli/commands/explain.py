@@ -17,7 +17,7 @@ from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_c
 @click.command("explain")
 @click.argument("models", nargs=-1, shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the plan.")
-@click.option("--sql", "with_sql", is_flag=True, help="Print the delta program too.")
+@click.option("--sql", "with_sql", is_flag=True, help="Also print the delta program.")
 @shared_options
 def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) -> int:
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""

@@ -19,7 +19,7 @@ from sqlmesh_like.project.nodes import SourceTable
 @click.option("-o", "--output", "path", metavar="FILE", help="Where to write the results (target/sources.json).")
 @shared_options
 def command(flags: Flags, path: str | None) -> int:
-    """Compare the age of the newest rows of sources with their `freshness`. Exit code 1 where one is stale."""
+    """Compare the age of each source's newest rows with its `freshness`. The exit code is 1 if a source is stale."""
     started, loaded, output = perf_counter(), open_project(flags), make_output(flags)
     results = source_freshness(loaded, _Log(output), None if path is None else Path(path), started)
     if not results:

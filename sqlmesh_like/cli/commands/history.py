@@ -31,7 +31,7 @@ _COLUMNS = (
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
     """Show a table's commits: time, instant, kind, rows, bytes, strategy, frontier.
 
-    A time or an instant of it can be given to `show --as-of` and `changes --since`.
+    A time or instant from this list can be given to `show --as-of` and `changes --since`.
     """
     name, commits = table_commits(open_project(flags), table, limit)
     entries = [asdict(commit) for commit in commits]

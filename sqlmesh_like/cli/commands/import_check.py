@@ -42,7 +42,7 @@ class _Collecting(TerminalReporter):
 @click.option("--output", "form", type=click.Choice(_FORMS), default="text", help="For people, or as JSON.")
 @shared_options
 def command(flags: Flags, form: str) -> int:
-    """Report what becomes of a dbt project here: what compiles, what is incremental, what to change first.
+    """Report how a dbt project works here: what compiles, what is incremental, what to change first.
 
     Exit code 1 if a model is broken. Builds nothing.
     """

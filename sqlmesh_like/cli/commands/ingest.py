@@ -15,10 +15,10 @@ METRICS = click.option(
 
 
 @click.command("ingest")
-@click.option("--continuous", is_flag=True, help="Go on until stopped (SIGTERM or Ctrl-C ends after the batch).")
+@click.option("--continuous", is_flag=True, help="Run until stopped (SIGTERM or Ctrl-C ends after the batch).")
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
-@click.option("--replay-dead-letters", "again", is_flag=True, help="Ingest the dead letters again, nothing else.")
+@click.option("--replay-dead-letters", "again", is_flag=True, help="Only ingest the dead letters again.")
 @METRICS
 @shared_options
 def command(

@@ -16,6 +16,6 @@ from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS, make_project
     help="minimal: a seed and a model. cdc: Debezium's events of two tables, two models, a unit test.",
 )
 def command(name: str, example: str) -> None:
-    """Make the folder NAME with a small project, its tests and targets with and without Java. Asks nothing."""
+    """Create the folder NAME with a small project, its tests, and targets with and without Java. Asks no questions."""
     make_project(name, example)
     click.echo(f"Made {name}. Next: cd {name} && {EXAMPLE_PROJECTS[example]}")

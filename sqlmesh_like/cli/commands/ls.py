@@ -27,7 +27,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
     default="selector",
     help="What to print of each node.",
 )
-@click.option("--output-keys", "keys", multiple=True, metavar="KEY…", help="Of json: these keys, config.x too.")
+@click.option("--output-keys", "keys", multiple=True, metavar="KEY…", help="Only these keys of json, such as config.x.")
 @resource_types
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:

@@ -13,10 +13,10 @@ from sqlmesh_like.errors import MachineError
 @click.command("lsp")
 @shared_options
 def command(flags: Flags) -> None:
-    """Answer an editor over standard input and output, by the Language Server Protocol, until it ends.
+    """Serve an editor over standard input and output by the Language Server Protocol until the editor ends.
 
-    Completes refs, sources, columns, macros and config keys, leads to what a call names, shows its columns and
-    strategy, and marks what compile finds in files as they are saved. Needs pip install 'sqlmesh_like[lsp]'.
+    Completes refs, sources, columns, macros and config keys, goes to definitions, shows columns and strategy on
+    hover, and marks the errors of `compile` in files as they are saved. Needs pip install 'sqlmesh_like[lsp]'.
     """
     try:
         from sqlmesh_like.cli.language_server.server import serve_editor

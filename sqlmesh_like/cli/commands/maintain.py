@@ -17,9 +17,9 @@ from sqlmesh_like.plan.catalog import TablePlace
 def command(flags: Flags, rebucket: bool) -> int:
     """Compact merge-on-read tables and remove history that nothing needs.
 
-    Kept is what a model of the project has not read yet (of the last 200 commits), and ten commits in any case. Tables
-    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With `--rebucket`
-    a table whose partitions would better be in another number of files is rewritten in one commit, every row as it is.
+    Commits that a model of the project has not read yet are kept (of the last 200), and the last ten in any case.
+    Tables that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With
+    `--rebucket`, a table that should have more or fewer files is rewritten in one commit; its rows do not change.
     """
     loaded, output = open_project(flags), make_output(flags)
     statuses = [each.status for each in maintain(loaded, _Log(output), rebucket=rebucket)]

@@ -16,8 +16,8 @@ from sqlmesh_like.render.rendered import RenderedModel
 def command(flags: Flags) -> int:
     """Send the changed rows of published models to their destinations, as `sml run` does after each model.
 
-    For tables that are there: after a failure, or where another destination was declared. What is up to date costs a
-    look. With --full-refresh tables are sent whole.
+    Use it after a failure, or after another destination was declared. Tables that are up to date are only checked. With
+    --full-refresh, whole tables are sent.
     """
     loaded, output = open_project(flags), make_output(flags, bar=True)
     results = publish_tables(loaded, _Log(output))

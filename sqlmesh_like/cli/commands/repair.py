@@ -19,10 +19,10 @@ from sqlmesh_like.cli.run_service import run_selected
 @click.argument("table", shell_complete=complete_names)
 @shared_options
 def command(flags: Flags, table: str) -> int:
-    """Make a table right again whose metadata or files are broken, or whose rows `sml verify` found wrong.
+    """Repair a table whose metadata or files are broken, or whose rows `sml verify` found to be wrong.
 
-    A model or seed is built anew beside and swapped, although its history cannot be read. A table of a source goes back
-    to its last commit that is whole, and its source is ingested, which reads the rest again.
+    A model or seed is rebuilt beside the old table and swapped in, even if the old history cannot be read. A source's
+    table goes back to its last complete commit, and its source is ingested, which reads the rest again.
     """
     loaded, output = open_project(flags, broken=True), make_output(flags)
     damage = find_damage(loaded, table)

@@ -12,13 +12,13 @@ from sqlmesh_like.cli.options import Flags, shared_options
 
 
 @click.command("report")
-@click.option("--output", "path", type=click.Path(path_type=Path, dir_okay=False), help="Another file to write.")
+@click.option("--output", "path", type=click.Path(path_type=Path, dir_okay=False), help="File to write instead.")
 @shared_options
 def command(flags: Flags, path: Path | None) -> int:
-    """Write one HTML file with charts that needs nothing else: <target-path>/report.html.
+    """Write charts into one self-contained HTML file: <target-path>/report.html.
 
-    report.yml declares the charts; without it each table of a model that no other model reads gets the chart that
-    fits its rows. A JVM starts only for what DuckDB cannot read.
+    report.yml declares the charts; without it, each model that no other model reads gets the chart that fits its
+    rows. A JVM starts only for tables that DuckDB cannot read.
     """
     written, size = write_report(open_project(flags), path)
     make_output(flags).line(f"Wrote {written} ({size / 1000:,.0f} kB)")

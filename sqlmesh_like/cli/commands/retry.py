@@ -18,8 +18,8 @@ from sqlmesh_like.cli.run_service import run_selected
 def command(flags: Flags) -> int:
     """Run again what failed or was skipped in the last seed, run, test or build, with the flags of that call.
 
-    After a build those are taken along that test these nodes now, and a test that was changed replaces the old one.
-    The call is that of run_results.json in the target folder, or in --state; flags given here win.
+    After a build, data tests of these nodes are run as they are now, changed and new ones included. The call is read
+    from run_results.json in the target folder, or in --state; flags given here override its flags.
     """
     last = last_call(flags, COMMAND_TYPES)
     if not last.unfinished:

@@ -21,13 +21,13 @@ _EFFECTS: dict[Effect, str] = {
 @click.command("rollback")
 @click.argument("table", shell_complete=complete_names)
 @click.option("--to", "when", required=True, metavar="WHEN", help="A commit of `sml history`, or an ISO 8601 time.")
-@click.option("--yes", is_flag=True, help="Do it; else it is only shown.")
+@click.option("--yes", is_flag=True, help="Restore the table; otherwise this is only a preview.")
 @shared_options
 def command(flags: Flags, table: str, when: str, yes: bool) -> int:
-    """Show what bringing a table back to an earlier commit means downstream, and do it with `--yes`.
+    """Show what restoring a table to an earlier commit affects downstream, and restore it with `--yes`.
 
-    Commits after WHEN are taken off the table with their files. A model's next run follows its inputs from there; a
-    table of a source is ingested again from its log, and is left alone where the log does not have all of it any more.
+    Commits after WHEN are removed with their files. A model's next run follows its inputs from there. A source's table
+    is ingested again from its log; it is refused if the log no longer holds all of these events.
     """
     loaded, output = open_project(flags), make_output(flags)
     rollback = roll_back(loaded, table, when) if yes else plan_rollback(loaded, table, when)

@@ -17,7 +17,7 @@ from sqlmesh_like.project.reading.values import parse_vars
 @click.option("--args", "arguments", default="{}", help="The macro's arguments as a YAML mapping.", metavar="YAML")
 @shared_options
 def command(flags: Flags, macro: str, arguments: str) -> int:
-    """Call a macro, `name` or `package.name`; it may query and change the lake by run_query and statement."""
+    """Call a macro, `name` or `package.name`; it may query and change the lake with run_query and statement."""
     loaded = open_project(flags, now=clock(None))
     show_phase(f"calling {macro}")
     said = run_operation(loaded, macro, parse_vars(arguments))

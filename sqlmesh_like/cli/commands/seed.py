@@ -11,5 +11,5 @@ from sqlmesh_like.cli.run_service import run_selected
 @click.command("seed")
 @shared_options
 def command(flags: Flags) -> int:
-    """Load seeds whose CSV file changed, each in one commit; models over them follow the rows that differ."""
+    """Load seeds whose CSV file changed, each in one commit; models that read them process only changed rows."""
     return run_selected(flags, "seed")

@@ -24,10 +24,10 @@ from sqlmesh_like.run.ports import Rows
 @click.option("--inline", metavar="SQL", help="Any SELECT, with ref() and source(), instead of a model.")
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
-@click.option("--as-of", metavar="WHEN", help="As it was: a commit of `sml history`, or an ISO 8601 time (UTC).")
+@click.option("--as-of", metavar="WHEN", help="Rows as of a commit of `sml history` or an ISO 8601 time (UTC).")
 @shared_options
 def command(flags: Flags, model: str | None, inline: str | None, output: str, limit: int, as_of: str | None) -> int:
-    """Print the rows of a model, a seed or a source table, hidden columns left out."""
+    """Print the rows of a model, a seed or a source table, without hidden columns."""
     name = model or (flags.select[0] if len(flags.select) == 1 else None)
     if (name is None) == (inline is None):
         raise UsageError("name one model, or give --inline SQL", hint="e.g. sml show user_agg")

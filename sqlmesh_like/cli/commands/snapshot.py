@@ -12,5 +12,5 @@ from sqlmesh_like.cli.run_service import run_selected
 @click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
 @shared_options
 def command(flags: Flags, now: str | None) -> int:
-    """Write the new versions of rows of the selected snapshots, each in one commit, and end those that they replace."""
+    """Add new row versions to the selected snapshots and close the versions that they replace, in one commit each."""
     return run_selected(flags, "snapshot", now)

@@ -9,7 +9,7 @@ from sqlmesh_like.cli.commands.freshness import command as freshness
 
 @click.group("source")
 def command() -> None:
-    """What is asked of sources."""
+    """Checks of sources."""
 
 
 command.add_command(freshness)

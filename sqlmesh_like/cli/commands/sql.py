@@ -21,9 +21,9 @@ from sqlmesh_like.errors import UsageError
 def command(flags: Flags, query: str, output: str, limit: int) -> int:
     """Print the rows of a SELECT over tables and views of the project, in Spark's SQL.
 
-    Tables go by schema.table, by their name alone where there is one of it, or by ref() and source(); `-` reads the
-    query from standard input. Copy-on-write tables on this machine are read by DuckDB, which takes a part of a second,
-    where it is known to compute what Spark would; else Spark starts.
+    Name tables as schema.table, by name alone if it is unique, or by ref() and source(); `-` reads the query from
+    standard input. DuckDB reads copy-on-write tables on this machine within a fraction of a second if it is known to
+    compute what Spark would; otherwise Spark starts.
     """
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():

@@ -23,6 +23,6 @@ from sqlmesh_like.cli.run_service import run_selected
 def command(flags: Flags, store_failures: bool, engine: str, types: ResourceTypes) -> int:
     """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake.
 
-    With --engine spark unit tests run on the target's Spark, those that DuckDB is not trusted with too.
+    With --engine spark, all unit tests run on the target's Spark, including those that DuckDB is not trusted with.
     """
     return run_selected(flags, "test", store_failures=store_failures, units_on=engine, types=types)

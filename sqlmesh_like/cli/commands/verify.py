@@ -16,12 +16,12 @@ from sqlmesh_like.run.ports import RowDifference
 
 @click.command("verify")
 @click.argument("models", nargs=-1)
-@click.option("--limit", type=int, default=20, help="Differing rows to print of each table.")
+@click.option("--limit", type=int, default=20, help="Differing rows to print per table.")
 @shared_options
 def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
     """Compare maintained tables with a full recompute at each table's own frontier and clock.
 
-    Of models that are brought up to date by their author's incremental SQL it shows what that lost.
+    For models with hand-written incremental SQL, it shows the rows that this SQL lost.
     """
     loaded, output = open_project(replace(flags, select=(*flags.select, *models))), make_output(flags)
     results = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each))

@@ -17,7 +17,7 @@ from sqlmesh_like.run.result import RunResult
 @click.option("--trigger", help="Time between batches, e.g. '5 seconds' (default: each source's).", metavar="TEXT")
 @METRICS
 @click.option("--listen", metavar="[HOST:]PORT", help="Answer /health and /metrics (Prometheus) over HTTP.")
-@click.option("--alert", "hooks", multiple=True, metavar="HOOK", help="Command or https address told of failures.")
+@click.option("--alert", "hooks", multiple=True, metavar="HOOK", help="Command or https address that receives alerts.")
 @click.option(
     "--alert-again",
     type=click.FloatRange(0),
@@ -26,7 +26,10 @@ from sqlmesh_like.run.result import RunResult
     help="Time before an alert is repeated.",
 )
 @click.option(
-    "--alert-lag", type=click.FloatRange(0), metavar="SECONDS", help="Lag of a table behind its log that is an alert."
+    "--alert-lag",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Lag of a table that causes an alert.",
 )
 @shared_options
 def command(
@@ -40,8 +43,8 @@ def command(
 ) -> int:
     """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C.
 
-    An alert is sent for a failure, dead letters, a full refresh that history forced, and lag: a command gets it as JSON
-    on standard input, an address by POST.
+    An alert is sent for a failure, dead letters, a full refresh forced by lost history, and lag: a command receives it
+    as JSON on standard input, an address by POST.
     """
     loaded, output = open_project(flags), make_output(flags)
     root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag)
