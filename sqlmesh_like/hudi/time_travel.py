@@ -37,9 +37,7 @@ def state_at(state: TableState, when: str) -> TableState:
 
 def frontier_at(timeline: Timeline, when: str) -> str:
     """The frontier at an earlier time; `when` and errors as in `state_at`."""
-    commits = [commit.instant for commit in timeline.data_commits if timeline.is_settled(commit.instant.frontier)]
-    if timeline.pending:
-        commits = [instant for instant in commits if instant.requested < timeline.pending[0]]
+    commits = [commit.instant for commit in timeline.data_commits if timeline.is_readable(commit.instant)]
     if _INSTANT.fullmatch(when):
         for result in commits:
             if when in (result.requested, result.frontier):

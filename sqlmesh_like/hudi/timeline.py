@@ -115,12 +115,12 @@ class Timeline:
 
         For a merge-on-read table, the last such instant that can be read (`read_instant.is_settled`).
         """
-        limit = self.pending[0] if self.pending else None
-        for commit in self.newest_first():
-            frontier = commit.instant.frontier
-            if commit.is_data and (limit is None or commit.instant.requested < limit) and self.is_settled(frontier):
-                return frontier
-        return None
+        readable = (c.instant for c in self.newest_first() if c.is_data and self.is_readable(c.instant))
+        return next((instant.frontier for instant in readable), None)
+
+    def is_readable(self, instant: Instant) -> bool:
+        """Whether readers may see a commit: none is incomplete before it, and Hudi's reader can return it."""
+        return (not self.pending or instant.requested < self.pending[0]) and self.is_settled(instant.frontier)
 
     @cached_property
     def compactions(self) -> frozenset[str]:

@@ -120,6 +120,16 @@ def test_equal_rows_of_a_seed_are_all_kept(spark: SparkSession, project: Path) -
     assert rows(spark, "sales") == [("tea", 1)]
 
 
+def test_a_seed_after_an_interrupted_swap_of_its_table_is_not_stored_twice(spark: SparkSession, project: Path) -> None:
+    assert main(["seed"]) == 0
+    stored = rows(spark, "orders")
+    table = project / "warehouse" / "dws" / "orders"
+    table.rename(table.with_name("orders__sml_old"))  # a crash between the two renames, before the new one is in place
+    assert main(["seed"]) == 0
+    assert rows(spark, "orders") == stored and stored
+    assert [path.name for path in table.parent.iterdir() if path.name.startswith("orders")] == ["orders"]
+
+
 def test_a_wrong_seed_leaves_its_table_and_those_of_its_readers_as_they_were(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
