@@ -46,5 +46,8 @@ class DuckHistory:
     def uncompacted(self, uri: str) -> int:  # noqa: ARG002
         return 0
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:  # noqa: ARG002
+        return 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:  # noqa: ARG002
         return 0

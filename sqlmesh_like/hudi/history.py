@@ -117,6 +117,14 @@ class LakeHistory:
         since = takewhile(lambda commit: commit.operation != "COMPACT", timeline.newest_first())
         return sum(commit.is_data for commit in since)
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:
+        timeline = Timeline(uri)
+        if timeline.properties.get("hoodie.table.timeline.timezone", "UTC").upper() != "UTC":
+            since = ""  # its instants are local times, whose age is not known
+        low = timeline.standing(start)
+        unread = [instant for instant in timeline.commit_instants if instant.requested > low]
+        return len(unread) if unread and (unread[0].completed or "") >= since else 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return len(Timeline(uri).between(start, end))
 

@@ -172,6 +172,13 @@ class History(Protocol):
     def uncompacted(self, uri: str) -> int:
         """Number of data commits since the last compaction of a merge-on-read table; 0 for another table."""
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:
+        """Number of commits, including table services, that a consumer at the frontier `start` has not read.
+
+        0 where the first of them completed before the instant `since`: such a consumer is rebuilt in full.
+        """
+        ...
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         """Number of commits between two frontiers, including table services: a cleaner counts these too."""
         ...

@@ -360,6 +360,10 @@ OnUnproven = Literal["error", "warn"]
 """The result of a query, on a `duckdb` target, that DuckDB is not known to compute as Spark does."""
 
 
+DEFAULT_RETENTION_DAYS = 7
+"""Days for which history that a model has not read yet is kept."""
+
+
 @dataclass(frozen=True)
 class Target:
     """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
@@ -381,3 +385,4 @@ class Target:
     publish: Mapping[str, Destination] = field(default_factory=dict, repr=False)
     delta_engine: DeltaEngine = "auto"
     on_unproven: OnUnproven = "error"
+    retention_days: int = DEFAULT_RETENTION_DAYS

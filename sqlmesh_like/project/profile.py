@@ -183,6 +183,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         publish=read_destinations(output.get("publish"), root),
         delta_engine=cast(DeltaEngine, OUTPUT.value(output, "delta_engine")),
         on_unproven=_on_unproven(output),
+        retention_days=cast(int, OUTPUT.value(output, "retention_days")),
     )
 
 

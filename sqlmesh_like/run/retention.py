@@ -1,20 +1,20 @@
 """How much history tables keep. Owns the rule; the engine removes the rest.
 
-Nothing that a model of the project has not consumed yet is removed, up to a cap: a consumer further behind than that is
-rebuilt in full, and says so. Cleaning runs after a run and only once enough commits have gathered, never in a commit.
+Nothing that a model of the project has not read yet is removed for a number of days (`retention_days` of the profile).
+A model further behind than that holds back nothing: its next run is a full refresh, and says so. Cleaning runs after a
+run and only once enough commits have gathered, never in a commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from sqlmesh_like.plan.catalog import Catalog
 
 AT_LEAST = 10
 """Commits kept even if every consumer has read them: for time travel, and to see what happened."""
-AT_MOST = 200
-"""Commits kept for the slowest consumer."""
 SLACK = 10
 """A table is cleaned when it has this many commits more than it keeps."""
 
@@ -27,32 +27,43 @@ class Cleaning:
     retain: int
 
 
-def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
-    """The cleanings that are due: of `owned`, not borrowed tables with over `slack` commits more than are kept."""
+def horizon(days: int, now: datetime | None = None) -> str:
+    """The instant this many days ago; empty, which is before any instant, where no date is that long ago.
+
+    >>> horizon(7, datetime(2024, 5, 8, 12, tzinfo=UTC)), horizon(10**12)
+    ('20240501120000000', '')
+    """
+    now = now or datetime.now(UTC)
+    return f"{now - timedelta(days=days):%Y%m%d%H%M%S}000" if days < now.toordinal() else ""
+
+
+def due(catalog: Catalog, owned: Iterable[str], since: str, slack: int = SLACK) -> tuple[Cleaning, ...]:
+    """The cleanings that are due: of `owned`, not borrowed tables with over `slack` commits more than are kept.
+
+    `since`: an instant; a model holds back no history if its first unread commit completed earlier.
+    """
     needed = _oldest_frontiers(catalog)
     cleanings: list[Cleaning] = []
     for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
         state = catalog.state(unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             continue
-        behind = [
-            catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())
-        ]
-        retain = retained(max(behind, default=0), catalog.history.uncompacted(state.uri))
+        unread = [catalog.history.unread_commits(state.uri, start, since) for start in needed.get(unique_id, ())]
+        retain = retained(max(unread, default=0), catalog.history.uncompacted(state.uri))
         if catalog.history.exceeds(state.uri, retain + slack):
             cleanings.append(Cleaning(state.uri, retain))
     return tuple(cleanings)
 
 
-def retained(behind: int, uncompacted: int = 0) -> int:
-    """Number of data commits to keep if the slowest consumer is this many behind: those, and the one at its frontier.
+def retained(unread: int, uncompacted: int = 0) -> int:
+    """Number of data commits to keep if the slowest consumer has so many to read: those, and the one at its frontier.
 
     Commits since the last compaction of a merge-on-read table are kept too: readers need their change logs.
 
     >>> retained(0), retained(30), retained(1000), retained(0, 15)
-    (10, 31, 200, 16)
+    (10, 31, 1001, 16)
     """
-    return min(AT_MOST, max(AT_LEAST, behind + 1, uncompacted + 1))
+    return max(AT_LEAST, unread + 1, uncompacted + 1)
 
 
 def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.run.retention import due
+from sqlmesh_like.run.retention import due, horizon
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     if rebucket and (changed := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
         done.append("{} → {} buckets, {:,} → {:,} files".format(*changed.buckets, *changed.files))
         fault_point("maintain.rebucketed")
-    for cleaning in due(lake.catalog, [place.unique_id], slack=0):
+    since = horizon(lake.loaded.target.retention_days)
+    for cleaning in due(lake.catalog, [place.unique_id], since, slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
     if removed := remove_logs(Timeline(place.uri)):

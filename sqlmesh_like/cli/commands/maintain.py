@@ -17,7 +17,8 @@ from sqlmesh_like.plan.catalog import TablePlace
 def command(flags: Flags, rebucket: bool) -> int:
     """Compact merge-on-read tables and remove history that nothing needs.
 
-    Commits that a model of the project has not read yet are kept (of the last 200), and the last ten in any case.
+    Commits that a model of the project has not read yet are kept for `retention_days` of the profile (7), and the last
+    ten in any case. A model that is further behind is rebuilt in full by its next run.
     Tables that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With
     `--rebucket`, a table that should have more or fewer files is rewritten in one commit; its rows do not change.
     """

@@ -10,15 +10,21 @@ from typing import get_args
 
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import by_name, choice, custom, settings, text
-from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven
+from sqlmesh_like.project.nodes import DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
-def _threads(node: YamlNode, key: str) -> int:
+def _count(node: YamlNode, key: str) -> int:
     if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var returns text
         node = replace(node, value=int(node.value))
     return node.integer(key)
+
+
+_COUNT = Form(
+    _count, "whole number of at least 1",
+    {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}, example=1,
+)  # fmt: skip
 
 
 class OutputShape(Shape):
@@ -66,14 +72,15 @@ OUTPUT = OutputShape("an output", {
     "warehouse": Key(text, "warehouse", help="Folder of the tables, relative to the project, or a URI.",
                      example="s3://lake/warehouse"),
     "master": Key(text, "local[*]", help="Spark's master.", example="yarn"),
-    "threads": Key(Form(_threads, "whole number of at least 1",
-                        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}),
-                   1, help="Number of models that are computed in parallel.", example=4),
+    "threads": Key(_COUNT, 1, help="Number of models that are computed in parallel.", example=4),
     "catalog": Key(custom("`none` | `hive` | `glue`, or one with its settings", {"enum": list(CATALOGS)}, CATALOG),
                    "none", help="Where tables are registered.", example="hive"),
     "spark": Key(settings, help="Settings of the Spark session.", example={"spark.executor.memory": "4g"}),
     "hudi": Key(settings, help="Options of Hudi's writer for all tables.",
                 example={"hoodie.parquet.compression.codec": "zstd"}),
+    "retention_days": Key(_COUNT, DEFAULT_RETENTION_DAYS, example=14,
+                          help="Days for which history that a model has not read yet is kept. A model that is further"
+                               " behind is rebuilt in full. The last ten commits are always kept."),
     "publish": Key(by_name(DESTINATION), help="Destinations that models publish to, by name.",
                    example={"bi": {"duckdb": "serving.duckdb"}}),
     "delta_engine": Key(choice(*get_args(DeltaEngine)), "auto",

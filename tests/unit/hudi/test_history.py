@@ -115,6 +115,18 @@ def test_pending_commits_and_rows_are_counted_between_frontiers(lake: Lake) -> N
     assert history.pending_commits(uri, end, end) == 0
 
 
+def test_unread_commits_count_while_the_first_of_them_is_within_the_limit(lake: Lake) -> None:
+    start = lake.commit(1, ["a"])
+    first = lake.commit(3, ["a"], merged_from={"a": 1})
+    end = lake.commit(5, ["a"], merged_from={"a": 3})
+    history, uri = LakeHistory(), str(lake.root)
+    completed, later = first.split("_")[1], end.split("_")[1]
+    assert history.unread_commits(uri, start, completed) == history.unread_commits(uri, start, "") == 2
+    assert history.unread_commits(uri, start, later) == 0, "its first unread commit is older: it is rebuilt in full"
+    assert history.unread_commits(uri, first, later) == 1
+    assert history.unread_commits(uri, end, "") == 0
+
+
 def test_rows_of_replaced_file_groups_are_part_of_a_change(lake: Lake) -> None:
     start = lake.commit(1, ["a", "b"])
     lake.commit(3, ["c"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a"]})

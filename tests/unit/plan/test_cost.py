@@ -181,6 +181,9 @@ class _History:
     def uncompacted(self, uri: str) -> int:
         return 0
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:
+        return 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return 1
 

@@ -43,12 +43,19 @@ def test_the_profiles_own_target_is_the_default(tmp_path: Path) -> None:
     assert (chosen.profile, chosen.name, chosen.schema, chosen.threads) == ("lake", "local", "dws", 3)
     assert chosen.warehouse == str(tmp_path / "warehouse")
     assert chosen.hudi == {"a.b": "true", "n": "1"}
+    assert chosen.retention_days == 7
 
 
 @pytest.mark.checklist(16)
 def test_a_named_target_is_taken_and_a_uri_stays_as_it_is(tmp_path: Path) -> None:
     chosen = target(tmp_path, PROFILES, "cluster")
     assert (chosen.master, chosen.warehouse, chosen.catalog) == ("yarn", "s3a://b/w", "hive")
+
+
+def test_days_of_retention_are_a_number_or_the_text_of_one(tmp_path: Path) -> None:
+    profiles = "a: {{outputs: {{x: {{type: spark, retention_days: {}}}}}}}\n"
+    assert target(tmp_path, profiles.format(30), "x").retention_days == 30
+    assert target(tmp_path, profiles.format("'30'"), "x").retention_days == 30
 
 
 def test_an_environment_variable_reaches_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +97,11 @@ BAD = {
     "no type": ("a: {outputs: {x: {schema: s}}}\n", {}, "output 'x' has no type"),
     "unknown type": ("a: {outputs: {x: {type: sparc}}}\n", {}, "did you mean 'spark'?"),
     "threads": ("a: {outputs: {x: {type: spark, threads: many}}}\n", {}, "threads must be a whole number"),
+    "retention": (
+        "a: {outputs: {x: {type: spark, retention_days: 0}}}\n",
+        {},
+        "retention_days must be a whole number of at least 1",
+    ),
     "environment": (
         "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",
         {},

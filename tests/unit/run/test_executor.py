@@ -66,6 +66,9 @@ class _Lake:
     def uncompacted(self, uri: str) -> int:
         return 0
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:
+        return 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return 1
 

@@ -1,4 +1,4 @@
-"""What history is kept: everything that a model of the project has still to read, up to a cap."""
+"""What history is kept: everything that a model of the project has still to read, up to an age."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass, field
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, TableRecord, TableState, Volume
-from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
+from sqlmesh_like.run.retention import AT_LEAST, SLACK, Cleaning, due
+
+SINCE = "20240501000000000"
 
 
 @dataclass
 class _History:
     """A lake of one table `t` with `commits` data commits, read by a model that stands `behind` of them back.
 
-    `logged` of them came after its last compaction.
+    `logged` of them came after its last compaction; `is_old`: the first unread commit is older than the limit.
     """
 
     commits: int
     behind: int
     logged: int = 0
+    is_old: bool = False
     asked: list[str] = field(default_factory=list)
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
@@ -40,6 +43,9 @@ class _History:
     def uncompacted(self, uri: str) -> int:
         return self.logged
 
+    def unread_commits(self, uri: str, start: str, since: str) -> int:
+        return 0 if self.is_old else self.commits - int(start)
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
 
@@ -56,12 +62,12 @@ class _History:
         return False
 
 
-def _due(commits: int, behind: int, logged: int = 0) -> tuple[Cleaning, ...]:
+def _due(commits: int, behind: int, logged: int = 0, *, is_old: bool = False) -> tuple[Cleaning, ...]:
     places = {
         "source.p.s.t": TablePlace(NodeId("source", "p", "s", "t"), TableName("ods", "t"), "t"),
         "model.p.m": TablePlace(NodeId("model", "p", "m"), TableName("dws", "m"), "m"),
     }
-    return due(Catalog(places, _History(commits, behind, logged)), ["source.p.s.t"])
+    return due(Catalog(places, _History(commits, behind, logged, is_old)), ["source.p.s.t"], SINCE)
 
 
 def test_a_short_history_is_left_alone() -> None:
@@ -81,5 +87,9 @@ def test_commits_since_the_last_compaction_are_kept_for_their_change_logs() -> N
     assert _due(100, behind=3, logged=19) == (Cleaning("t", 20),)
 
 
-def test_nothing_is_kept_past_the_cap() -> None:
-    assert _due(1000, behind=900) == (Cleaning("t", AT_MOST),)
+def test_however_many_commits_are_unread_they_are_kept_within_the_limit() -> None:
+    assert _due(1000, behind=900) == (Cleaning("t", 901),)
+
+
+def test_a_reader_that_is_further_behind_than_the_limit_holds_back_nothing() -> None:
+    assert _due(1000, behind=900, is_old=True) == (Cleaning("t", AT_LEAST),)

@@ -96,8 +96,8 @@ def test_explain_follows_what_is_borrowed(capsys: Shown) -> None:
 def test_history_that_is_borrowed_is_never_cleaned(users: Lake) -> None:
     for instant in range(3, 3 + 2 * (AT_LEAST + SLACK), 2):
         users.commit(instant, ["b"], extra=EXTRA)
-    assert [cleaning.uri for cleaning in due(catalog(USERS, target="prod"), [USERS])] == [str(users.root)]
-    assert due(catalog(AGG), [USERS]) == ()
+    assert [cleaning.uri for cleaning in due(catalog(USERS, target="prod"), [USERS], since="")] == [str(users.root)]
+    assert due(catalog(AGG), [USERS], since="") == ()
 
 
 def test_the_run_says_what_it_borrows(capsys: Shown, production: Path) -> None:
