@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sqlmesh_like import __version__, stop_signals
+from sqlmesh_like.cli.dbt_variables import variable, variable_of
 from sqlmesh_like.cli.examples import COMMAND_EXAMPLES
 from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
@@ -191,6 +192,8 @@ def _print_click_error(error: click.ClickException, words: Sequence[str]) -> Non
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return
+    if isinstance(error, click.BadParameter) and (name := variable_of(error.ctx, error.param)):
+        error.param_hint = repr(name)
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sml"
     _print_error(f"{error.format_message()}\n  see: {path} --help", words)
 
@@ -211,13 +214,14 @@ def _stopping(words: Sequence[str]) -> str:
 
 
 def _is_json(words: Sequence[str]) -> bool:
-    return "json" in (*_values(words, "--log-format"), *_values(words, "--output"))
+    formats = _values(words, "--log-format") or [variable("log-format") or "text"]
+    return "json" in (*formats, *_values(words, "--output"))
 
 
 def _start(words: Sequence[str]) -> Path:
     """Return the folder in which the call looks for its project."""
-    given = _values(words, "--project-dir")
-    return Path(given[-1]) if given else Path()
+    given = _values(words, "--project-dir") or [variable("project-dir") or ""]
+    return Path(given[-1])
 
 
 def _values(words: Sequence[str], flag: str) -> list[str]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import click
 
+from sqlmesh_like.cli.dbt_variables import variable_of
+
 _SWITCHES = (
     "anonymous-usage-stats cache-selected-only introspect log-cache-events macro-debugging partial-parse-file-diff "
     "populate-cache print send-anonymous-usage-stats static-parser use-colors-file use-experimental-parser "
@@ -52,8 +54,8 @@ def _option(names: list[str], help: str, **more: object) -> click.Option:
 
 
 def _refused(name: str, instead: str, *, is_flag: bool) -> click.Option:
-    def refuse(_context: click.Context, _option: click.Parameter, value: object) -> None:
+    def refuse(context: click.Context, option: click.Parameter, value: object) -> None:
         if value:
-            raise click.UsageError(f"--{name} is dbt's alone: {instead}")
+            raise click.UsageError(f"{variable_of(context, option) or f'--{name}'} is dbt's alone: {instead}")
 
     return _option([f"--{name}"], f"dbt's; {instead}.", is_flag=is_flag, callback=refuse)

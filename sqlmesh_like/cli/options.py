@@ -13,6 +13,7 @@ import click
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.cli.completion import complete_selectors
 from sqlmesh_like.cli.dbt_flags import dbt_flags
+from sqlmesh_like.cli.dbt_variables import with_variables
 from sqlmesh_like.cli.printing.activity import activity, current
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.selection import INDIRECT
@@ -24,6 +25,13 @@ _MULTI = frozenset(
         *("--resource-type", "--resource-types", "--exclude-resource-type", "--exclude-resource-types"),
     }
 )
+
+
+class LogFormat(click.Choice[str]):
+    """`text` or `json`; dbt's two other forms of text are `text`."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert("text" if value in ("default", "debug") else value, param, ctx)
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ def _options() -> list[click.Option]:
             ["--partial-parse/--no-partial-parse"], help="Use what the last call read of the project.", default=True
         ),
         click.Option(["--warn-error"], help="Warnings are errors, and tests that would warn fail.", is_flag=True),
-        click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["--log-format"], help="text or json.", type=LogFormat(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet/--no-quiet"], help="Print results and errors only.", default=False),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),
         click.Option(["--debug/--no-debug"], help="Show the traceback of an unexpected error.", default=False),
@@ -91,8 +99,8 @@ def _options() -> list[click.Option]:
 
 
 def global_options() -> list[click.Parameter]:
-    """Return the shared flags, for use before the command."""
-    return [*_options(), *dbt_flags()]
+    """Return the shared flags, for use before the command; dbt's environment variables stand for them."""
+    return with_variables([*_options(), *dbt_flags()])
 
 
 def shared_options(command: Callable[..., object]) -> Callable[..., object]:

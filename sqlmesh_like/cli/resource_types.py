@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sqlmesh_like.app.invocation import ResourceTypes
+from sqlmesh_like.cli.dbt_variables import variable_names
 
 TYPES = (
     *(
@@ -32,11 +33,17 @@ def resource_types(command: Callable[..., object]) -> Callable[..., object]:
     kind = click.Choice(TYPES)
 
     @click.option(
-        "--resource-type", "--resource-types", "only", multiple=True, type=kind, help="Only nodes of this type."
+        "--resource-type",
+        "--resource-types",
+        "only",
+        multiple=True,
+        type=kind,
+        help="Only nodes of this type.",
+        envvar=variable_names("resource-types"),
     )
     @click.option(
         "--exclude-resource-type", "--exclude-resource-types", "but", multiple=True, type=kind,
-        help="No nodes of this type.",
+        help="No nodes of this type.", envvar=variable_names("exclude-resource-types"),
     )  # fmt: skip
     @wraps(command)
     def called(only: tuple[str, ...], but: tuple[str, ...], **given: Any) -> object:

@@ -64,13 +64,15 @@ def _selector(node: Node) -> str:
 
 
 def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
-    """Return a function from a node to these keys as in manifest.json; as in dbt, missing nested keys are left out."""
+    """Return a function from a node to these keys as in manifest.json; as in dbt, those that it does not have are
+    left out, and nested ones without a value."""
     manifest = loaded.manifest
     known = {unique_id: node for kind in _KINDS for unique_id, node in mapping_of(manifest.get(kind)).items()}
 
     def record(node: Node) -> dict[str, object]:
-        entries = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
-        return {key: value for key, value in entries if value is not None or "." not in key}
+        entry = mapping_of(known.get(node.unique_id))
+        chosen = ((key, _inside(entry, key.split("."))) for key in keys)
+        return {key: value for key, value in chosen if value is not None or key in entry}
 
     return record
 
