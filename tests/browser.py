@@ -20,7 +20,7 @@ from sqlmesh_like.docs.libraries import site_libraries
 SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _CHROMIUM = next((program for name in _NAMES if (program := shutil.which(name, path=SYSTEM_PATH))), None)
-_PATIENCE_MS = 20_000  # a busy machine is no failure
+_PATIENCE_MS = 60_000  # a busy machine is no failure
 expect.set_options(timeout=_PATIENCE_MS)
 _IS_DEMANDED = bool(os.environ.get("SML_DEMAND_BROWSER"))
 needs_browser = pytest.mark.skipif(
@@ -36,7 +36,7 @@ needs_libraries = pytest.mark.skipif(
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
-            executable_path=_CHROMIUM, args=["--no-sandbox"], env={**os.environ, "PATH": SYSTEM_PATH}
+            executable_path=_CHROMIUM, args=["--no-sandbox"], env={**os.environ, "PATH": SYSTEM_PATH}, timeout=120_000
         )
         yield started
         started.close()

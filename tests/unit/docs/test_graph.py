@@ -13,7 +13,7 @@ from time import monotonic, sleep
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import load
@@ -27,6 +27,7 @@ from tests.unit.docs.large_project import DOMAINS, LAYERS, make_large_project
 
 pytestmark = [needs_browser, needs_libraries]
 SIZES, WIDTHS = (15, 300, 1000), (1280, 390)
+_PLACE = "(card) => [scrollX, scrollY, ...Object.values(card.getBoundingClientRect().toJSON())]"
 READABLE = 0.6  # of its full size a card is at first sight at least; then its name has the height of small print
 CARD = 46
 PAGE = "#/graph"
@@ -68,21 +69,34 @@ def phone(browser: Browser, large_sites: Mapping[int, Path]) -> Iterator[Page]:
 
 
 def show(page: Page, path: str) -> None:
+    """Go to the page of the graph; the one before may have had a drawing too."""
     page.goto(f"{page.url.partition('#')[0]}{path}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Graph")
     expect(page.locator(".stage canvas").first).to_be_visible()
 
 
-def centre(spot: Locator) -> tuple[float, float]:
+def box_of(spot: Locator) -> FloatRect:
     box = spot.bounding_box()
     assert box is not None
+    return box
+
+
+def centre(spot: Locator) -> tuple[float, float]:
+    box = box_of(spot)
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def click(page: Page, spot: Locator) -> None:
     """The drawing gets it, as it gets a user's."""
     spot.scroll_into_view_if_needed()
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    wait_until_still(page)
     page.mouse.click(*centre(spot))
+
+
+def tap(page: Page, spot: Locator) -> None:
+    """The drawing gets it, once nothing moves any more."""
+    wait_until_still(page)
+    page.touchscreen.tap(*centre(spot))
 
 
 def spot_of(page: Page, unique_id: str) -> Locator:
@@ -112,10 +126,23 @@ def place_on_page(page: Page) -> float:
 
 def wait_until(is_so: Callable[[], bool]) -> None:
     """The page's policy forbids what the browser's driver would wait with."""
-    deadline = monotonic() + 20
+    deadline = monotonic() + 60
     while not is_so():
         assert monotonic() < deadline
         sleep(0.05)
+
+
+def wait_until_still(page: Page) -> None:
+    """Until neither the page nor its graph has moved for longer than Cytoscape lets a page scroll (250 ms)."""
+    places: list[object] = []
+
+    def is_still() -> bool:
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        places.append(cards(page).first.evaluate(_PLACE))
+        sleep(0.05)
+        return len(places) > 8 and all(place == places[-1] for place in places[-8:])
+
+    wait_until(is_still)
 
 
 def near(colour: str, other: str) -> bool:
@@ -137,9 +164,13 @@ def test_a_click_on_a_card_opens_its_page(page: Page) -> None:
 
 def test_a_card_has_the_colour_that_its_config_gives_it(page: Page) -> None:
     show(page, PAGE)
-    box = spot_of(page, "model.shop.daily").bounding_box()
-    assert box is not None
-    assert ink(page, box["x"] + 3, box["y"] + box["height"] / 2) == "#123456"
+    wait_until(lambda: stripe(page) == "#123456")
+
+
+def stripe(page: Page) -> str:
+    """The colour at the left edge of `daily`."""
+    box = box_of(spot_of(page, "model.shop.daily"))
+    return ink(page, box["x"] + 3, box["y"] + box["height"] / 2)
 
 
 @pytest.mark.parametrize(("named", "drawn"), [("#12345680", ""), ("rebeccapurple", "#663399"), ("currentcolor", "")])
@@ -153,10 +184,7 @@ def test_a_colour_is_drawn_as_it_is_named_or_not_at_all(
     assert main(["docs", "generate", "-q", *words]) == 0
     with silent_page(browser, root / "target/index.html") as page:
         show(page, PAGE)
-        box = spot_of(page, "model.shop.daily").bounding_box()
-        assert box is not None
-        colour = ink(page, box["x"] + 3, box["y"] + box["height"] / 2)
-        assert colour == drawn if drawn else colour.startswith("#")
+        wait_until(lambda: stripe(page) == drawn if drawn else stripe(page).startswith("#"))
 
 
 def test_a_failure_is_seen_at_its_card_in_red_and_in_words(page: Page) -> None:
@@ -164,12 +192,13 @@ def test_a_failure_is_seen_at_its_card_in_red_and_in_words(page: Page) -> None:
     expect(spot_of(page, "model.shop.daily")).to_have_accessible_name("daily 1 test failed, model, reads 1, read by 2")
     expect(spot_of(page, "model.shop.top")).to_have_accessible_name("top failed, model, reads 1, read by 0")
     bad = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--bad')").strip()
-    box = spot_of(page, "model.shop.top").bounding_box()
-    assert box is not None
-    assert any(near(ink(page, box["x"] + box["width"] / 2, box["y"] + dy), bad) for dy in (-1, 0, 1))
-    box = spot_of(page, "model.shop.paid").bounding_box()
-    assert box is not None
-    assert not any(near(ink(page, box["x"] + box["width"] / 2, box["y"] + dy), bad) for dy in (-1, 0, 1))
+
+    def is_red(unique_id: str) -> bool:
+        box = box_of(spot_of(page, unique_id))
+        return any(near(ink(page, box["x"] + box["width"] / 2, box["y"] + dy), bad) for dy in (-1, 0, 1))
+
+    wait_until(lambda: is_red("model.shop.top"))
+    assert not is_red("model.shop.paid")
 
 
 def test_an_exposure_has_a_page_and_its_address_is_followed_only_where_it_is_of_the_web(page: Page) -> None:
@@ -199,8 +228,8 @@ def test_the_tab_key_stops_once_at_a_graph(large: Page) -> None:
 
 def test_a_card_in_focus_fades_what_it_has_nothing_to_do_with(page: Page) -> None:
     show(page, PAGE)
-    seed = spot_of(page, "seed.shop.rates").bounding_box()
-    assert seed is not None
+    wait_until_still(page)
+    seed = box_of(spot_of(page, "seed.shop.rates"))
     place = seed["x"] + 3, seed["y"] + seed["height"] / 2
     before = ink(page, *place)
     spot_of(page, "model.shop.daily").focus()
@@ -218,7 +247,7 @@ def test_a_column_is_traced_up_and_down(page: Page) -> None:
         "shop.orders stale amount", "paid view doubled", "daily 1 test failed total", "top failed total",
     ]  # fmt: skip
     for unique_id, colour in (("model.shop.paid", "s3"), ("model.shop.daily", "s4"), ("model.shop.top", "s2")):
-        assert edge_colour(page, unique_id) == colour
+        wait_until(lambda unique_id=unique_id, colour=colour: edge_colour(page, unique_id) == colour)  # type: ignore[misc]
     expect(lineage.locator(".legend")).to_contain_text("rows grouped by paid.day")
     expect(page.get_by_role("button", name="total")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("link", name="Whole lineage").click()
@@ -228,8 +257,7 @@ def test_a_column_is_traced_up_and_down(page: Page) -> None:
 def edge_colour(page: Page, unique_id: str) -> str | None:
     """The name of the colour of the edge that enters a traced card at its only column."""
     expect(page.locator(".stage canvas").first).to_be_visible()
-    box = spot_of(page, unique_id).bounding_box()
-    assert box is not None
+    box = box_of(spot_of(page, unique_id))
     zoom = box["height"] / (CARD + 20)
     seen = {ink(page, box["x"] - 12 * zoom, box["y"] + (CARD + 4) * zoom + step) for step in range(-2, 3)}
     known = {name: page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}')").strip()
@@ -294,9 +322,12 @@ def test_a_group_opens_and_closes_by_click_and_by_key(large: Page) -> None:
 
 
 def test_groups_stay_as_they_were_left(large: Page) -> None:
+    before = cards(large).count()
     click(large, large.get_by_role("button", name="estate, 7 nodes").first)
-    left = cards(large).count()
+    left = before - 1 + 7
+    expect(cards(large)).to_have_count(left)
     large.get_by_role("link", name="Runs").click()
+    expect(large.get_by_role("heading", level=1)).to_have_text("Runs")
     large.get_by_role("link", name="Graph").click()
     expect(cards(large)).to_have_count(left)
 
@@ -306,13 +337,11 @@ def test_the_minimap_shows_where_one_is_and_leads_elsewhere(large: Page) -> None
         large.get_by_role("button", name="Zoom in").click()
     minimap = large.locator(".minimap")
     expect(minimap).to_be_visible()
-    first = cards(large).first
+    wait_until_still(large)
+    first, box = cards(large).first, box_of(minimap)
     before = centre(first)
-    box = minimap.bounding_box()
-    assert box is not None
     large.mouse.click(box["x"] + 8, box["y"] + box["height"] / 2)
-    large.wait_for_timeout(50)
-    assert centre(first)[0] > before[0] + 50, "the beginning comes into view"
+    wait_until(lambda: centre(first)[0] > before[0] + 50)  # the beginning comes into view
     large.get_by_role("button", name="Fit").click()
     expect(minimap).to_be_hidden()
 
@@ -340,6 +369,7 @@ SELECTIONS = (
 def test_the_filter_chooses_what_the_command_line_chooses(filtered: tuple[Page, Graph], words: str) -> None:
     page, graph = filtered
     page.goto(f"{page.url.partition('#')[0]}#/graph")
+    expect(page.locator("#filter")).to_have_value("")  # the one of the selection before is gone
     page.locator("#filter").fill(words)
     page.locator("#filter").press("Enter")
     wanted = in_graph(graph, words)
@@ -387,29 +417,28 @@ def test_a_mistake_in_the_filter_is_named(page: Page) -> None:
 
 def test_on_a_phone_a_tap_opens_a_group_and_names_a_card(phone: Page) -> None:
     before = cards(phone).count()
-    phone.touchscreen.tap(*centre(phone.get_by_role("button", name="staging, 72 nodes")))
+    tap(phone, phone.get_by_role("button", name="staging, 72 nodes"))
     expect(cards(phone)).to_have_count(before - 1 + 10)
-    phone.touchscreen.tap(*centre(phone.get_by_role("button", name="estate, 7 nodes")))
+    tap(phone, phone.get_by_role("button", name="estate, 7 nodes"))
     card = phone.get_by_role("link", name="sta_estate_008").first
-    phone.touchscreen.tap(*centre(card))
+    expect(card).to_be_attached()
+    tap(phone, card)
     expect(phone.locator(".about")).to_contain_text("sta_estate_008")
     expect(phone.get_by_role("heading", level=1)).to_have_text("Graph")
-    phone.touchscreen.tap(*centre(card))
+    tap(phone, card)
     expect(phone.get_by_role("heading", level=1)).to_have_text("sta_estate_008")
 
 
 def test_on_a_phone_one_finger_moves_the_graph_and_two_zoom_it(phone: Page) -> None:
+    wait_until_still(phone)
     first = cards(phone).first
-    before = first.bounding_box()
-    assert before is not None
+    before = box_of(first)
     gesture(phone, [[(200, 500)], [(200, 520)], [(200, 560)], [(200, 600)]])
-    moved = first.bounding_box()
-    assert moved is not None and moved["y"] > before["y"] + 50
+    wait_until(lambda: box_of(first)["y"] > before["y"] + 50)
     gesture(
         phone, [[(180, 500), (220, 500)], [(160, 500), (240, 500)], [(120, 500), (280, 500)], [(80, 500), (320, 500)]]
     )
-    zoomed = first.bounding_box()
-    assert zoomed is not None and zoomed["height"] > 1.5 * moved["height"]
+    wait_until(lambda: box_of(first)["height"] > 1.5 * before["height"])
 
 
 def gesture(page: Page, steps: list[list[tuple[int, int]]]) -> None:
@@ -421,7 +450,6 @@ def gesture(page: Page, steps: list[list[tuple[int, int]]]) -> None:
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
         page.wait_for_timeout(30)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_timeout(100)
 
 
 def test_within_a_page_the_wheel_moves_the_page_and_with_ctrl_the_graph(
@@ -430,18 +458,18 @@ def test_within_a_page_the_wheel_moves_the_page_and_with_ctrl_the_graph(
     with silent_page(browser, large_sites[300]) as page:
         page.locator(".stage").evaluate("(stage) => stage.scrollIntoView()")
         expect(page.locator(".stage canvas").first).to_be_visible()
-        page.wait_for_timeout(500)  # while a page scrolls, and shortly after, the library lets it
-        size, before = cards(page).first.bounding_box(), page.evaluate("scrollY")
+        wait_until_still(page)
+        first, before = cards(page).first, page.evaluate("scrollY")
+        size = box_of(first)
         page.mouse.move(*centre(page.locator(".stage")))
         page.mouse.wheel(0, -100)
         wait_until(lambda: page.evaluate("scrollY") < before)
-        after = cards(page).first.bounding_box()
-        assert size and after and size["height"] == pytest.approx(after["height"], abs=0.01)
-        page.wait_for_timeout(500)
+        wait_until_still(page)
+        assert size["height"] == pytest.approx(box_of(first)["height"], abs=0.01)
         page.keyboard.down("Control")
         page.mouse.wheel(0, -100)
         page.keyboard.up("Control")
-        wait_until(lambda: (cards(page).first.bounding_box() or size)["height"] > size["height"] * 1.02)
+        wait_until(lambda: box_of(first)["height"] > size["height"] * 1.02)
 
 
 def test_within_a_page_one_finger_moves_the_page_and_a_tap_is_for_the_graph(
@@ -450,20 +478,23 @@ def test_within_a_page_one_finger_moves_the_page_and_a_tap_is_for_the_graph(
     with silent_page(browser, large_sites[300], 390, 844) as page:
         page.locator(".stage").evaluate("(stage) => stage.scrollIntoView({ block: 'center' })")
         expect(page.locator(".stage canvas").first).to_be_visible()
-        page.wait_for_timeout(500)
+        wait_until_still(page)
         x, y = map(round, centre(page.locator(".stage")))
-        size, before, place = cards(page).first.bounding_box(), page.evaluate("scrollY"), place_on_page(page)
+        first, before, place = cards(page).first, page.evaluate("scrollY"), place_on_page(page)
+        size = box_of(first)
         gesture(page, [[(x, y)], [(x, y + 30)], [(x, y + 60)], [(x, y + 90)]])
         wait_until(lambda: page.evaluate("scrollY") < before)
+        wait_until_still(page)
         assert place_on_page(page) == pytest.approx(place, abs=3), "with the page alone"
         gesture(page, [[(x - apart, y), (x + apart, y)] for apart in (20, 40, 60)])
-        pinched, before = cards(page).first.bounding_box(), page.evaluate("scrollY")
-        assert size and pinched and pinched["height"] > 1.5 * size["height"], "two fingers are for the graph"
+        wait_until(lambda: box_of(first)["height"] > 1.5 * size["height"])  # two fingers are for the graph
+        wait_until_still(page)
+        before = page.evaluate("scrollY")
         gesture(page, [[(x, y)], [(x, y + 30)], [(x, y + 60)]])
         wait_until(lambda: page.evaluate("scrollY") < before)
         page.get_by_role("button", name="Fit").tap()
         shown = cards(page).count()
-        page.touchscreen.tap(*centre(page.get_by_role("button", name="staging, 72 nodes")))
+        tap(page, page.get_by_role("button", name="staging, 72 nodes"))
         expect(cards(page)).to_have_count(shown - 1 + 10)
 
 
@@ -481,8 +512,8 @@ def test_a_group_says_what_failed_in_it(browser: Browser, tmp_path: Path) -> Non
 
 def test_the_drawing_follows_light_and_dark(page: Page) -> None:
     show(page, PAGE)
-    box = spot_of(page, "model.shop.paid").bounding_box()
-    assert box is not None
+    wait_until_still(page)
+    box = box_of(spot_of(page, "model.shop.paid"))
     place = box["x"] + box["width"] - 12, box["y"] + box["height"] - 8
     light = ink(page, *place)
     page.get_by_role("button", name="Change between light and dark").click()
