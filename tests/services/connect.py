@@ -114,8 +114,8 @@ def _properties(path: Path, settings: Mapping[str, str]) -> Path:
 
 def _is_running(status: str) -> bool:
     try:
-        answer = requests.get(status, timeout=5)
-    except requests.ConnectionError:
+        answer = requests.get(status, timeout=30)
+    except (requests.ConnectionError, requests.Timeout):
         return False
     answered = answer.json() if answer.ok else {}
     states = [answered.get("connector", {}).get("state"), *(task["state"] for task in answered.get("tasks", ()))]

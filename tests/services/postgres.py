@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmesh_like.errors import MachineError
-from tests.services.process import START_SECONDS, free_port, is_open, running
+from tests.services.process import START_SECONDS, free_port, running
 
 _INSTALL = "apt-get update && apt-get install -y --no-install-recommends postgresql"
 _OWNER = "postgres"
@@ -29,7 +29,7 @@ class Server:
         command = [_program("psql"), "-h", "127.0.0.1", "-p", str(self.port), "-U", self.user, "-AtqX"]
         command += ["-v", "ON_ERROR_STOP=1", "-d", "postgres", "-f", "-"]
         script = "".join(f"{statement};\n" for statement in statements)
-        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -60,8 +60,14 @@ def postgres(folder: Path) -> Iterator[Server]:
         "fsync": "off", "timezone": "UTC",
     }  # fmt: skip
     server = [_program("postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]
-    with running(server, log, lambda: is_open(port), user=owner):
+    with running(server, log, lambda: _is_answering(port), user=owner):
         yield Server(port)
+
+
+def _is_answering(port: int) -> bool:
+    """Whether the server takes statements: it listens before that, and refuses them while it starts."""
+    command = [_program("psql"), "-h", "127.0.0.1", "-p", str(port), "-U", _OWNER, "-d", "postgres", "-c", "select 1"]
+    return subprocess.run(command, capture_output=True, check=False, timeout=START_SECONDS).returncode == 0
 
 
 def _program(name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
 
-START_SECONDS = 120
+START_SECONDS = 300
 DEMAND_VARIABLE = "SML_DEMAND_SERVICES"
 """Set where the tests of real services must run: what is missing then fails them instead of skipping them."""
 _FOLDER = Path(__file__).parent
