@@ -124,7 +124,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 
 def ask(port: int, path: str = "/", host: str = "localhost") -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET", path, headers={"Host": host})
     return connection.getresponse()
 

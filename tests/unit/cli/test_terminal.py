@@ -60,7 +60,7 @@ def on_a_terminal(*words: str) -> str:
     ) as process:
         os.close(there)
         shown = _read_all(here)
-        assert process.wait(timeout=60) == 0, shown
+        assert process.wait(timeout=300) == 0, shown
     os.close(here)
     return shown
 
@@ -68,7 +68,7 @@ def on_a_terminal(*words: str) -> str:
 def _read_all(terminal: int) -> str:
     parts: list[bytes] = []
     while True:
-        assert select.select([terminal], [], [], 60)[0], b"".join(parts)
+        assert select.select([terminal], [], [], 300)[0], b"".join(parts)
         try:
             part = os.read(terminal, 65536)
         except OSError:  # the other end is closed

@@ -54,10 +54,10 @@ def test_a_catalog_by_name_alone_has_no_settings() -> None:
 def test_debug_asks_the_metastore() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
-        server.listen()
         uri = f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(MachineError, match=r"no Hive metastore answers at 127\.0\.0\.1"):
+            _catalog(target(uri=uri))
+        server.listen()
         assert _catalog(target(uri=uri)) == f"hive: {uri} answers"
-    with pytest.raises(MachineError, match=r"no Hive metastore answers at 127\.0\.0\.1"):
-        _catalog(target(uri=uri))
     assert "hive-site.xml" in _catalog(target())
     assert _catalog(Target("p", "t", "spark")).startswith("none")

@@ -142,7 +142,7 @@ def _run(executor: Executor) -> Mapping[str, ModelResult]:
 
 
 def test_independent_models_run_side_by_side() -> None:
-    both = Barrier(2, timeout=30)
+    both = Barrier(2, timeout=300)
     engine = _Engine(_Lake(), before=lambda _name: both.wait())
     outcome = _run(_executor(engine.lake, engine, 2, a="t", b="t"))
     assert [result.status for result in outcome.values()] == ["success", "success"]
