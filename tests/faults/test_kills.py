@@ -85,7 +85,7 @@ def _killed_at_most(step: str, times: int) -> Callable[[Path], int | None]:
     return kill
 
 
-@pytest.mark.timeout(60 * 60 * 8 if IS_DEEP else 900)
+@pytest.mark.timeout(60 * 60 * 8 if IS_DEEP else 3600)
 def test_killed_anywhere_nothing_is_lost_doubled_stuck_or_silent(shop: Shop) -> None:
     dice, tally = random.Random(SEED), Tally()
     kills = [(step, _killed_at(step)) for step in STEPS]
@@ -103,7 +103,7 @@ def test_killed_anywhere_nothing_is_lost_doubled_stuck_or_silent(shop: Shop) -> 
     assert tally.total == len(STEPS) + RANDOM_KILLS and set(STEPS) <= set(tally.kills)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_killed_while_the_remains_of_a_kill_are_removed_the_next_call_is_right(shop: Shop) -> None:
     dice, tally = random.Random(SEED), Tally()
     shop.reset()
@@ -117,7 +117,7 @@ def test_killed_while_the_remains_of_a_kill_are_removed_the_next_call_is_right(s
     assert not tally.wrong, "\n".join(tally.wrong)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 def test_a_call_that_is_stopped_keeps_its_lock_and_goes_on(shop: Shop) -> None:
     """Its lock is the operating system's: it has no lease that could run out while the process sleeps."""
     dice, tally = random.Random(SEED), Tally()

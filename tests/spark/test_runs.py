@@ -15,11 +15,13 @@ from sqlmesh_like.app.operations.run_results import response
 from sqlmesh_like.plan import model_plan
 from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
+from sqlmesh_like.spark.jvm import job_metrics
 from sqlmesh_like.spark.program import program_runner
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 from tests.spoilt_files import poison, poison_rows
 
 D = Decimal
+_PATIENCE_MS = 120_000
 
 
 @pytest.fixture
@@ -115,6 +117,8 @@ def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
 
 
 def newest_job(lake: Lake) -> int:
+    """The last job that has begun; Spark's listeners hear of it later than who began it."""
+    lake.spark._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE_MS)  # type: ignore[attr-defined]
     return max(lake.spark.sparkContext.statusTracker().getJobIdsForGroup(None))
 
 
@@ -128,7 +132,10 @@ def assert_all_jobs_are_told(lake: Lake, results: Mapping[str, ModelResult], bef
         assert int(str(each["spark_bytes_shuffled"])) > 0, each
 
 
-def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
+def test_independent_models_side_by_side_are_all_right(
+    lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_metrics, "_LONGEST_WAIT", _PATIENCE_MS)
     lake.use_engine("spark")
     lake.spark.catalog.clearCache()
     for number in range(6):

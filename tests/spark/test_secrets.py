@@ -53,7 +53,7 @@ def test_no_secret_of_a_target_is_on_the_list_of_processes_or_in_a_log(tmp_path:
         "spark.eventLog.dir": (tmp_path / "events").as_uri(),
     }
     subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(tmp_path)], input=json.dumps(settings), text=True, check=True, timeout=300,
+        [sys.executable, "-c", _PROGRAM, str(tmp_path)], input=json.dumps(settings), text=True, check=True, timeout=900,
         env={**os.environ, "DBT_ENV_SECRET_OPTION": "planted-environment"},
     )  # fmt: skip
     known = json.loads((tmp_path / "known").read_text())

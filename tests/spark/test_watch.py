@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.spark.ingest_lake import event
 
-_WAIT_SECONDS = 300
+_WAIT_SECONDS = 600
 SOURCE = """
 version: 2
 sources:

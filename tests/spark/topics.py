@@ -6,7 +6,7 @@ import time
 
 from pyspark.sql import SparkSession
 
-_WAIT_SECONDS = 180
+_WAIT_SECONDS = 600
 
 
 def wait_for(spark: SparkSession, kafka: str, topic: str, text: str) -> None:

@@ -158,7 +158,7 @@ def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
     message: list[int] = []
 
     def told_of_two() -> None:
-        limit = time.monotonic() + 400
+        limit = time.monotonic() + 600
         while len(message) < 2 and time.monotonic() < limit:
             time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -13,7 +13,7 @@ from tests.spark.lake import Lake
 _KEYS = ("1N,:1a/a::N", "aN,:N1/a:a", ":1:,aN,", "plain", "%3A,:")
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(900)
 def test_an_ods_table_takes_any_text_as_its_primary_key(spark: SparkSession, tmp_path: Path) -> None:
     shop = ingest_lake.Lake(spark, tmp_path, (ingest_lake.table(),), {})
     shop.ingest(*(ingest_lake.event("c", {"id": key, "v": "a"}) for key in _KEYS))
@@ -21,7 +21,7 @@ def test_an_ods_table_takes_any_text_as_its_primary_key(spark: SparkSession, tmp
     assert sorted(shop.rows()) == sorted((key, "b") for key in _KEYS)
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(900)
 def test_groups_by_any_text_are_maintained(lake: Lake) -> None:
     table = lake.source("t", "id int, k string")
     lake.model("groups", "select k, count(*) as n from @t group by k")

@@ -63,13 +63,13 @@ def sml(root: Path, *arguments: str) -> dict[str, str]:
     """The strategy of each model of a call that must end well."""
     words = [sys.executable, "-m", "sqlmesh_like", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=500, env=environment)
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((root / "target" / "run_results.json").read_text())["results"]
     return {row["unique_id"].split(".")[-1]: row["adapter_response"].get("strategy", row["status"]) for row in results}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_models_are_built_followed_and_verified_by_the_executors_of_a_cluster(
     master: str, work: Path, tmp_path: Path
 ) -> None:

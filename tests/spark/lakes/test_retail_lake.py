@@ -130,7 +130,7 @@ def test_a_continuous_run_takes_in_the_files_that_appear_until_it_is_told_to_sto
     seen: list[int] = []
 
     def wait_for(commits: int) -> None:
-        limit = time.monotonic() + 200
+        limit = time.monotonic() + 600
         while (number := retail.commits("retail_transactions", "ods")) < commits and time.monotonic() < limit:
             time.sleep(0.2)
         seen.append(number)

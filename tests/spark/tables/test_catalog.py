@@ -49,7 +49,7 @@ def asked(uri: str, *questions: str) -> list[Any]:
     """What Spark SQL answers in a process of its own, which has the metastore and nothing else."""
     jars = ",".join(map(str, ensure_jars()))
     command = [sys.executable, "-c", READER, uri, jars, json.dumps(questions)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={**os.environ})
+    process = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env={**os.environ})
     lines = [line for line in process.stdout.splitlines() if line.startswith("ANSWERS ")]
     assert lines, process.stderr[-3000:]
     return json.loads(lines[0].removeprefix("ANSWERS "))  # type: ignore[no-any-return]

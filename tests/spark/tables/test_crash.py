@@ -86,7 +86,7 @@ def orders(lake: Lake) -> Table:
 def run_and_die(lake: Lake, moment: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", CHILD, str(lake.root), moment]
-    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 
