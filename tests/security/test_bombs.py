@@ -20,8 +20,8 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_y
 from tests.projects import enter_project
 
 PROFILES = "shop: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n"
-SECONDS, BYTES = 30, 1_000_000_000
-"""Limits are of 5 s and 1 GB; a busy machine may take longer to reach the first, and none would take for ever."""
+SECONDS, BYTES = 120, 1_000_000_000
+"""Limits are of 2 CPU seconds and 400 MB; a busy machine may take longer, and without limits none would ever end."""
 Shown = pytest.CaptureFixture[str]
 
 

@@ -113,7 +113,7 @@ def test_time_is_bounded() -> None:
     started = time.monotonic()
     with sandbox() as db, pytest.raises(NodeError, match="takes longer than"), time_limit(db, 0.3):
         db.execute("select count(*) from range(100000000) a, range(100000) b where a.range <> b.range").fetchall()
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 120
 
 
 def test_the_factory_makes_every_connection() -> None:

@@ -295,7 +295,7 @@ def test_a_value_that_takes_all_memory_or_time_is_refused(expression: str) -> No
     node = parse_yaml(f'a: "{{{{ {expression} }}}}"', "x.yml").children["a"]
     with pytest.raises(SmlError, match=r"x\.yml"):
         ValueRenderer({}, secrets=False).render(node)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
 
 
 def test_small_products_are_what_they_are() -> None:
