@@ -12,7 +12,7 @@ import pytest
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations import ingestion
-from sqlmesh_like.app.operations.recovery.repair import find_damage, restore_ingested_table
+from sqlmesh_like.app.operations.recovery.repair import _set_aside, find_damage, restore_ingested_table
 from sqlmesh_like.app.operations.recovery.rollback import plan_rollback
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.discover import discover
@@ -107,6 +107,16 @@ def test_without_a_whole_commit_it_is_set_aside_and_nothing_is_removed(till: Til
     assert not timeline.exists() and "its folder is now" in message[0]
     [aside] = timeline.parent.glob("orders__sml_broken_*")
     assert len(list(aside.glob("*.parquet"))) == 3
+
+
+def test_a_table_that_is_set_aside_twice_within_a_second_is_not_moved_into_the_first(tmp_path: Path) -> None:
+    table = tmp_path / "orders"
+    for number in range(5):
+        table.mkdir()
+        (table / f"{number}.parquet").touch()
+        _set_aside(str(table))
+    asides = sorted(tmp_path.glob("orders__sml_broken_*"))
+    assert [[file.name for file in aside.iterdir()] for aside in asides] == [[f"{n}.parquet"] for n in range(5)]
 
 
 def test_where_the_source_lost_its_file_nothing_is_touched(till: Till) -> None:

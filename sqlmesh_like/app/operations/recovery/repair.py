@@ -78,7 +78,7 @@ def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Callable[[str
 
 def _set_aside(uri: str) -> str:
     """Move a table's folder and return the new address: files that may contain rows are never removed."""
-    aside = f"{uri}{_BROKEN}{datetime.now(UTC):%Y%m%d%H%M%S}"
+    aside = f"{uri}{_BROKEN}{datetime.now(UTC):%Y%m%d%H%M%S%f}"
     folder(uri).fs.mv(folder(uri).path, folder(aside).path, recursive=True)
     return aside
 
