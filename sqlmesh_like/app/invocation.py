@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlmesh_like.project.selection import Indirect
+
+
+def _may_use_cache() -> bool:
+    return os.environ.get("DBT_PARTIAL_PARSE", "true").lower() not in ("0", "false", "f", "no")
 
 
 @dataclass(frozen=True)
@@ -14,7 +19,8 @@ class Invocation:
 
     `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
     artifacts that overrides the settings', relative to the project's root. `partial_parse`: the project may be read
-    from the cache. `warn_error`: warnings about the project's files are errors, and tests that would warn fail.
+    from the cache, by default unless `DBT_PARTIAL_PARSE=false` is set, as in dbt. `warn_error`: warnings about the
+    project's files are errors, and tests that would warn fail.
     """
 
     select: tuple[str, ...] = ()
@@ -33,7 +39,7 @@ class Invocation:
     defer: bool = False
     lock_timeout: float = 0.0
     target_path: str | None = None
-    partial_parse: bool = True
+    partial_parse: bool = field(default_factory=_may_use_cache)
     warn_error: bool = False
 
     @property

@@ -33,14 +33,9 @@ def resource_types(command: Callable[..., object]) -> Callable[..., object]:
     kind = click.Choice(TYPES)
 
     @click.option(
-        "--resource-type",
-        "--resource-types",
-        "only",
-        multiple=True,
-        type=kind,
-        help="Only nodes of this type.",
-        envvar=variable_names("resource-types"),
-    )
+        "--resource-type", "--resource-types", "only", multiple=True, type=kind,
+        help="Only nodes of this type.", envvar=variable_names("resource-types"),
+    )  # fmt: skip
     @click.option(
         "--exclude-resource-type", "--exclude-resource-types", "but", multiple=True, type=kind,
         help="No nodes of this type.", envvar=variable_names("exclude-resource-types"),

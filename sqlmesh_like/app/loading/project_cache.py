@@ -2,7 +2,7 @@
 
 It may where everything that was read is unchanged, and the program, its flags and the target are the same.
 Nodes that depend on the call (`run_started_at`) are rendered again; messages of the others are repeated.
-`DBT_PARTIAL_PARSE=false` reads everything again, as in dbt. The cache is in the user's own cache folder and never in a
+The cache is in the user's own cache folder and never in a
 project: a pickle in a project from somebody else could run their code. So owner and mode of folder and file are
 checked first.
 """
@@ -73,9 +73,7 @@ def cached_project(
     `refresh` returns the project with the nodes of these ids rendered again, None where that fails.
     """
     path = _cache_path(root, invocation)
-    variable = os.environ.get("DBT_PARTIAL_PARSE", "true").lower()
-    is_wanted = invocation.partial_parse and variable not in ("0", "false", "f", "no")
-    entry = _load_entry(path) if is_wanted else None
+    entry = _load_entry(path) if invocation.partial_parse else None
     if entry is not None and entry.reads.are_unchanged():
         target = resolve_target(entry.project)
         if _visible_settings(target) == entry.target and (now := _as_it_is_now(entry, target, path, refresh)):
@@ -84,9 +82,8 @@ def cached_project(
         project = load()
         target = resolve_target(project)
         rendered, graph = render(project, target)
-    may_keep = (
-        is_wanted and not rendered.errors and not reads.is_clocked and not any(map(_may_hold_password, project.sources))
-    )
+    is_same_again = not rendered.errors and not reads.is_clocked
+    may_keep = invocation.partial_parse and is_same_again and not any(map(_may_hold_password, project.sources))
     entry = _Entry(reads, _visible_settings(target), project, rendered, graph, messages())
     is_kept = may_keep and _save_entry(path, entry)
     return CachedProject(project, target, rendered, graph, path if is_kept and not reads.clocked else None)

@@ -59,6 +59,27 @@ def test_the_newer_name_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["ls"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("variables", "words", "is_asked"),
+    [
+        ({"DBT_PARTIAL_PARSE": "false"}, [], False),
+        ({"DBT_PARTIAL_PARSE": "false"}, ["--partial-parse"], True),
+        ({"DBT_PARTIAL_PARSE": "true"}, ["--no-partial-parse"], False),
+        ({"DBT_PARTIAL_PARSE": "false", "DBT_ENGINE_PARTIAL_PARSE": "true"}, [], True),
+        ({"DBT_PARTIAL_PARSE": "true", "DBT_ENGINE_PARTIAL_PARSE": "false"}, [], False),
+    ],
+)
+def test_the_cache_is_asked_as_the_flag_and_else_the_newer_name_says(
+    variables: dict[str, str], words: list[str], is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr("sqlmesh_like.app.loading.project_cache._load_entry", asked.append)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["parse", "-q", *words]) == 0
+    assert bool(asked) == is_asked
+
+
 def test_types_of_nodes_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     monkeypatch.setenv("DBT_RESOURCE_TYPES", "source seed")
     assert main(["ls"]) == 0

@@ -63,8 +63,7 @@ def test_the_last_call_is_repeated_with_its_clock_and_flags(repeated: list[tuple
     rewrite(full_refresh=True, target="b", fail_fast=True)
     assert main(["retry"]) == 0
     ((flags, which, now, only, named),) = repeated
-    # tests/conftest.py sets DBT_PARTIAL_PARSE=false, which stands for the flag
-    assert flags == Flags(target="b", threads=3, full_refresh=True, fail_fast=True, partial_parse=False)
+    assert flags == Flags(target="b", threads=3, full_refresh=True, fail_fast=True)
     assert (which, now) == ("run", "2024-05-01T00:00:00Z")
     assert only == ["model.shop.agg", "model.shop.users"]
     assert named == {"store_failures": False, "units_on": "duckdb"}
