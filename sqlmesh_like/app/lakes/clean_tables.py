@@ -8,13 +8,13 @@ from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError
-from sqlmesh_like.run.retention import Cleaning, due, horizon
+from sqlmesh_like.run.retention import SLACK, Cleaning, due, horizon
 
 
 def clean(lake: HudiLake, notify: Notify) -> None:
     """Clean all tables of the project. A failure is only a warning: their rows are correct."""
     clean_built(lake, notify)
-    if _due(lake, lake.loaded.project.ingested):
+    if cleanings_due(lake, lake.loaded.project.ingested):
         try:
             with lake_lock(lake.loaded, "ingest"):
                 clean_ingested(lake, notify)
@@ -25,16 +25,17 @@ def clean(lake: HudiLake, notify: Notify) -> None:
 def clean_built(lake: HudiLake, notify: Notify) -> None:
     """Clean the tables that runs build."""
     built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
-    _clean_tables(lake, _due(lake, built), notify)
+    _clean_tables(lake, cleanings_due(lake, built), notify)
 
 
 def clean_ingested(lake: HudiLake, notify: Notify) -> None:
     """Clean ingested tables. The caller makes sure that nothing writes to them meanwhile."""
-    _clean_tables(lake, _due(lake, lake.loaded.project.ingested), notify)
+    _clean_tables(lake, cleanings_due(lake, lake.loaded.project.ingested), notify)
 
 
-def _due(lake: HudiLake, owned: Iterable[str]) -> tuple[Cleaning, ...]:
-    return due(lake.catalog, owned, horizon(lake.loaded.target.retention_days))
+def cleanings_due(lake: HudiLake, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
+    """The cleanings of `owned` that are due by the target's `retention_days` (`retention.due`)."""
+    return due(lake.catalog, owned, horizon(lake.loaded.target.retention_days), slack)
 
 
 def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol
 
+from sqlmesh_like.app.lakes.clean_tables import cleanings_due
 from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -15,7 +16,6 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.run.retention import due, horizon
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     if rebucket and (changed := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
         done.append("{} → {} buckets, {:,} → {:,} files".format(*changed.buckets, *changed.files))
         fault_point("maintain.rebucketed")
-    since = horizon(lake.loaded.target.retention_days)
-    for cleaning in due(lake.catalog, [place.unique_id], since, slack=0):
+    for cleaning in cleanings_due(lake, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
     if removed := remove_logs(Timeline(place.uri)):
