@@ -54,6 +54,22 @@ def test_no_broker_is_an_error_at_its_setting(
     )
 
 
+def test_brokers_that_are_silent_are_waited_for_five_seconds_in_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    waits: list[float] = []
+
+    def silent(_address: tuple[str, int], timeout: float) -> socket.socket:
+        waits.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", silent)
+    write(tmp_path, monkeypatch, "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3")
+    assert main(["ingest"]) == 2
+    assert "no broker answers at 127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3" in capsys.readouterr().err
+    assert len(waits) == 3 and sum(waits) <= 5
+
+
 def test_one_broker_of_several_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int, port: int
 ) -> None:
