@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -42,6 +43,14 @@ def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
         context.removeJobTag(tag)
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """The bytes that a stage read from files and wrote for other stages."""
+
+    read: int
+    shuffled: int
+
+
 def _work(context: SparkContext, tag: str) -> SparkWork | None:
     """The work under a tag, without skipped stages; None where the store no longer has all of it.
 
@@ -50,29 +59,59 @@ def _work(context: SparkContext, tag: str) -> SparkWork | None:
     """
     jvm: Any = context._jvm
     scala: Any = context._jsc.sc()
+    stages: dict[int, _Stage] = {}
     try:
         scala.listenerBus().waitUntilEmpty(_LONGEST_WAIT)
         store = scala.statusStore()
         numbers = _numbers_in(jvm.java.util.Arrays.toString(scala.statusTracker().getJobIdsForTag(tag)))
-        jobs = [store.job(number) for number in numbers]
-        stage_ids = {number for job in jobs for number in _numbers_in(job.stageIds().mkString("[", ",", "]"))}
-        awaited = sum(job.numCompletedStages() + job.numFailedStages() for job in jobs)
+        for job in [store.job(number) for number in numbers]:
+            own = _stages_of(store, job)
+            if own is None:
+                return None
+            stages |= own
     except Py4JJavaError:
         return None
-    stages = (_stage(store, number) for number in sorted(stage_ids))
-    ran = [stage for stage in stages if stage is not None and stage.numCompleteTasks()]
-    if len(ran) < awaited:
-        return None
-    read, shuffled = sum(stage.inputBytes() for stage in ran), sum(stage.shuffleWriteBytes() for stage in ran)
-    return SparkWork(len(jobs), len(ran), read, shuffled)
+    ran = stages.values()
+    return SparkWork(len(numbers), len(stages), sum(stage.read for stage in ran), sum(stage.shuffled for stage in ran))
 
 
-def _stage(store: Any, number: int) -> Any:
+def _stages_of(store: Any, job: Any) -> dict[int, _Stage] | None:
+    """The stages that ran for a job, by number; None where the store no longer has all of them.
+
+    Jobs that run at the same time share stages, such as those that fill a cache. Where one begins after such a stage
+    completed for another, Spark replaces the stage's entry by that of a skipped one. What executors did for it stays.
+    """
+    ran, others = dict[int, _Stage](), dict[int, int]()
+    for number in _numbers_in(job.stageIds().mkString("[", ",", "]")):
+        stage = _last_attempt(store, number)
+        if stage is not None and stage.numCompleteTasks():
+            ran[number] = _Stage(stage.inputBytes(), stage.shuffleWriteBytes())
+        elif stage is not None:
+            others[number] = stage.attemptId()
+    lacking = job.numCompletedStages() + job.numFailedStages() - len(ran)
+    if lacking <= 0:
+        return ran
+    replaced = {number: _sum_of_executors(store, number, attempt) for number, attempt in others.items()}
+    recovered = {number: stage for number, stage in replaced.items() if stage is not None}
+    return ran | recovered if len(recovered) == lacking else None
+
+
+def _last_attempt(store: Any, number: int) -> Any:
     """The last attempt of a stage; None where the store has dropped it."""
     try:
         return store.lastStageAttempt(number)
     except Py4JJavaError:
         return None
+
+
+def _sum_of_executors(store: Any, number: int, attempt: int) -> _Stage | None:
+    """What executors did for an attempt of a stage; None where they did nothing."""
+    summaries, read, shuffled, tasks = store.executorSummary(number, attempt).values().iterator(), 0, 0, 0
+    while summaries.hasNext():
+        summary = summaries.next()
+        read, shuffled = read + summary.inputBytes(), shuffled + summary.shuffleWrite()
+        tasks += summary.succeededTasks()
+    return _Stage(read, shuffled) if tasks else None
 
 
 def _numbers_in(text: str) -> list[int]:
