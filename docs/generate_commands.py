@@ -19,11 +19,13 @@ Written from the commands themselves by `python docs/generate_commands.py`.
 `sml COMMAND --help` prints the same. Exit codes: 0 done; 1 a node, a test or a comparison failed; 2 a wrong call or
 project; 130 and 143 stopped by Ctrl-C and SIGTERM. Lines while running go to standard output in dbt's format, warnings
 before a run to standard error. `--quiet` prints results and errors only; `--log-format json` makes each log line one
-JSON object: `info` with `ts`, `level` and `msg`, and where the line is about a node `data` with its `unique_id`,
-`status` (`started`, then what became of it), `strategy`, `rows` that changed, `bytes` written, `elapsed` seconds and
-`failures` of a test. Colours, the bar below a run and the phase of a long call are for terminals only; `--no-color`, or
-`NO_COLOR` in the environment, turns colours off. Flags that only dbt has a use for, such as `--printer-width`, are
-accepted without effect ([dbt.md](dbt.md)).
+JSON object: `info` with `ts`, `level`, `msg`, `invocation_id` and the `name` of dbt's event (`LogStartLine`,
+`LogModelResult`, `LogSeedResult`, `LogSnapshotResult`, `LogTestResult`, `SkippingDetails`, `StatsLine`; `Note` if it
+is only text); where the line is about a node `data` has its `unique_id`, `status` (`started`, then what became of it),
+`strategy`, `rows` that changed, `bytes` written, `elapsed` seconds, `failures` of a test, and what dbt has:
+`node_info`, `num_failures`, `execution_time`. Colours, the bar below a run and the phase of a long call are for
+terminals only; `--no-color`, or `NO_COLOR` in the environment, turns colours off. Flags that only dbt has a use for,
+such as `--printer-width`, are accepted without effect ([dbt.md](dbt.md)).
 
 `eval "$(sml completion bash)"` in `~/.bashrc` completes commands, flags, nodes and selectors (zsh and fish too).
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 
 from sqlmesh_like.errors import UsageError, nearest
 
@@ -40,11 +40,23 @@ INGEST_POINTS = (
 """Steps of one batch; those of a table occur once for each table."""
 ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
 """Steps of each commit that is rolled back; `hudi.removal` comes between the last two."""
+SAVEPOINT_POINTS = ("savepoint.begin", "savepoint.inflight", "savepoint.complete")
+UNSAVE_POINTS = ("savepoint.reverted", "savepoint.deleted")
+"""Steps of the deletion of a savepoint."""
+DROP_POINTS = ("drop.moved", "drop.end")
+"""Steps of each table that is dropped."""
+ERASURE_POINTS = (
+    "erasure.rows", "erasure.models", "erasure.old_file", "erasure.table", "erasure.artifacts",
+)  # fmt: skip
+"""Steps of `sml forget`; `erasure.rows` comes once for each table in which rows are looked for."""
+ERASURE_REBUILD_POINTS = ("erasure.set_aside",)
+"""Steps of `sml forget` for each model that has a partition named after what is forgotten."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS + INGEST_POINTS
-    + ROLLBACK_POINTS + NODE_POINTS
+    + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS
+    + NODE_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
@@ -70,7 +82,8 @@ def fault_point(name: str) -> None:
         _Count.passed += 1
         is_now = _Count.passed == wanted[1]
     if is_now:
-        os.kill(os.getpid(), _SIGNALS[wanted[2]])
+        # To this thread: a stop that another one receives would let this one run on for some steps.
+        signal.pthread_kill(get_ident(), _SIGNALS[wanted[2]])
 
 
 @cache

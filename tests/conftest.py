@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.faults.counted"]
 TESTS = Path(__file__).parent
 WITHOUT_JVM = (TESTS / "unit", TESTS / "properties", TESTS / "security")
 
@@ -58,6 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from sqlmesh_like.project.nodes import Target
     from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
     from sqlmesh_like.spark.jvm.session import start_session
+    from tests.services.cluster import MASTER_VARIABLE
 
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
@@ -67,7 +69,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseParallelGC",
     }
-    master = os.environ.get("SML_TEST_MASTER", "local[2]")  # tests.services.cluster sets it
+    master = os.environ.get(MASTER_VARIABLE, "local[2]")
     target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master=master, spark=settings)
     try:
         ensure_jars(locked_jars("kafka"))

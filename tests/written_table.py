@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
@@ -88,7 +89,7 @@ class WrittenTable:
         timeline = settled_timeline(str(self.root))
         assert unsupported_reason(timeline, self.ordering, self.partition, {}) is None
         stored = LakeHistory().state(str(self.root)).stored if logged else None
-        rows, metadata = self.actions(upserts, deletes), {"by": "test"}
+        rows, metadata = self.actions(upserts, deletes), {"by": "test", BUCKETS_KEY: str(self.buckets)}
         return upsert(
             Upsert(
                 timeline, self.frontier, rows, self.buckets, metadata, self.partition, self.ordering, schema=stored

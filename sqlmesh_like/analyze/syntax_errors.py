@@ -19,6 +19,8 @@ _SYMBOLS = {
     "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
     "DIV": "/", "NULLSAFEEQ": "<=>",
 }  # fmt: skip
+_PARTS = {"WHERE": "a condition", "HAVING": "a condition", "BETWEEN": "`… AND …`"}
+"""What may be missing after a keyword, by its name in the parser."""
 _KEYWORDS = (
     "SELECT FROM WHERE GROUP ORDER HAVING UNION JOIN LEFT RIGHT INNER OUTER CROSS LIMIT QUALIFY WINDOW WITH DISTINCT "
     "WHEN THEN ELSE BETWEEN INTERSECT EXCEPT LATERAL PARTITION"
@@ -63,9 +65,12 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
         token = tokens[min(at + 1, len(tokens) - 1)] if expected[2] else tokens[at]
         missing = f"`{expected[1] or expected[2]}` is missing"
         return SyntaxFault(f"invalid SQL: {missing} before `{token.text}`", token.start)
+    if part := _MISSING.match(said):
+        return _incomplete(tokens, at, part[1].upper(), offset)
+    if said.startswith("Expected table name"):
+        return SyntaxFault(f"invalid SQL: a table is missing before `{tokens[at].text}`", tokens[at].start)
     message = re.sub(r"<Token .*?text: (.*?), line.*", r"\1", said).strip().rstrip(".")
-    message = _MISSING.sub(_incomplete, message.replace("SENTINEL", "the end of the text"))
-    return SyntaxFault(f"invalid SQL: {message}", offset)
+    return SyntaxFault(f"invalid SQL: {message.replace('SENTINEL', 'the end of the text')}", offset)
 
 
 def _offset(sql: str, line: object, column: object, highlight: str) -> int | None:
@@ -76,9 +81,14 @@ def _offset(sql: str, line: object, column: object, highlight: str) -> int | Non
     return max(start, start + column - max(len(highlight), 1))
 
 
-def _incomplete(match: re.Match[str]) -> str:
-    name = match[1].upper()
-    return f"something is missing in {_SYMBOLS.get(name, name)}"
+def _incomplete(tokens: Sequence[Token], at: int, name: str, offset: int | None) -> SyntaxFault:
+    """A clause or operator that lacks a part; `at` is the token that came instead, or the last one."""
+    if name == "EQ" and set(tokens[at].text + tokens[max(at - 1, 0)].text) == {"="}:
+        return SyntaxFault(f"unexpected `{tokens[at].text}`", tokens[at].start, "values are compared by a single =")
+    if part := _PARTS.get(name):
+        begins = [token.start for token in tokens[: at + 1] if token.text.upper() == name]
+        return SyntaxFault(f"invalid SQL: {part} is missing after {name}", begins[-1] if begins else offset)
+    return SyntaxFault(f"invalid SQL: something is missing in {_SYMBOLS.get(name, name)}", offset)
 
 
 def _misspelt(tokens: Sequence[Token], index: int) -> str | None:

@@ -30,7 +30,7 @@ from sqlmesh_like.app.operations.planning import ModelPlan, Plan, plan_in_memory
 from sqlmesh_like.app.operations.publishing import Publication, publish_tables
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
 from sqlmesh_like.app.operations.table_rows import state_of_table, table_arrow
-from sqlmesh_like.app.operations.verification import Verification, verify_tables
+from sqlmesh_like.app.operations.verification.table_verification import Verification, new_sample, verify_tables
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.sources import FreshnessResult
@@ -183,14 +183,23 @@ class Project:
         selected = [word if ":" in word else f"source:{word}" for word in _words(sources)]
         return tuple(ingest(self._load(selected), IngestRequest(), LogListener()))
 
-    def verify(self, select: Words = (), exclude: Words = (), *, limit: int = 20) -> tuple[Verification, ...]:
-        """Compare the selected tables with a full recompute, as `sml verify`.
+    def verify(
+        self,
+        select: Words = (),
+        exclude: Words = (),
+        *,
+        limit: int = 20,
+        sample: int | None = None,
+        seed: int | None = None,
+    ) -> tuple[Verification, ...]:
+        """Compare the selected tables with a full recompute, as `sml verify`; `sample`: only so many random keys.
 
-        A result has up to `limit` differing rows. Raises UsageError on a `duckdb` target: each call builds its tables
-        from scratch.
+        A result has up to `limit` differing rows. Samples with the same `seed` have the same keys. Raises UsageError
+        if `sample` is less than one, and on a `duckdb` target: each call builds its tables from scratch.
         """
         log = LogListener()
-        return verify_tables(self._load(select, exclude), limit, log.verified)
+        keys = None if sample is None else new_sample(sample, seed)
+        return verify_tables(self._load(select, exclude), limit, log.verified, keys)
 
     def publish(
         self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False

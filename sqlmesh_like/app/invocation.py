@@ -17,10 +17,11 @@ def _may_use_cache() -> bool:
 class Invocation:
     """The options that all calls have in common. `vars` is a YAML mapping, as text.
 
-    `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
+    `lock_timeout`: seconds to wait for other processes that use the same tables. `target_path`: a folder for
     artifacts that overrides the settings', relative to the project's root. `partial_parse`: the project may be read
     from the cache, by default unless `DBT_PARTIAL_PARSE=false` is set, as in dbt. `warn_error`: warnings about the
-    project's files are errors, and tests that would warn fail.
+    project's files are errors, and tests that would warn fail. `defer_state`: a folder that replaces
+    `state` for `defer`.
     """
 
     select: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Invocation:
     fail_fast: bool = False
     state: Path | None = None
     defer: bool = False
+    defer_state: Path | None = None
     lock_timeout: float = 0.0
     target_path: str | None = None
     partial_parse: bool = field(default_factory=_may_use_cache)

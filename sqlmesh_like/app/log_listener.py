@@ -7,7 +7,7 @@ import logging
 from sqlmesh_like.app.operations.maintenance import MaintenanceResult
 from sqlmesh_like.app.operations.publishing import Publication
 from sqlmesh_like.app.operations.run_results import detail
-from sqlmesh_like.app.operations.verification import Verification
+from sqlmesh_like.app.operations.verification.table_verification import Verification
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.artifacts.sources import FreshnessResult
 from sqlmesh_like.cdc.report import IngestReport

@@ -6,12 +6,12 @@ Tables that do not exist yet are left out, and so are views, which the compiler 
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
+from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.table_facts import TableFacts
 from sqlmesh_like.project.nodes import ColumnDoc
@@ -33,7 +33,7 @@ def write_catalog(path: Path, content: Mapping[str, object], now: datetime.datet
         "dbt_schema_version": CATALOG_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(now or datetime.datetime.now(datetime.UTC)),
-        "invocation_id": str(uuid.uuid4()),
+        "invocation_id": INVOCATION_ID,
         "env": {},
     }
     write_json(path, {"metadata": metadata, **content})

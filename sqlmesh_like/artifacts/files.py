@@ -6,12 +6,14 @@ import datetime
 import json
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed
 
@@ -40,8 +42,21 @@ def write_text(path: Path, text: str) -> None:
         finally:
             beside.unlink(missing_ok=True)  # after a full disk or a signal
     except OSError as error:
-        hint = "make the folder writable, or set target-path in the settings"
-        raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+        raise _cannot_write(path, error) from error
+
+
+def require_writable(folder: Path) -> None:
+    """Raise MachineError where no file can be created in a folder or, as long as it is missing, beside it."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> MachineError:
+    hint = remedy(error, "the same command again") or "make the folder writable, or set target-path in the settings"
+    return MachineError(f"cannot write {path}: {error.strerror}", hint=hint)
 
 
 def _encoded(text: str) -> bytes:

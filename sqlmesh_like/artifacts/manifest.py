@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path, PurePosixPath
@@ -23,6 +22,7 @@ from sqlmesh_like.artifacts.files import (
 from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
+from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.config import HOOKS
@@ -50,7 +50,7 @@ def write_manifest(path: Path, project: ParsedProject, content: str, now: dateti
         "dbt_schema_version": MANIFEST_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
-        "invocation_id": str(uuid.uuid4()),
+        "invocation_id": INVOCATION_ID,
         "invocation_started_at": timestamp(moment),
         "run_started_at": timestamp(moment),
         "env": {},

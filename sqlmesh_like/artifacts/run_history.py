@@ -58,8 +58,11 @@ def target_history(history: Artifact | None, target: str, run_results: Artifact 
 
 
 def _knows(target: _Json, run_results: _Json) -> bool:
-    call = mapping_of(run_results.get("metadata")).get("invocation_id")
-    return any(mapping_of(each).get("invocation_id") == call for each in _list(target.get("calls")))
+    """Return whether a run is among the target's calls; one process, such as `sml watch`, has many runs."""
+    metadata = mapping_of(run_results.get("metadata"))
+    run = (metadata.get("invocation_id"), metadata.get("generated_at"))
+    calls = map(mapping_of, _list(target.get("calls")))
+    return any((call.get("invocation_id"), call.get("at")) == run for call in calls)
 
 
 def _extended(before: _Json, run_results: _Json) -> dict[str, object]:

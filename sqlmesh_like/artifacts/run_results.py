@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
+from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.render.rendered import RenderedProject
 
 RUN_RESULTS_SCHEMA = "https://schemas.getdbt.com/dbt/run-results/v6.json"
@@ -58,7 +58,7 @@ def write_run_results(
         "dbt_schema_version": RUN_RESULTS_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
-        "invocation_id": str(uuid.uuid4()),
+        "invocation_id": INVOCATION_ID,
         "env": {},
     }
     rows = [_row(result, compiled.get(result.unique_id)) for result in results]

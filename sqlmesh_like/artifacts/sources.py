@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
+from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.project.freshness import Freshness, Threshold
 
 SOURCES_SCHEMA = "https://schemas.getdbt.com/dbt/sources/v3.json"
@@ -48,7 +48,7 @@ def write_sources(path: Path, results: Sequence[FreshnessResult], elapsed: float
         "dbt_schema_version": SOURCES_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(now),
-        "invocation_id": str(uuid.uuid4()),
+        "invocation_id": INVOCATION_ID,
         "env": {},
     }
     write_json(path, {"metadata": metadata, "results": [_row(each) for each in results], "elapsed_time": elapsed})

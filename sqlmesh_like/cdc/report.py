@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlmesh_like.names import TableName
 
@@ -64,6 +65,21 @@ class IngestReport:
     discovered: tuple[TableName, ...] = ()
     seconds: float = 0.0
     first_dead_letter: str | None = None
+
+    def plus(self, later: IngestReport) -> IngestReport:
+        """Add a later report of the same source. Tables stay in the order in which they first appear."""
+        return replace(
+            later,
+            tables=tuple(by_table((*self.tables, *later.tables)).values()),
+            batches=self.batches + later.batches,
+            events=self.events + later.events,
+            skipped=Counter(self.skipped) + Counter(later.skipped),
+            dead_letters=self.dead_letters + later.dead_letters,
+            resolved=self.resolved + later.resolved,
+            discovered=(*self.discovered, *later.discovered),
+            seconds=self.seconds + later.seconds,
+            first_dead_letter=self.first_dead_letter or later.first_dead_letter,
+        )
 
     @property
     def failed(self) -> bool:

@@ -50,6 +50,7 @@ _ALL = (
     Rule("AGG007", "floating values depend on the order of addition: nothing above may compute on them",
          "cast the argument to a decimal"),
     Rule("GRP001", "groups, windows and join keys that a change touches are recomputed, as they were and as they are"),
+    Rule("MRG001", "an aggregate over rows that are recomputed: its hidden state is adjusted by how these differ"),
     Rule("JOI001", "an inner join: changed rows of one side meet the rows of the other side"),
     Rule("JOI002", "an outer, semi or anti join needs all rows of a join key"),
     Rule("JOI003", "no equality between values of one exact type on both sides of an outer, semi or anti join",

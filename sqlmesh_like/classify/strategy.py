@@ -96,7 +96,21 @@ def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerd
         return _incremental(facts, relation, verdicts)
     if unsound := reasons_against_recompute(relation, verdicts, facts):
         return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *costly))))
+    if isinstance(relation, Aggregate) and _merges_groups(relation, facts):
+        merged = reason("MRG001", "the groups of the outermost GROUP BY are adjusted by what changes below it")
+        return Classification("aggregate_merge", verdicts, (*costly, merged))
     return _recompute(facts, relation, verdicts, costly)
+
+
+def _merges_groups(aggregate: Aggregate, facts: QueryFacts) -> bool:
+    """Whether the change of an aggregate's rows, however it is computed, and its stored state are enough.
+
+    Recomputing its groups would need the same change, to know which groups these are. If the table is partitioned, that
+    may still be cheaper, because only touched partitions are read.
+    """
+    verdicts = (classify_aggregate(call, facts) for call in aggregate.calls)
+    is_partitioned = bool(facts.model.config.partition_by)
+    return not is_partitioned and not _inexact_keys(aggregate, facts) and all(v.verdict != "rescan" for v in verdicts)
 
 
 def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:

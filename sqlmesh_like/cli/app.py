@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,11 +22,12 @@ from sqlmesh_like.cli.dbt_variables import variable, variable_of
 from sqlmesh_like.cli.examples import COMMAND_EXAMPLES
 from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
-from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.fault_points import check_variable
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.secrets import scrubbing
 
 COMMANDS = {
@@ -51,14 +53,16 @@ COMMANDS = {
     "show": "Print the rows of a model.",
     "sql": "Print the rows of a SELECT over all tables.",
     "changes": "Print what changed in a table since a commit.",
-    "verify": "Compare tables with a full recompute.",
+    "verify": "Compare tables, or a sample of their keys, with a recompute.",
     "freshness": "Report stale sources.",
     "source": "source freshness: the same under dbt's name.",
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
+    "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",
+    "forget": "Erase rows of a source from the lake, and prove it.",
     "docs": "Write the documentation site, or serve it.",
     "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
@@ -70,7 +74,7 @@ COMMANDS = {
 }
 
 
-_BELOW = ("generate", "serve", "freshness")
+_BELOW = ("generate", "serve", "freshness", "create", "list", "delete")
 """Subcommands, which get the flags before the command as well."""
 
 
@@ -183,6 +187,12 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         sys.stderr.close()
         return 0
+    except OSError as error:
+        hint = remedy(error, "the same command again")
+        if hint is None or "--debug" in words:
+            return _print_unexpected(error, words)
+        _print_error(f"{error.filename or 'the output'}: {error.strerror}\n  {hint}", words)
+        return 1
     except Exception as error:  # noqa: BLE001 (a last resort: tracebacks are only for --debug)
         return _print_unexpected(error, words)
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
@@ -194,8 +204,17 @@ def _print_click_error(error: click.ClickException, words: Sequence[str]) -> Non
         return
     if isinstance(error, click.BadParameter) and (name := variable_of(error.ctx, error.param)):
         error.param_hint = repr(name)
+    near = _nearest_choice(error)
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sml"
-    _print_error(f"{error.format_message()}\n  see: {path} --help", words)
+    _print_error(f"{error.format_message()}{near}\n  see: {path} --help", words)
+
+
+def _nearest_choice(error: click.ClickException) -> str:
+    """A line with the nearest of the values that an option takes; click names them all."""
+    given = re.match(r"'(.*?)' is not one of ", error.message) if isinstance(error, click.BadParameter) else None
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    hint = nearest(given[1], map(str, kind.choices)) if given and isinstance(kind, click.Choice) else None
+    return f"\n  {hint}" if hint else ""
 
 
 def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
@@ -236,7 +255,7 @@ def _values(words: Sequence[str], flag: str) -> list[str]:
 
 def _print_error(message: str, words: Sequence[str]) -> None:
     if _is_json(words):
-        click.echo(json_line("error", message), err=True)
+        click.echo(json_line("error", message, "MainEncounteredError"), err=True)
         return
     label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
     click.echo(f"{label} {shown_lines(message)}", err=True)

@@ -29,7 +29,6 @@ _REFUSED: Mapping[str, str] = {
     "export-saved-queries": "publish a model: see docs/publishing.md",
 }
 _REFUSED_VALUES: Mapping[str, str] = {
-    "defer-state": "use --state",
     "event-time-start": "a run does work for what changed alone: leave it out",
     "event-time-end": "a run does work for what changed alone: leave it out",
     "record-timing-info": "run_results.json has the time of each node",

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 import click
 
 _FLAGS = frozenset(
-    "debug defer fail-fast full-refresh indirect-selection log-format partial-parse profile profiles-dir project-dir "
-    "quiet state target target-path warn-error "
+    "debug defer defer-state fail-fast full-refresh indirect-selection log-format partial-parse profile profiles-dir "
+    "project-dir quiet state target target-path warn-error "
     # refused as flags, and so as variables
-    "defer-state empty event-time-end event-time-start export-saved-queries favor-state sample single-threaded "
+    "empty event-time-end event-time-start export-saved-queries favor-state sample single-threaded "
     "warn-error-options".split()
 )
 """Shared flags that have a variable; those without effect need none, and dbt has none for `threads` and `vars`."""

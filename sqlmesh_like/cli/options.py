@@ -79,9 +79,10 @@ def _options() -> list[click.Option]:
         click.Option(
             ["--defer/--no-defer"], help="Read tables that are not here from where --state has them.", default=False
         ),
+        click.Option(["--defer-state"], help="Folder that replaces --state for --defer.", type=_FOLDER),
         click.Option(
             ["--lock-timeout"],
-            help="Seconds to wait for another process that writes to the lake (default: 0).",
+            help="Seconds to wait for other processes that use the same tables (default: 0).",
             type=click.FloatRange(min=0),
             default=0.0,
             metavar="SECONDS",
@@ -104,7 +105,10 @@ def global_options() -> list[click.Parameter]:
 
 
 def shared_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add all shared flags to a command, which gets them as one `Flags` in its argument `flags`."""
+    """Add all shared flags to a command, which gets them as one `Flags` in its argument `flags`.
+
+    An option of the command, given below this decorator, replaces a flag of dbt's of the same name.
+    """
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
@@ -118,7 +122,9 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
 
     # click reads options from this attribute, last one first.
     params = getattr(command, "__click_params__", [])
-    called.__click_params__ = [*params, *reversed([*_options(), *dbt_flags()])]  # type: ignore[attr-defined]
+    own = {name for parameter in params for name in parameter.opts}
+    foreign = [flag for flag in dbt_flags() if own.isdisjoint(flag.opts)]
+    called.__click_params__ = [*params, *reversed([*_options(), *foreign])]  # type: ignore[attr-defined]
     return called
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlmesh_like.app.operations.run_results import detail
 from sqlmesh_like.app.reporter import Level
+from sqlmesh_like.cli.node_events import result_data, result_event, start_data
 from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_table
 from sqlmesh_like.cli.printing.source_excerpt import source_excerpt
@@ -18,7 +19,7 @@ from sqlmesh_like.render.rendered import (
     RenderedTest,
     RenderedUnitTest,
 )
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
 
 
 class RunLog:
@@ -33,7 +34,7 @@ class RunLog:
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
         if not isinstance(node, RenderedExposure | RenderedSemantic):  # as in dbt: never started
-            self._output.start(_step(number, total, node, {**_node_data(node), "status": "started"}))
+            self._output.start(_step(number, total, node, start_data(node)))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
         step = _step(number, total, result.node, result_data(result))
@@ -104,41 +105,22 @@ def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def result_data(result: NodeResult) -> dict[str, object]:
-    """Return the outcome of a node for programs: rows that it changed and bytes that its commit wrote, null where it
-    writes no table; `failures` of a test; `elapsed` in seconds."""
-    return {
-        **_node_data(result.node),
-        "status": result.status,
-        "strategy": result.strategy if isinstance(result, ModelResult | TestResult) else None,
-        **_written(result),
-        "failures": result.failures if isinstance(result, TestResult) else None,
-        "elapsed": round(result.seconds, 3),
-        "message": result.message,
-    }
-
-
-def _written(result: NodeResult) -> dict[str, object]:
-    if not isinstance(result, ModelResult | SeedResult):
-        return {"rows": None, "bytes": None}
-    return {"rows": result.rows, "bytes": 0 if result.written is None else result.written.bytes}
-
-
-def _node_data(node: RenderedNode) -> dict[str, object]:
-    return {"unique_id": node.unique_id, "resource_type": node.unique_id.kind, "name": node.name}
-
-
 def _step(number: int, total: int, node: RenderedNode, data: Mapping[str, object]) -> LogStep:
+    kind, name = _kind_and_name(node)
+    return LogStep(number, total, kind, name, data, result_event(node))
+
+
+def _kind_and_name(node: RenderedNode) -> tuple[str, str]:
     match node:
         case RenderedModel() if node.config.snapshot is not None:
-            return LogStep(number, total, "snapshot", str(node.table), data)
+            return "snapshot", str(node.table)
         case RenderedModel():
-            return LogStep(number, total, f"{node.language} {node.config.materialized} model", str(node.table), data)
+            return f"{node.language} {node.config.materialized} model", str(node.table)
         case RenderedSeed():
-            return LogStep(number, total, "seed file", str(node.table), data)
+            return "seed file", str(node.table)
         case RenderedTest():
-            return LogStep(number, total, "test", node.name, data)
+            return "test", node.name
         case RenderedUnitTest():
-            return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}", data)
+            return "unit_test", f"{node.model.name}::{node.name}"
         case RenderedExposure() | RenderedSemantic():
-            return LogStep(number, total, node.unique_id.noun, node.name, data)
+            return node.unique_id.noun, node.name

@@ -27,6 +27,7 @@ from sqlmesh_like.names import PARTITION
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import NamedColumns, WriteResult
 
 _LOG = logging.getLogger(__name__)
@@ -71,7 +72,8 @@ class LocalModels:
             return actions
         except OSError as error:
             table = planned.compiled.model.table
-            raise NodeError(f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}") from error
+            message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
+            raise NodeError(message, hint=remedy(error, "sml run")) from error
 
     def _actions(self, planned: PlannedModel, named: NamedColumns) -> LocalActions | None:
         """The actions of a run on its table; None if they cannot be computed without Spark."""

@@ -38,7 +38,7 @@ from sqlmesh_like.delta.program import (
     split_relation,
 )
 from sqlmesh_like.duckdb.duck_connection import file_worker
-from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
+from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type, stored_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
@@ -232,7 +232,7 @@ class _Run:
         """Net signed rows to one action per key (and partition), in a file; None if Spark has to do it."""
         types = {column.name: column.type for column in self.planned.target.stored or ()}
         columns = tuple(column for column in self.steps[result] if column.name != WEIGHT)
-        if any(types.get(column.name) != _stored(column.type) for column in columns):
+        if any(types.get(column.name) != stored_type(column.type) for column in columns):
             return None  # the table will have other types after this commit
         parts = (KEY, *self.planned.compiled.model.config.partition_by)
         keys = ", ".join(duck_quoted(name) for name in parts)
@@ -267,7 +267,7 @@ class _Run:
         frontier, timeline = self.planned.target.frontier, self.tables[TARGET].timeline
         if frontier is None or timeline.properties.get("hoodie.record.merge.mode") != "COMMIT_TIME_ORDERING":
             return None
-        shown = tuple(Column(c.name, _stored(c.type)) for c in columns if c.name == KEY or not is_hidden(c.name))
+        shown = tuple(Column(c.name, stored_type(c.type)) for c in columns if c.name == KEY or not is_hidden(c.name))
         items = {tag: ", ".join(_parquet_item(column, tag) for column in shown) for tag in "ao"}
         leaving = f"SELECT {items['o']}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {old} AS o"
         left = f"{leaving} SEMI JOIN _sml_actions AS n ON {same}"
@@ -407,8 +407,3 @@ def _parquet_item(column: Column, table: str = "_sml_actions") -> str:
     if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
         raise Unproven(f"a column of {column.type}")
     return f"CAST({table}.{duck_quoted(column.name)} AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"
-
-
-def _stored(type_: str | None) -> str | None:
-    """A type as a table stores it: Avro has no small integers."""
-    return "int" if type_ in ("tinyint", "smallint") else type_

@@ -25,8 +25,8 @@ REWRITE = "rewrite"
 COLUMN_CHANGES = "changes"
 """Metadata: a commit's changes of the table's columns, a JSON list of texts."""
 
-_NOT_METADATA = (ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError, struct.error, zlib.error)
-_NOT_SCHEMA = (SchemaParseException, UnknownType)
+NOT_METADATA = (ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError, struct.error, zlib.error)
+NOT_SCHEMA = (SchemaParseException, UnknownType)
 """Errors, with those above, of reading bytes as Avro or JSON that are neither."""
 _SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
 
@@ -132,7 +132,7 @@ def read_metadata(content: bytes, path: str, convert: Callable[[object], X]) -> 
     try:
         is_json = content[:1] == b"{"
         return convert(json.loads(content) if is_json else next(fastavro.reader(io.BytesIO(content)), None))
-    except (*_NOT_METADATA, *_NOT_SCHEMA) as error:
+    except (*NOT_METADATA, *NOT_SCHEMA) as error:
         why = f"{len(content):,} bytes, {type(error).__name__}: {error}" if content else "it is empty"
         raise UnreadableTableError(f"{path} is not commit metadata ({why})") from error
 

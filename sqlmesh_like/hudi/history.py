@@ -11,6 +11,8 @@ from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
 from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.services.cleaning_due import is_cleaning_due
+from sqlmesh_like.hudi.services.timeline_gap import gap_problem, require_no_gap
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import rows_without_commit
@@ -61,6 +63,8 @@ class LakeHistory:
             return f"commit {start} is no longer on the timeline"
         if not timeline.is_settled(start):
             return f"commit {start} was overtaken by a compaction"
+        if problem := gap_problem(timeline, start):
+            return problem
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
         missing = timeline.missing if timeline.is_cow else partial(missing_files, timeline)
         entries = [*missing(start, touched), *missing(end, touched)]
@@ -107,8 +111,7 @@ class LakeHistory:
         return commit_summary(newest) if newest else None
 
     def exceeds(self, uri: str, commits: int) -> bool:
-        timeline = Timeline(uri)
-        return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
+        return is_cleaning_due(Timeline(uri), commits)
 
     def uncompacted(self, uri: str) -> int:
         timeline = Timeline(uri)
@@ -158,6 +161,7 @@ def table_state(timeline: Timeline) -> TableState:
         if timeline.exists and (path := rows_without_commit(timeline.uri)):
             raise UnreadableTableError(f"{timeline.uri} has data files, e.g. {path}, and no commit")
         return TableState(timeline.uri, "missing")
+    require_no_gap(timeline, frontier)
     schema_json = timeline.schema_json(frontier)
     columns = schema_of(schema_json) if schema_json else None
     record = _record(timeline)

@@ -17,7 +17,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 FileGroup = tuple[str, str]
 
 _BASE = re.compile(r"(?P<file_id>[^/]+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.[a-z]+")
-_LOG = re.compile(r"\.(?P<file_id>[^/]+)_(?P<instant>\d{14,17})\.log\.[^/]+")
+_LOG = re.compile(r"\.(?P<file_id>[^./][^/]*)_(?P<instant>\d{14,17})\.log\.[^/]+")
 _CLEAN = re.compile(r"(?P<requested>\d{14,17})(_\d{14,17}\.clean|\.clean\.requested)")
 
 
@@ -56,15 +56,36 @@ class DataFile:
 
 def missing_files(timeline: Timeline, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
     """Files that a read of these file groups (default: all) as of a frontier would lack, or why Hudi refuses it."""
-    at = timeline.as_of(frontier)
-    cleans = _cleans(timeline)
-    kept = next((text for text in map(_earliest_kept, reversed(cleans.values())) if text is not None), "")
-    if kept > at:
+    at, cleans = timeline.as_of(frontier), _cleans(timeline)
+    if (kept := _newest_limit(cleans)) > at:
         return [f"all before {kept}"]
+    return _missing_at(timeline, at, groups, cleans)
+
+
+def missing_at(timeline: Timeline, at: str) -> list[str]:
+    """`missing_files` of the commits requested up to an instant, without a later compaction of the same rows.
+
+    Whether Hudi would read these commits does not count: a savepoint keeps files that a clean says are gone.
+    """
+    return _missing_at(timeline, at, None, _cleans(timeline))
+
+
+def _missing_at(
+    timeline: Timeline, at: str, groups: Collection[FileGroup] | None, cleans: Mapping[str, Mapping[str, object]]
+) -> list[str]:
     listed = timeline.folder.files()
     there = frozenset(listed)
     known = [path for key, result in slice_files(timeline, at).items() if _in(groups, key) for path in result.files()]
     return [*(path for path in known if path not in there), *_deleted(timeline, at, groups, cleans, listed)]
+
+
+def earliest_kept(timeline: Timeline) -> str:
+    """The commit from which the last completed clean kept everything; empty where none states one."""
+    return _newest_limit(_cleans(timeline))
+
+
+def _newest_limit(cleans: dict[str, Mapping[str, object]]) -> str:
+    return next((text for text in map(_earliest_kept, reversed(cleans.values())) if text is not None), "")
 
 
 def _in(groups: Collection[FileGroup] | None, group: FileGroup) -> bool:
@@ -98,10 +119,10 @@ def _deleted(
     A cleaner never removes the newest slice of a live file group, so only groups written or replaced since are checked.
     """
     later = {key for commit in timeline.commits if commit.instant.requested > at for key in commit.touched}
-    bases = [file for file in map(_file, listed) if file and file.is_base and file.instant <= at]
+    bases = [file for file in map(data_file, listed) if file and file.is_base and file.instant <= at]
     lost = []
     for requested, clean in cleans.items():
-        for file in filter(None, map(_file, _paths(clean) if requested > at else ())):
+        for file in filter(None, map(data_file, _paths(clean) if requested > at else ())):
             if file.instant > at or file.group not in later or not _in(groups, file.group):
                 continue
             if not any(base.group == file.group and base.instant > file.instant for base in bases):
@@ -112,12 +133,22 @@ def _deleted(
 def archived_logs(timeline: Timeline, limit: str) -> Iterator[DataFile]:
     """Log files, requested up to an instant, of commits before the active timeline."""
     first = timeline.commit_instants[0].requested
-    for file in filter(None, map(_file, timeline.folder.files())):
+    for file in filter(None, map(data_file, timeline.folder.files())):
         if not file.is_base and file.instant < first and file.instant <= limit:
             yield file
 
 
-def _file(path: str) -> DataFile | None:
+def data_file(path: str) -> DataFile | None:
+    """A data file by its path; None for any other, such as Hadoop's checksum of one.
+
+    >>> data_file("p=1/f-0_0-5-8_20240101000001000.parquet").instant
+    '20240101000001000'
+    >>> log = data_file("p=1/.f-0_20240101000002000.log.1_0-21-36")
+    >>> log.group, log.instant
+    (('p=1', 'f-0'), '20240101000002000')
+    >>> data_file("p=1/..f-0_20240101000002000.log.1_0-21-36.crc"), data_file("p=1/.hoodie_partition_metadata")
+    (None, None)
+    """
     partition, _, name = path.rpartition("/")
     for pattern in (_LOG, _BASE):
         if match := pattern.fullmatch(name):

@@ -41,7 +41,7 @@ class Folder:
 
     @property
     def is_local(self) -> bool:
-        return "://" not in self.uri or self.uri.startswith("file:")
+        return is_local(self.uri)
 
     def names(self) -> list[str]:
         """Names of the direct children; empty where the folder does not exist."""
@@ -67,6 +67,24 @@ class Folder:
         start = len(self.path) + 1
         match = self.fs.find(self.path, detail=True)
         return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
+
+
+def is_local(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of this machine; its file system need not be installed.
+
+    >>> is_local("/lake"), is_local("file:///lake"), is_local("s3a://lake")
+    (True, True, False)
+    """
+    return "://" not in uri or uri.startswith("file:")
+
+
+def local_path(uri: str) -> Path:
+    """The path of a folder on this machine, which may be named by a `file:` URI.
+
+    >>> local_path("file:///lake/shop") == local_path("/lake/shop/") == Path("/lake/shop")
+    True
+    """
+    return Path(folder(uri).path)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sqlmesh_like.errors import NodeError, UsageError, nearest
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.services.timeline_gap import require_no_gap
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import visible
 from sqlmesh_like.plan.history import TableState
@@ -26,6 +27,7 @@ def state_at(state: TableState, when: str) -> TableState:
         raise NodeError(f"the table {state.uri} has no past", hint="only Hudi tables keep one")
     timeline = Timeline(state.uri)
     frontier = frontier_at(timeline, when)
+    require_no_gap(timeline, frontier)
     missing = timeline.missing(frontier) if timeline.is_cow else missing_files(timeline, frontier)
     if missing:
         hint = "cleaning keeps what consumers still need and ten commits more; choose a later moment"

@@ -19,9 +19,12 @@ from sqlmesh_like.hudi.unfinished_table import properties_of
 
 _COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
+_ARCHIVED = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_\d+\.parquet")
 _BASE_FILE = re.compile(r"(?P<file_id>.+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.parquet")
 _COMMIT_ACTIONS = {"commit", "deltacommit", "replacecommit"}
-_SERVICE_ACTIONS = {"clean", "compaction", "logcompaction", "clustering", "indexing", "rollback", "savepoint"}
+_SERVICE_ACTIONS = {
+    "clean", "compaction", "logcompaction", "clustering", "indexing", "rollback", "restore", "savepoint",
+}  # fmt: skip
 _KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DELETE_PARTITION"}
 
 
@@ -63,6 +66,11 @@ class Timeline:
         return self.properties.get("hoodie.table.type") == "COPY_ON_WRITE"
 
     @property
+    def has_metadata_table(self) -> bool:
+        """Whether Hudi keeps a metadata table of its files, as its restore to a savepoint makes one."""
+        return bool(self.properties.get("hoodie.table.metadata.partitions"))
+
+    @property
     def partition_fields(self) -> tuple[str, ...]:
         fields = self.properties.get("hoodie.table.partition.fields", "")
         return tuple(field.split(":")[0] for field in fields.split(",") if field)
@@ -92,6 +100,11 @@ class Timeline:
         return tuple(sorted({match["requested"] for match in matches if match} - done))
 
     @cached_property
+    def savepointed(self) -> tuple[str, ...]:
+        """Requested times of the commits that have a savepoint, ascending."""
+        return tuple(instant.requested for instant in self.completed if instant.action == "savepoint")
+
+    @cached_property
     def commits(self) -> tuple[Commit, ...]:
         """All completed commits of the active timeline, services included, in requested order."""
         return tuple(reversed(tuple(self.newest_first())))
@@ -102,8 +115,29 @@ class Timeline:
 
     @cached_property
     def commit_instants(self) -> tuple[Instant, ...]:
-        """Instants of `commits`, without reading any of them."""
+        """Instants of `commits`, without reading any of them; without those that precede a gap (`before_gap`)."""
+        return tuple(instant for instant in self._all_commit_instants if instant not in self.before_gap)
+
+    @cached_property
+    def before_gap(self) -> frozenset[Instant]:
+        """Commits that are still on the active timeline although later ones were archived.
+
+        With `hoodie.archive.beyond.savepoint` Hudi's archiver keeps savepointed commits and archives those after them.
+        The timeline is read from the end of the gap. A savepoint that was deleted leaves its commit before it.
+        """
+        instants = self._all_commit_instants
+        early = frozenset(instant for instant in instants if instant.requested <= self._archived_until)
+        # The archiver always leaves newer commits: a history without any is that of another copy of the table.
+        return early if len(early) < len(instants) else frozenset()
+
+    @cached_property
+    def _all_commit_instants(self) -> tuple[Instant, ...]:
         return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
+
+    @cached_property
+    def _archived_until(self) -> str:
+        """The newest instant in the table's history, by the names of its files; empty where there is no history."""
+        return max((match["newest"] for name in self.history_names if (match := _ARCHIVED.fullmatch(name))), default="")
 
     @property
     def data_commits(self) -> tuple[Commit, ...]:
@@ -117,6 +151,12 @@ class Timeline:
         """
         readable = (c.instant for c in self.newest_first() if c.is_data and self.is_readable(c.instant))
         return next((instant.frontier for instant in readable), None)
+
+    @property
+    def newest_readable(self) -> str | None:
+        """The frontier where it is the newest data commit; None where a newer one is under way or was cut short."""
+        newest = next((commit.instant for commit in self.newest_first() if commit.is_data), None)
+        return newest.frontier if newest is not None and newest.frontier == self.frontier else None
 
     def is_readable(self, instant: Instant) -> bool:
         """Whether readers may see a commit: none is incomplete before it, and Hudi's reader can return it."""
@@ -141,7 +181,7 @@ class Timeline:
 
         A restore removes the commits that it undoes from the timeline, and leaves the files of all others as they were.
         """
-        return any(instant.frontier == frontier for instant in self.completed)
+        return any(instant.frontier == frontier for instant in self.commit_instants)
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Commits (services too) after the frontier `start` up to and including `end` and rewrites of its rows."""
@@ -200,7 +240,12 @@ class Timeline:
     @cached_property
     def is_archived(self) -> bool:
         """Whether older commits were moved from the active timeline to the table's history."""
-        return any(name.endswith(".parquet") for name in folder(f"{self.uri}/.hoodie/timeline/history").names())
+        return any(name.endswith(".parquet") for name in self.history_names)
+
+    @cached_property
+    def history_names(self) -> tuple[str, ...]:
+        """Names of the files in `.hoodie/timeline/history`, to which the archiver moves instants."""
+        return tuple(folder(f"{self.uri}/.hoodie/timeline/history").names()) if "history" in self.names else ()
 
     def footer(self, path: str) -> Mapping[str, str]:
         """Key-value metadata of one data file (path relative to the table)."""
@@ -223,7 +268,10 @@ class Timeline:
         Files of commits on the active timeline come from their metadata; older ones from the listing, where all files
         from before the first active instant are committed.
         """
-        limit = self.standing(frontier)
+        return self.slices_at(self.standing(frontier))
+
+    def slices_at(self, limit: str) -> dict[tuple[str, str], Slice]:
+        """`slices` of the commits requested up to an instant, without a later rewrite of the same rows."""
         archived_slices = self._archived_slices(limit)
         for commit in self.until(limit):
             for group in commit.replaced_groups:
@@ -259,7 +307,12 @@ class Timeline:
 
         A cleaned slice of an archived commit is in no listing: only the commit that merged or replaced it refers to it.
         """
-        limit, slices, born = self.standing(frontier), self.slices(frontier), set[tuple[str, str]]()
+        missing = self.missing_at(self.standing(frontier))
+        return [path for key, path in missing.items() if groups is None or key in groups]
+
+    def missing_at(self, limit: str) -> dict[tuple[str, str], str]:
+        """`missing` among `slices_at` an instant, by file group."""
+        slices, born = self.slices_at(limit), set[tuple[str, str]]()
         gone = {key: file_slice.path for key, file_slice in slices.items() if file_slice.path not in self.data_files}
         for commit in self.commits:
             if commit.instant.requested <= limit:
@@ -272,11 +325,13 @@ class Timeline:
                     born.add(key)
                 elif write.previous <= limit and (key not in slices or slices[key].instant != write.previous):
                     gone.setdefault(key, f"{write.partition}/{write.file_id} of {write.previous}")
-        return [path for key, path in gone.items() if groups is None or key in groups]
+        return gone
 
     def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
         # Instants under way count: files that a crashed writer left before the first commit are not committed.
-        first = min([*(instant.requested for instant in self.completed), *self.pending], default="")
+        early = {instant.requested for instant in self.before_gap}
+        active = (instant.requested for instant in self.completed if instant.requested not in early)
+        first = min([*active, *self.pending], default="")
         file_slice: dict[tuple[str, str], Slice] = {}
         for path in self.data_files:
             partition, _, name = path.rpartition("/")
@@ -286,6 +341,10 @@ class Timeline:
             key = (partition, match["file_id"])
             if key not in file_slice or file_slice[key].instant < match["instant"]:
                 file_slice[key] = Slice(partition, match["file_id"], path, match["instant"])
+        for group in set[tuple[str, str]]().union(
+            *(self._commit(instant).replaced_groups for instant in self.before_gap)
+        ):
+            file_slice.pop(group, None)
         return file_slice
 
     def _archived_sizes(self, limit: str) -> dict[tuple[str, str], Size]:

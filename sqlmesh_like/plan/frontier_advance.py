@@ -15,6 +15,8 @@ _AFTER_BYTES = 256_000_000
 
 def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
     """Whether an empty commit should advance the table's frontier past the changes of its inputs."""
+    if planned.advances:
+        return True
     moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
     return sum(item.change.bytes for item in moved) >= _AFTER_BYTES or any(
         history.pending_commits(item.state.uri, item.start or "", item.end or "") >= _AFTER_COMMITS for item in moved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -126,7 +127,8 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         edges.add_edges_from((unique_id, one.unique_id) for unique_id in one.reads)
     # As in dbt a unit test is a child of its model, so that selecting the model selects it too.
     edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
-    _refuse_cycle(edges, {node.unique_id: node for node in nodes})
+    texts = {model.unique_id: model.raw_sql for model in rendered.models}
+    _refuse_cycle(edges, {node.unique_id: node for node in nodes}, texts)
     return Graph({node.unique_id: node for node in nodes}, edges, project.name)
 
 
@@ -227,7 +229,7 @@ def _unit_test(test: RenderedUnitTest) -> Node:
     )
 
 
-def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
+def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node], texts: Mapping[NodeId, str]) -> None:
     # Of several cycles the same one is reported each time: the smallest by its sorted ids.
     circles = [sorted(part) for part in nx.strongly_connected_components(edges) if len(part) > 1]
     circles += [[node] for node in nx.nodes_with_selfloops(edges)]
@@ -240,9 +242,17 @@ def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
     files = "\n  ".join(f"{node.name}: {node.path}" for node in reading)
     raise CycleError(
         f"models read each other in a circle: {' -> '.join([*names, names[0]])}",
-        location=Location(reading[0].path),
+        location=_place_of_ref(reading[0], reading[1 % len(reading)].name, texts.get(reading[0].unique_id, "")),
         hint=f"an arrow means `reads`; break it in one of these files\n  {files}",
     )
+
+
+def _place_of_ref(node: Node, name: str, text: str) -> Location:
+    """Where a node's file reads a model of a name; the file alone if a macro does."""
+    call = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
+    if call is None:
+        return Location(node.path)
+    return Location(node.path, text.count("\n", 0, call.start()) + 1, call.start() - text.rfind("\n", 0, call.start()))
 
 
 def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:

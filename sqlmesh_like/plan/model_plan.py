@@ -52,7 +52,10 @@ class InputVersion:
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """The next run of one model. `strategy` is what it does; `classification.strategy` what its SQL allows."""
+    """The next run of one model. `strategy` is what it does; `classification.strategy` what its SQL allows.
+
+    `advances`: the frontier is stored also where the change of an input has no effect.
+    """
 
     compiled: CompiledModel
     target: TableState
@@ -63,6 +66,7 @@ class PlannedModel:
     now: datetime
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
     estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
+    advances: bool = False
 
     @property
     def moves(self) -> Moves:
@@ -82,6 +86,21 @@ class PlannedModel:
             if not item.state.exists:
                 hint = "run `sml ingest` or build its model first"
                 raise NodeError(f"the table {item.ref.table} does not exist yet ({item.state.uri})", hint=hint)
+
+    def as_recorded(self) -> PlannedModel:
+        """The plan with the inputs as of the run that wrote the table, and the clock of that run.
+
+        Raises NodeError if no run wrote it, or if an input no longer has the rows of then.
+        """
+        name, record = self.compiled.model.table, self.target.record
+        if record is None:
+            raise NodeError(f"{name} was not written by a run", hint="run it first")
+        inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in self.inputs)
+        for item in inputs:
+            if item.state.kind == "files" and item.end != item.state.frontier:
+                hint = "run it first: files other than Hudi tables are read as they are now"
+                raise NodeError(f"{name}: the files of {item.ref.table} changed since its last run", hint=hint)
+        return replace(self, inputs=inputs, now=datetime.fromisoformat(record.now))
 
     def record(
         self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Protocol
@@ -41,7 +41,7 @@ class Planner:
 
     Without `rerender`, models that query the lake keep the text that they were read with, as if queries returned
     nothing. `foreseen` are columns, by unique id, of tables that do not exist yet: those of a seed's file.
-    `has_catalog`: a query may name tables that are not the project's.
+    `has_catalog`: a query may name tables that are not the project's. `advances`: that of `PlannedModel`.
     """
 
     rendered: RenderedProject
@@ -51,6 +51,7 @@ class Planner:
     rerender: Rerender | None = None
     foreseen: Mapping[str, Schema] = field(default_factory=dict)
     has_catalog: bool = False
+    advances: bool = False
 
     @cached_property
     def _by_id(self) -> dict[str, RenderedModel]:
@@ -145,10 +146,11 @@ class Planner:
             self._require_whole(model, target)
         if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
             return self._plan_branch(live, compiled, target, pinned, awaited)
-        return plan_model(
+        planned = plan_model(
             compiled, target, states, self.catalog.history, self.now,
             full_refresh=self._is_full(model), awaited=awaited,
         )  # fmt: skip
+        return replace(planned, advances=True) if self.advances else planned
 
     def _target(self, model: RenderedModel) -> TableState:
         """The model's table. Raises UnreadableTableError if its metadata is broken, unless the table may be rebuilt."""

@@ -16,7 +16,8 @@ from sqlmesh_like.plan.history import TableState, Volume
 class CommitFacts:
     """One commit. `time` is its completion in UTC (ISO 8601), `seconds` how long writing took.
 
-    `rows` are all rows in the files that it wrote, including those carried over; `frontier` is that of its inputs.
+    `rows` are all rows in the files that it wrote, including those carried over; `frontier` is that of its inputs;
+    `savepoint`: the comment of its savepoint, or who created it, None where it has none.
     """
 
     time: str
@@ -32,6 +33,7 @@ class CommitFacts:
     bytes: int
     frontier: Mapping[str, str] | None
     columns: tuple[str, ...] = ()
+    savepoint: str | None = None
 
 
 @dataclass(frozen=True)

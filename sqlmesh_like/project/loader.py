@@ -49,6 +49,7 @@ def load_project(
         profile_name=settings.profile,
         target_path=settings.target_path,
         clean_targets=settings.clean_targets,
+        packages_path=settings.packages_path,
         vars=settings.vars,
         models=tuple(model for part in parts for model in part.models),
         seeds=tuple(seed for part in parts for seed in part.seeds),

@@ -190,6 +190,7 @@ class ModelFile:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
+    config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
     time_spine: Mapping[str, object] | None = None  # as in manifest.json
     error: SqlError | None = None  # of its entry in properties YAML
 
@@ -343,6 +344,7 @@ class ParsedProject:
     analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
     warnings: tuple[str, ...] = ()
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name
+    packages_path: str = "dbt_packages"  # the folder of packages, relative to the project root
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from sqlmesh_like import secrets
-from sqlmesh_like.errors import ProjectError, UsageError, nearest
+from sqlmesh_like.errors import Location, ProjectError, UsageError, nearest
 from sqlmesh_like.project.keys.profile_keys import CATALOG, CATALOGS, OUTPUT, PROFILE
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
@@ -89,7 +89,8 @@ def load_target(
     secrets.learn_settings(node.value)
     profiles = {name: child for name, child in node.items() if name != "config"}
     values = ValueRenderer({**project.vars, **cli_vars}, secrets=True)
-    name = _profile_name(profiles, profile or project.profile_name, path)
+    place = None if profile else _place_of_setting(project.root)
+    name = _profile_name(profiles, profile or project.profile_name, path, place)
     body = profiles[name].mapping(f"profile {name!r}")
     return _choose(name, body, target, values, project.root)
 
@@ -124,7 +125,17 @@ def _shown(path: Path, root: Path) -> str:
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
 
 
-def _profile_name(profiles: Mapping[str, YamlNode], wanted: str | None, path: Path) -> str:
+def _place_of_setting(root: Path) -> Location | None:
+    """Where the project's settings name the profile; None if they do not."""
+    for file in ("dbt_project.yml", "pyproject.toml"):
+        text = read_text(root / file, root) if (root / file).is_file() else ""
+        if setting := re.search(r"(?m)^profile\s*[:=]\s*", text):
+            line_start = text.rfind("\n", 0, setting.end()) + 1
+            return Location(file, text.count("\n", 0, setting.end()) + 1, setting.end() - line_start + 1)
+    return None
+
+
+def _profile_name(profiles: Mapping[str, YamlNode], wanted: str | None, path: Path, place: Location | None) -> str:
     known = ", ".join(profiles) or "none"
     if wanted is None:
         if len(profiles) != 1:
@@ -135,7 +146,7 @@ def _profile_name(profiles: Mapping[str, YamlNode], wanted: str | None, path: Pa
         return next(iter(profiles))
     if wanted not in profiles:
         hint = nearest(wanted, profiles) or "set profile: in the project's settings, or give --profile"
-        raise UsageError(f"profile {wanted!r} is not in {path.name}; it has: {known}", hint=hint)
+        raise UsageError(f"profile {wanted!r} is not in {path.name}; it has: {known}", location=place, hint=hint)
     return wanted
 
 

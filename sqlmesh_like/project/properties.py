@@ -45,6 +45,12 @@ class NodeProperties:
     version: Version | None = None
     error: SqlError | None = None
 
+    @property
+    def config_places(self) -> Mapping[str, Location]:
+        """Where `config:` sets each of its keys."""
+        config = self.node.get("config")
+        return {} if config is None else {canonical(key): child.key_location for key, child in config.items()}
+
 
 @dataclass(frozen=True)
 class Properties:

@@ -17,9 +17,10 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 DestinationKind = Literal["url", "duckdb", "parquet"]
 _KINDS: tuple[DestinationKind, ...] = ("url", "duckdb", "parquet")
+_SQLITE_FILE = re.compile(r"(sqlite(?:\+pysqlite)?:///)((?!:memory:|file:|/).+)", re.DOTALL)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 DESTINATION = Shape("a publish destination", {
-    "url": Key(text, help="A database by its SQLAlchemy URL.", example="postgresql+psycopg://bi@db.example.com/bi"),
+    "url": Key(text, help="A database by its SQLAlchemy URL; an SQLite file is relative to the project.", example="postgresql+psycopg://bi@db.example.com/bi"),
     "duckdb": Key(text, help="A DuckDB file, relative to the project.", example="serving.duckdb"),
     "parquet": Key(text, help="A folder of Parquet files, or a URI.", example="s3://serving/shop"),
     "schema": Key(text, help="Schema of the tables there.", example="shop"),
@@ -59,6 +60,8 @@ def _destination(name: str, node: YamlNode, root: Path) -> Destination:
         raise node.error(f"{what} must have one of {', '.join(_KINDS)}", "e.g. bi: {duckdb: serving.duckdb}")
     kind, schema = given[0], node.get("schema")
     place = node.children[kind].text(f"{what}: {kind}")
-    if kind != "url" and not _URI.match(place):
+    if kind == "url":
+        place = _SQLITE_FILE.sub(lambda match: f"{match[1]}{root / match[2]}", place)
+    elif not _URI.match(place):
         place = str(root / Path(place).expanduser())
     return Destination(name, kind, place, None if schema is None else schema.text("schema"))

@@ -315,7 +315,7 @@ def checked(key: str, node: YamlNode) -> object:
     try:
         return check_setting(key, node.value)
     except UnknownSetting as unknown:
-        warn(node.key_location, unknown.message, unknown.hint)
+        warn(node.key_location, unknown.message, unknown.hint, once=unknown.once)
         return node.value if unknown.kept else None
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

@@ -23,6 +23,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.columns import converter, database_type
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import Export
 
 _NEW, _OLD = "__sml_new", "__sml_old"
@@ -214,7 +215,7 @@ class DatabaseStore:
             yield
         except exc.DBAPIError as error:
             said = str(error.orig).strip().partition("\n")[0][:500]
-            raise NodeError(f"{self._name}: the database says: {said}") from None
+            raise NodeError(f"{self._name}: the database says: {said}", hint=remedy(said, "sml publish")) from None
         except (exc.SQLAlchemyError, ValueError, OverflowError) as error:
             raise NodeError(f"{self._name}: {str(error).strip().partition(chr(10))[0][:500]}") from None
 

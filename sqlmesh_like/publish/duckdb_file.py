@@ -18,6 +18,7 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import Export
 from sqlmesh_like.sql_text import standard_identifier as quoted
 
@@ -102,12 +103,14 @@ class DuckDBStore:
             with database(str(self._path)) as db:
                 yield db
         except duckdb.IOException as error:
-            hint = "close what has the file open, then: sml publish"
+            hint = remedy(error, "sml publish") or "close what has the file open, then: sml publish"
             raise NodeError(f"{self._name}: {_first_line(error)}", hint=hint) from None
         except duckdb.Error as error:
-            raise NodeError(f"{self._name}: DuckDB says: {_first_line(error)}") from None
+            message = f"{self._name}: DuckDB says: {_first_line(error)}"
+            raise NodeError(message, hint=remedy(error, "sml publish")) from None
         except OSError as error:
-            raise NodeError(f"{self._name}: {self._path}: {error.strerror}") from None
+            message = f"{self._name}: {self._path}: {error.strerror}"
+            raise NodeError(message, hint=remedy(error, "sml publish")) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -23,6 +23,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, foreign
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import Export
 from sqlmesh_like.sql_text import standard_identifier, standard_literal
 
@@ -57,12 +58,15 @@ class ParquetStore:
             # A rename is atomic only within one file system; an object store shows a file only when it is complete.
             place = Path(self._folder.path if self._folder.is_local else scratch)
             made = place / f".{table}.parquet.new"
-            self._merge(table, export, new, made, Path(scratch))
-            fault_point("publish.written")
-            if self._folder.is_local:
-                os.replace(made, self._path(table))
-            else:
-                self._upload(made, self._path(table))
+            try:
+                self._merge(table, export, new, made, Path(scratch))
+                fault_point("publish.written")
+                if self._folder.is_local:
+                    os.replace(made, self._path(table))
+                else:
+                    self._upload(made, self._path(table))
+            finally:
+                made.unlink(missing_ok=True)
 
     def _merge(self, table: str, export: Export, new: Published, made: Path, scratch: Path) -> None:
         with file_worker(scratch=str(scratch)) as db:
@@ -102,4 +106,5 @@ class ParquetStore:
         try:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise NodeError(f"{self._name}: {str(error).partition(chr(10))[0][:500]}") from None
+            message = f"{self._name}: {str(error).partition(chr(10))[0][:500]}"
+            raise NodeError(message, hint=remedy(error, "sml publish")) from None

@@ -24,6 +24,11 @@ from sqlmesh_like.run.ports import ChangeExporter, Export, PublishResult
 OpenStore = Callable[[Destination], Store]
 
 
+def published_name(model: RenderedModel) -> str:
+    """The name of a model's table at its destinations."""
+    return (model.config.publish and model.config.publish.table) or model.table.identifier
+
+
 @dataclass
 class _Exports:
     """Exports of one table, open until all destinations have it: those that have the same commit share the change."""
@@ -64,7 +69,7 @@ class LakePublisher:
         state = self.catalog.state(model.unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             raise NodeError(f"{model.table} does not exist yet", hint="run it first: sml run")
-        table = (model.config.publish and model.config.publish.table) or model.table.identifier
+        table = published_name(model)
         with ExitStack() as held:
             exports = _Exports(self.engine, self.staging, held)
             sent: list[PublishResult] = []

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.nodes import ModelFile
+from sqlmesh_like.project.reading.project_warnings import warn
 
 _NEEDED = ("event_time", "batch_size", "begin")
 
@@ -17,9 +18,13 @@ _NEEDED = ("event_time", "batch_size", "begin")
 def batch_begin(config: Mapping[str, object], file: ModelFile) -> str | None:
     """When the first batch begins, in UTC; None if the model is not a microbatch model.
 
-    Raises ProjectError if a setting that dbt requires is missing, or `begin` is not a date or time.
+    Raises ProjectError if a setting that dbt requires is missing, or `begin` is not a date or time. Warns about a
+    `begin` without effect.
     """
     if config.get("materialized") != "incremental" or config.get("incremental_strategy") != "microbatch":
+        if config.get("begin"):
+            hint = "it is that of incremental_strategy='microbatch'"
+            warn(Location(file.path, 1, 1), "config 'begin' has no effect here", hint, once=True)
         return None
     place = Location(file.path, 1, 1)
     for key in _NEEDED:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime
 import logging
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import canonical, merge_config
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
@@ -40,10 +40,8 @@ _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
 DBT_VERSION = "1.11.16"
 """The version of dbt with whose results ours are compared; templates and packages check it."""
-INVOCATION = str(uuid.uuid4())
-"""`invocation_id`: one per process."""
 CheckSetting = Callable[[str, object], object]
-WarnOf = Callable[[str, str, str | None], None]
+WarnOf = Callable[[str, str, str | None, bool], None]
 """Warns about the template that is being rendered: message, pattern that finds its position, hint."""
 
 
@@ -111,7 +109,7 @@ class ConfigCall:
                 checked = self._check(name, value)
             except UnknownSetting as unknown:
                 if self._warn is not None:
-                    self._warn(unknown.message, pattern, unknown.hint)
+                    self._warn(unknown.message, pattern, unknown.hint, unknown.once)
                 checked = value if unknown.kept else None
             except ConfigFault as fault:
                 raise TemplateFault(fault.message, pattern, fault.hint) from fault
@@ -224,11 +222,12 @@ def _references(
         with noting():
             return use(registry.ref(*names, version=wanted))
 
-    def source(source_name: str, table_name: str) -> TemplateRelation:
+    def source(*names: str) -> TemplateRelation:
         if registry is None:
-            return TemplateRelation(TableName(source_name, table_name))
+            first, last = (names[0], names[-1]) if names else ("", "")
+            return TemplateRelation(TableName(str(first), str(last)))
         with noting():
-            return use(registry.source(source_name, table_name))
+            return use(registry.source(*names))
 
     functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
     for function in functions.values():
@@ -255,7 +254,7 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
         "defer_relation": None,
         "run_started_at": around.now,
         "modules": MODULES,
-        "invocation_id": INVOCATION,
+        "invocation_id": INVOCATION_ID,
         **around.call.names(),
     }
 

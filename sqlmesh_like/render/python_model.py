@@ -44,7 +44,7 @@ def _checked(name: str, value: object, place: Location) -> object:
     try:
         return check_setting(name, value)
     except UnknownSetting as unknown:
-        warn(place, unknown.message, unknown.hint)
+        warn(place, unknown.message, unknown.hint, once=unknown.once)
         return value
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=place, hint=fault.hint) from fault

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlmesh_like.errors import nearest
@@ -158,6 +158,9 @@ class RelationClass:
         return f"__dbt__cte__{name}"
 
 
+_EXAMPLES = {"ref": "ref('model')", "source": "source('source', 'table')"}
+
+
 @dataclass(frozen=True)
 class RelationRegistry:
     """All nodes that a template can name: models and seeds by name, source tables by source and name."""
@@ -174,10 +177,7 @@ class RelationRegistry:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
         unless `version` names another. Raises TemplateFault if there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
-            unquoted = next((word for name in names if (word := getattr(name, "_undefined_name", None))), None)
-            hint = None if unquoted is None else f"quote it: ref('{unquoted}')"
-            shown = repr(names) if unquoted is None else unquoted
-            raise TemplateFault(f"ref takes a name, or a project and a name, not {shown}", r"\bref\s*\(", hint)
+            raise _wrong_names("ref", "a name, or a project and a name", names)
         name, pattern = names[-1], _call("ref", *names)
         if version is not None or name in self.versions:
             name = self._version(name, version, pattern)
@@ -190,6 +190,9 @@ class RelationRegistry:
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"
             raise DisabledNode(f"ref names {name!r}, which is disabled", pattern, hint)
+        if sources := [source for source, table in self.sources if table == name]:
+            hint = f"{name!r} is a table of a source: write source('{sources[0]}', '{name}')"
+            raise MissingNode(f"no model or seed is named {name!r}", pattern, hint)
         hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
         raise MissingNode(f"no model or seed is named {name!r}", pattern, hint)
 
@@ -203,8 +206,11 @@ class RelationRegistry:
             raise TemplateFault(f"model {name!r} has no version {wanted}", pattern, f"its versions: {versions}")
         return matches[0].name
 
-    def source(self, source: str, name: str) -> InputRef:
+    def source(self, *names: str) -> InputRef:
         """The table of `source('source', 'name')`. Raises TemplateFault if there is none."""
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise _wrong_names("source", "the names of a source and of its table", names)
+        source, name = names
         source_table = self.sources.get((source, name))
         if source_table is not None:
             return source_table
@@ -221,3 +227,12 @@ class RelationRegistry:
 def _call(function: str, *names: str) -> str:
     quoted = r"\s*,\s*".join(rf"['\"]{re.escape(str(name))}['\"]" for name in names)
     return rf"\b{function}\s*\(\s*{quoted}"
+
+
+def _wrong_names(function: str, wanted: str, names: Sequence[object]) -> TemplateFault:
+    """The error of a call of ref or source with other arguments than names."""
+    unquoted = [word for name in names if (word := getattr(name, "_undefined_name", None))]
+    written = ", ".join(repr(word) for name in names if (word := getattr(name, "_undefined_name", name)))
+    hint = f"quote it: {function}({written})" if unquoted else f"write {_EXAMPLES[function]}"
+    shown = unquoted[0] if unquoted else written or "nothing"
+    return TemplateFault(f"{function} takes {wanted}, not {shown}", rf"\b{function}\s*\(", hint)

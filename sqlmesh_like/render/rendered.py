@@ -117,6 +117,7 @@ class RenderedModel:
     templates: Mapping[str, str] = field(default_factory=dict)  # settings by folder, as written before rendering
     settings: Mapping[str, object] = field(default_factory=dict)  # those without effect here, and hooks as written
     error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
+    config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
 
     @property
     def language(self) -> Literal["sql", "python"]:

@@ -234,6 +234,7 @@ class Renderer:
             version=placed.file.version,
             templates=placed.file.templates,
             settings=_other_settings(placed.config),
+            config_places=placed.file.config_places,
         )
 
     def _render(

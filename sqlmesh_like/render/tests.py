@@ -14,6 +14,7 @@ from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.jinja.template_errors import MAY_BE_PACKAGE
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.naming import schema_of_failures
 from sqlmesh_like.render.relations import DisabledNode, RelationRegistry
@@ -175,7 +176,9 @@ def _at_declaration(test: TestFile, around: RenderEnvironment, scope: TemplateSc
         if error.location is not None and error.location.path != place:
             raise
         if test.metadata and error.message.startswith(f"'test_{test.metadata.name}' is not defined"):
-            hint = (error.hint or "").replace("'test_", "'") or "write it as {% test NAME(model, column_name) %}"
+            hint = "write it as {% test NAME(model, column_name) %}, or install its package by `sml deps`"
+            if error.hint and error.hint != MAY_BE_PACKAGE:
+                hint = error.hint.replace("'test_", "'")
             message = f"no data test is named {test.metadata.name!r}"
             raise JinjaError(message, location=test.declared_at, hint=hint) from error
         raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error

@@ -7,7 +7,7 @@ stopwatch leaves `waited_seconds` out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,11 +64,35 @@ class WriteResult:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """How many keys of a table are compared, and the seed that determines which."""
+
+    keys: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class ComparedKeys:
+    """The keys of a sample: their columns, and how many of them the table has. `is_all`: it has no others.
+
+    Without columns the whole table was compared.
+    """
+
+    columns: tuple[str, ...]
+    count: int
+    is_all: bool
+
+
+@dataclass(frozen=True)
 class RowDifference:
-    """Rows by which a table differs from its recompute: `sign` -1 is only in the table, +1 only in the recompute."""
+    """Rows by which a table differs from its recompute: `sign` -1 is only in the table, +1 only in the recompute.
+
+    `keys` None: all rows were compared, not a sample.
+    """
 
     total: int
     rows: tuple[tuple[int, Row], ...]
+    keys: ComparedKeys | None = None
 
 
 @dataclass(frozen=True)
@@ -177,10 +201,13 @@ class StatementEngine(Protocol):
 
 
 class ModelVerifier(Protocol):
-    """Compares tables with a full recompute."""
+    """Compares tables with a recompute."""
 
-    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
-        """Compare the table with its query, recomputed at the table's own frontier and clock."""
+    def verify(self, planned: PlannedModel, limit: int, sample: Sample | None = None) -> RowDifference:
+        """Compare the table with its query, recomputed at the table's own frontier and clock.
+
+        `sample`: only rows of these keys are compared, whichever of the two sides has them.
+        """
         ...
 
 
@@ -213,6 +240,15 @@ class TableMaintenance(Protocol):
 
     def compact(self, uri: str) -> int:
         """Merge the log files of a merge-on-read table into base files; return how many file groups had log files."""
+        ...
+
+    def delete_rows(
+        self, uri: str, columns: Sequence[str], values: Collection[Sequence[str]], options: Mapping[str, str]
+    ) -> int:
+        """Delete the rows whose columns have one of these combinations of values, in one commit without a change log.
+
+        Returns their number. `values` are texts of values; `options`: Hudi options of the user.
+        """
         ...
 
     def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.sample_columns import sample_columns
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
@@ -29,6 +30,7 @@ from sqlmesh_like.run.ports import (
     Rebucketed,
     RowDifference,
     Rows,
+    Sample,
     WriteResult,
     starting,
 )
@@ -36,10 +38,11 @@ from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import exported
-from sqlmesh_like.spark.frames.comparison import difference
+from sqlmesh_like.spark.frames.comparison import difference, sampled_difference
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.job_metrics import measured
-from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line
+from sqlmesh_like.spark.jvm.session import stop_session
+from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
@@ -49,6 +52,7 @@ from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.materializer import Materializer
 from sqlmesh_like.spark.writer.rebucket import rebucket
+from sqlmesh_like.spark.writer.row_deletes import delete_rows
 from sqlmesh_like.spark.writer.seeds import load_seed
 from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
 
@@ -80,7 +84,8 @@ class SparkEngine:
         return self._shared.newSession()
 
     def release(self) -> None:
-        self._changes.release()
+        with without_lost_jvm():
+            self._changes.release()
         if self._local is not None:
             self._local.release()
 
@@ -88,7 +93,7 @@ class SparkEngine:
         self.release()
         with self._lock:
             if self._shared is not None and self._stops_spark:
-                self._shared.stop()
+                stop_session(self._shared)
             self._shared = None
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
@@ -98,7 +103,8 @@ class SparkEngine:
         if isinstance(local, WriteResult):
             return local  # without Spark
         spent = datetime.now(UTC) - began
-        session = self.session()  # starting a JVM does not count as the model's work
+        with failing_model(planned):
+            session = self.session()  # starting a JVM does not count as the model's work
         bindings = Bindings(session, planned, self._changes, shared or {}, datetime.now(UTC) - spent)
         return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, local))
 
@@ -112,7 +118,8 @@ class SparkEngine:
                     self._register(bindings.session, planned)
                 return replace(applied, spark=spark_work())
         finally:
-            bindings.release()
+            with without_lost_jvm():
+                bindings.release()
 
     def _register(self, session: SparkSession, planned: PlannedModel) -> None:
         model = planned.compiled.model
@@ -120,7 +127,9 @@ class SparkEngine:
         sync(session, self._target, model.table, planned.target.uri, partition_field)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
-        return self._done(planned, Bindings(self.session(), planned), self._materializer.write_snapshot)
+        with failing_model(planned):
+            bindings = Bindings(self.session(), planned)
+        return self._done(planned, bindings, self._materializer.write_snapshot)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with failing(table.seed.path):
@@ -129,20 +138,20 @@ class SparkEngine:
             load_seed(session, table, state, now, self._target.hudi)
             sync(session, self._target, table.seed.table, state.uri, None)
 
-    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
-        record = planned.target.record
-        if record is None:
-            raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
-        inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in planned.inputs)
-        now = datetime.fromisoformat(record.now)
-        bindings = Bindings(self.session(), replace(planned, inputs=inputs, now=now))
+    def verify(self, planned: PlannedModel, limit: int, sample: Sample | None = None) -> RowDifference:
+        recorded = planned.as_recorded()
+        bindings = Bindings(self.session(), recorded)
         with failing_model(planned):
             expected = bindings.recomputed()
             # As planned, with the inputs: a run may have committed since.
             assert planned.target.frontier is not None
             feed = change_feed(bindings.session, Timeline(planned.target.uri))
             stored = feed.current(planned.target.frontier).drop(KEY)
-            return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
+            stored = stored.select(*[f"`{name}`" for name in expected.columns])
+            if sample is None:
+                return difference(stored, expected, limit)
+            names = sample_columns(recorded.compiled, sinks.frame_schema(stored))
+            return sampled_difference(stored, expected, names, sample, limit)
 
     def query(
         self,
@@ -168,6 +177,12 @@ class SparkEngine:
     def compact(self, uri: str) -> int:
         with failing(f"compacting {uri} failed"):
             return compact(self.session(), uri)
+
+    def delete_rows(
+        self, uri: str, columns: Sequence[str], values: Collection[Sequence[str]], options: Mapping[str, str]
+    ) -> int:
+        with failing(f"deleting rows of {uri} failed"):
+            return delete_rows(self.session(), uri, columns, values, options)
 
     def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
         with failing(f"rewriting {uri} failed"):

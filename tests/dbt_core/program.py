@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
-import pytest
-from filelock import FileLock
-
-from sqlmesh_like.spark.jvm.jars import cache_dir
+from tests.environments import python_of
 
 HERE = Path(__file__).parent
-REQUIREMENTS = HERE / "requirements.txt"
 QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 
 
@@ -24,24 +19,7 @@ def python_of_dbt() -> Path:
     """Python of an environment with dbt: `SML_DBT_PYTHON`, else one in the cache, made once; skips without."""
     if chosen := os.environ.get("SML_DBT_PYTHON"):
         return Path(chosen)
-    folder = cache_dir() / "dbt-core-1.11.16"
-    python = folder / "bin" / "python"
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with FileLock(str(folder) + ".lock"):
-        if not (folder / "done").exists():
-            made = _ran([sys.executable, "-m", "venv", str(folder)])
-            fetched = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(REQUIREMENTS)]
-            made = made or _ran([str(python), "-m", "pip", "install", "--quiet", *fetched])
-            if made:
-                pytest.skip(f"dbt-core 1.11.16 cannot be installed here: {made}")
-            (folder / "done").touch()
-    return python
-
-
-def _ran(words: list[str]) -> str:
-    """What went wrong, in a line; empty where nothing did."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no word why"])[-1]
+    return python_of("dbt-core", HERE / "requirements.txt")
 
 
 def asked(project: Path, calls: list[list[str]]) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zlib import crc32
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock, open_lake
@@ -18,6 +19,7 @@ from sqlmesh_like.names import PARTITION
 
 _PROPERTIES = """
 hoodie.table.name=dws_{name}
+hoodie.table.checksum={checksum}
 hoodie.table.type=COPY_ON_WRITE
 hoodie.table.version=9
 hoodie.table.initial.version=9
@@ -55,16 +57,17 @@ _MODELS: dict[str, dict[str, object]] = {
 }  # fmt: skip
 
 
-def make_inputs(root: Path) -> None:
+def make_inputs(root: Path, clock_ahead: timedelta = timedelta()) -> None:
     """The tables that change, below the warehouse of the project at `root`."""
+    began = datetime.now(UTC) + clock_ahead - timedelta(hours=2)
     for name, columns in _INPUTS.items():
-        _make(root / "warehouse" / "dws", name, columns, {"sml.by": "test"}, datetime.now(UTC) - timedelta(hours=2))
+        _make(root / "warehouse" / "dws", name, columns, {"sml.by": "test"}, began)
 
 
-def make_tables(root: Path) -> None:
-    """The inputs, then the models, below the warehouse of the project at `root`."""
-    warehouse, began = root / "warehouse" / "dws", datetime.now(UTC) - timedelta(hours=1)
-    make_inputs(root)
+def make_tables(root: Path, clock_ahead: timedelta = timedelta()) -> None:
+    """The inputs, then the models, below the warehouse of the project at `root`, by a clock that is so far ahead."""
+    warehouse, began = root / "warehouse" / "dws", datetime.now(UTC) + clock_ahead - timedelta(hours=1)
+    make_inputs(root, clock_ahead)
     for number, (name, columns) in enumerate(_MODELS.items(), 1):
         record = _record(root, name)
         _make(warehouse, name, columns, {"sml.record": record}, began + timedelta(minutes=number))
@@ -82,8 +85,9 @@ def _make(warehouse: Path, name: str, columns: dict[str, object], extra: dict[st
     hoodie = warehouse / name / ".hoodie"
     (hoodie / "timeline" / "history").mkdir(parents=True)
     is_partitioned = PARTITION in columns
+    checksum = crc32(f".dws_{name}".encode())  # of database and table, as Hudi computes it
     layout = {"partition": PARTITION if is_partitioned else "", "keys": "SIMPLE" if is_partitioned else "NON_PARTITION"}
-    (hoodie / "hoodie.properties").write_text(_PROPERTIES.format(name=name, **layout))
+    (hoodie / "hoodie.properties").write_text(_PROPERTIES.format(name=name, checksum=checksum, **layout))
     fields: Sequence[object] = [
         *({"name": column, "type": ["null", type_], "default": None} for column, type_ in columns.items()),
         {"name": "_sml_key", "type": "string"},

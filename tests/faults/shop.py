@@ -10,9 +10,10 @@ import random
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sqlmesh_like.hudi.history import record_of, table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
+from sqlmesh_like.hudi.writer.instant import remove_abandoned
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import HUDI_COLUMNS
 from tests.faults.first_tables import make_inputs, make_tables
@@ -36,9 +38,7 @@ MODELS = (DETAIL, REGION, CUSTOMER, DAILY)
 _BY_TEST = {"by": "test"}
 PUBLISHED = ("bi", "files", "db")
 
-FILES = {
-    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n',
-    "profiles.yml": """
+PROFILE = """
 lake:
   target: local
   outputs:
@@ -48,6 +48,13 @@ lake:
       warehouse: warehouse
       schema: dws
       spark: {spark.sql.shuffle.partitions: "1", spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1"}
+"""
+"""Spark on this machine, which starts quickly."""
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n',
+    "profiles.yml": PROFILE
+    + """
       publish:
         bi: {duckdb: serving/bi.duckdb}
         files: {parquet: serving/files}
@@ -74,12 +81,12 @@ class Shop:
     changes: int = 0
 
     @staticmethod
-    def made(root: Path) -> Shop:
+    def made(root: Path, clock_ahead: timedelta = timedelta()) -> Shop:
         """The project and its tables, kept for `reset`."""
         for path, text in FILES.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        make_tables(root)
+        make_tables(root, clock_ahead)
         return Shop(root)._kept()
 
     @staticmethod
@@ -136,6 +143,20 @@ class Shop:
         written = upsert(Upsert(timeline, frontier, table, 1, metadata))
         self.rows_at[name, written.frontier] = sorted(rows.values())
 
+    def write_unlocked(self, unique_id: str, row: Row) -> None:
+        """One commit of a row to a table, by a writer that knows nothing of this project's records and lock."""
+        table = self.root / "warehouse" / "dws" / unique_id.rpartition(".")[2]
+        copy = self.root / "copy"
+        shutil.copytree(table, copy)
+        remove_abandoned(copy)
+        timeline, before = Timeline(str(copy)), {path for path in copy.rglob("*") if path.is_file()}
+        assert timeline.frontier is not None
+        upsert(Upsert(timeline, timeline.frontier, _arrow(timeline, timeline.frontier, [row]), 1, {}))
+        made = [path for path in copy.rglob("*") if path.is_file() and path not in before]
+        for path in sorted(made, key=lambda path: path.suffix == ".commit"):
+            shutil.copy(path, table / path.relative_to(copy))
+        shutil.rmtree(copy)
+
     def _frontier(self, name: str) -> str:
         frontier = self.timeline(name).frontier
         assert frontier is not None, name
@@ -156,7 +177,8 @@ class Shop:
         commits = [commit for commit in timeline.commits if commit.instant.frontier == at]
         record = record_of(commits[0])
         assert record is not None
-        return recomputed(unique_id, {name: self.recorded(name, read) for name, read in record.frontier.items()})
+        read = {_input_id(name): frontier for name, frontier in record.frontier.items()}
+        return recomputed(unique_id, {name: self.recorded(name, at) for name, at in read.items()})
 
     def expected(self, unique_id: str) -> Rows:
         """The rows that a table must have once everything has been run."""
@@ -166,25 +188,36 @@ class Shop:
 
     def published(self, place: str) -> tuple[str, Rows]:
         """The commit that a destination says it shows, and the rows that it does show."""
-        names = "region, n, total, top"
-        if not (self.root / "serving" / {"files": "files", "bi": "bi.duckdb", "db": "db.sqlite"}[place]).exists():
+        file = {"files": "files/region.parquet", "bi": "bi.duckdb", "db": "db.sqlite"}[place]
+        if not (self.root / "serving" / file).exists():
             return "", []
         match place:
             case "files":
                 table = pq.read_table(self.root / "serving" / "files" / "region.parquet")
                 frontier = str(table.schema.metadata[b"sml.published"]).partition('"frontier": "')[2].partition('"')[0]
-                rows = table.select(names.split(", ")).to_pylist()
+                rows = table.select(["region", "n", "total", "top"]).to_pylist()
                 return frontier, sorted(tuple(row.values()) for row in rows)
             case "bi":
                 with duckdb.connect(str(self.root / "serving" / "bi.duckdb"), read_only=False) as db:
-                    shown = db.execute(f"select {names} from region").fetchall()
-                    (frontier,) = db.execute("select frontier from _sml_published").fetchall()[0]
+                    return _shown(lambda query: db.execute(query).fetchall(), "duckdb_tables()", "table_name")
             case _:
-                file = sqlite3.connect(self.root / "serving" / "db.sqlite")
-                shown = file.execute(f"select {names} from region").fetchall()
-                (frontier,) = file.execute("select frontier from _sml_published").fetchone()
-                file.close()
-        return frontier, sorted((str(a), int(b), int(c), int(d)) for a, b, c, d in shown)
+                with closing(sqlite3.connect(self.root / "serving" / "db.sqlite")) as db:
+                    return _shown(lambda query: db.execute(query).fetchall(), "sqlite_master", "name")
+
+
+def _shown(rows: Callable[[str], list[Row]], catalog: str, name: str) -> tuple[str, Rows]:
+    """Commit and rows in a database; none before the first publication, whose record precedes its table."""
+    known = {table for (table,) in rows(f"select {name} from {catalog}")}
+    frontiers = rows("select frontier from _sml_published") if "_sml_published" in known else []
+    frontier = str(frontiers[0][0] or "") if frontiers else ""
+    if not frontier and "region" not in known:
+        return "", []
+    return frontier, sorted((str(a), *map(int, more)) for a, *more in rows("select region, n, total, top from region"))
+
+
+def _input_id(unique_id: str) -> str:
+    """The id by which an input is known here, also where it is the table of a source."""
+    return f"seed.shop.{unique_id.rpartition('.')[2]}" if unique_id.startswith("source.") else unique_id
 
 
 def _order(key: int, dice: random.Random) -> Row:

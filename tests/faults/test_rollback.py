@@ -71,6 +71,21 @@ def test_models_that_read_what_is_taken_off_are_named_for_a_full_refresh(
     assert f"dws.orders stands at {known[3]} already" in capsys.readouterr().out
 
 
+def test_an_interrupted_restore_is_named_and_completed(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    known = grown(shop)
+    restore = f"{int(known[-1].split('_')[1]) + 1}"
+    timeline = Path(shop.timeline(ORDERS).uri) / ".hoodie" / "timeline"
+    for state in ("requested", "inflight"):
+        (timeline / f"{restore}.restore.{state}").touch()
+    assert sml(shop, "rollback", "orders", "--to", known[-1]) == 0
+    said = capsys.readouterr().out
+    assert f"dws.orders stays at {known[-1]}" in said and f"restore {restore}, which did not complete, is" in said
+    assert sml(shop, "rollback", "orders", "--to", known[-2], "--yes") == 0
+    said = capsys.readouterr().out
+    assert "1 commit was taken off" in said and f"restore {restore}, which did not complete, was taken off" in said
+    assert frontiers(shop, ORDERS) == known[:-1] and not shop.timeline(ORDERS).unfinished
+
+
 @pytest.mark.parametrize("step", ["rollback.in_flight", "hudi.removal.inflight"])
 def test_killed_in_between_the_next_call_ends_it(step: str, shop: Shop) -> None:
     known = grown(shop)

@@ -46,6 +46,21 @@ def after_images_only(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "net", _net_of_after_images)
 
 
+def recomputed_rows_only_added(patch: pytest.MonkeyPatch) -> None:
+    """The change of what is recomputed has its new rows, and does not take back the old ones."""
+    signed = changes.signed
+
+    def naive(shown: Sequence[exp.Expr], old: str, new: str) -> exp.Select:
+        return signed(shown, old, new).where(exp.GT(this=column("_sml_weight"), expression=_zero()))
+
+    patch.setattr(changes, "signed", naive)
+
+
+def recomputed_from_the_new_rows_twice(patch: pytest.MonkeyPatch) -> None:
+    """What was there before the change is computed from the rows after it."""
+    patch.setattr(changes.Changes, "_previous", lambda self, source, current: exp.select("*").from_(current))
+
+
 def partitions_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partitions, "net", _net_of_after_images)
 

@@ -41,6 +41,7 @@ def both(left: SimulatedRows, right: SimulatedRows) -> list[LakeSnapshot]:
 _ANTI = "select p, v from ods.t where not exists (select 1 from ods.u where u.p = t.p)"
 _FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
 _MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
+_OUTER = "select t.p, count(*) as n, count(u.v) as met from ods.t left join ods.u on t.p = u.p group by t.p"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
@@ -83,6 +84,13 @@ CASES = (
     Case("what a row met before is not looked up", mutants.looked_up_by_after_images_only,
          "select t.v as x, u.v as y from ods.t join ods.u on t.p = u.p",
          [*_MATCH, *both({"1": ("z", "", 1)}, {"1": ("x", "", 2)})]),
+    Case("a merged group keeps what an outer join no longer returns", mutants.recomputed_rows_only_added, _OUTER,
+         [*both({"1": ("x", "", 1)}, {}), *_MATCH]),
+    Case("a merged group keeps what EXISTS no longer lets through", mutants.recomputed_rows_only_added,
+         "select p, sum(v) as total from ods.t where exists (select 1 from ods.u where u.p = t.p) group by p",
+         [*_MATCH, *both({"1": ("x", "", 1)}, {})]),
+    Case("a merged group of an outer join as it is now, twice", mutants.recomputed_from_the_new_rows_twice, _OUTER,
+         [*both({"1": ("x", "", 1)}, {}), *_MATCH]),
     Case("affected keys of after-images only", mutants.affected_keys_of_after_images_only, _DISTINCT,
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": ("y", "", 1)})),
     Case("affected join keys of after-images only", mutants.affected_keys_of_after_images_only, _ANTI,
@@ -146,6 +154,8 @@ MUTANTS = (
     Mutant("a scalar aggregate is merged twice", mutants.recomputed_without_a_stale_group, "scalar aggregate"),
     Mutant("an anti join affected from the left only", mutants.affected_keys_of_one_side(0), "left anti join"),
     Mutant("a full join affected from the right only", mutants.affected_keys_of_one_side(1), "full join"),
+    Mutant("recomputed rows are only added", mutants.recomputed_rows_only_added, "full join"),
+    Mutant("recomputed from the new rows twice", mutants.recomputed_from_the_new_rows_twice, "full join"),
     Mutant("groups without rows are kept", mutants.dead_groups_kept, "group by"),
 )
 BOUND = 100

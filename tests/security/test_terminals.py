@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.printing.output import LogStep, Output, json_line
+from sqlmesh_like.cli.printing.json_log import json_line
+from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.control_characters import shown
 from sqlmesh_like.docs.server import is_own_host, site_server

@@ -16,15 +16,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-import pyspark
-
 from sqlmesh_like.spark.jvm.java import find_jdk
 from tests.services.process import free_port, running
 
 WORKERS = 2
 MASTER_VARIABLE = "SML_TEST_MASTER"
 _HOST = "127.0.0.1"
-_SPARK_HOME = Path(pyspark.__file__).parent
 
 
 @contextmanager
@@ -56,9 +53,12 @@ def cluster(folder: Path, *, memory: str = "1g") -> Iterator[str]:
 
 def _daemon(words: list[str], log: Path, sign: str) -> AbstractContextManager[None]:
     """A JVM of Spark that is up once it has logged `sign`."""
-    environment = {"JAVA_HOME": find_jdk().home, "SPARK_HOME": _SPARK_HOME, "SPARK_LOCAL_IP": _HOST}
+    import pyspark  # the name of the variable is needed without a JVM, too
+
+    home = Path(pyspark.__file__).parent
+    environment = {"JAVA_HOME": find_jdk().home, "SPARK_HOME": home, "SPARK_LOCAL_IP": _HOST}
     given = [f"{name}={value}" for name, value in environment.items()]
-    command = ["env", *given, str(_SPARK_HOME / "bin" / "spark-class"), *words]
+    command = ["env", *given, str(home / "bin" / "spark-class"), *words]
     return running(command, log, lambda: sign in log.read_text(encoding="utf-8", errors="replace"))
 
 

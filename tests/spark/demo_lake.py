@@ -67,7 +67,7 @@ class DemoLake:
         """The lake of the project that is there."""
 
         @contextmanager
-        def session(*_: object) -> Iterator[SparkSession]:
+        def session(*_: object, **__: object) -> Iterator[SparkSession]:
             yield spark
 
         share(spark, monkeypatch)

@@ -7,8 +7,10 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as F
 
+from sqlmesh_like.duckdb.local_sample import local_difference
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.run.ports import Sample
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import ORDERS, Lake, Table
@@ -89,3 +91,45 @@ def test_doubles_compare_at_a_tolerance_and_everything_else_exactly(lake: Lake) 
     lake.model("f", "select g, sum(x) as total, avg(x) as mean from @floats group by g")
     lake.run_well()
     lake.assert_maintained()
+
+
+def test_a_sample_in_spark_notices_what_is_wrong_missing_or_superfluous(lake: Lake) -> None:
+    """COLLECT_SET is not proven for DuckDB."""
+    table = lake.source("orders", ORDERS)
+    table.upsert(*[(n, n, D("1.00"), f"c{n:02d}", "m1") for n in range(30)])
+    lake.model("agg", "select city, sum(amount) as total, collect_set(buyer) as buyers from @orders group by city")
+    lake.run_well()
+    assert local_difference(lake.plan("agg").as_recorded(), 10, Sample(5, 1)) is None
+    assert differing(lake, 5, 1) == 0
+
+    stored = lake.spark.read.format("hudi").load(lake.uri("agg"))
+    stored = stored.drop(*[c for c in stored.columns if c.startswith("_hoodie_") and c != IS_DELETED]).localCheckpoint()
+    wrong = stored.where("city = 'c03'").withColumn("total", F.lit("666.00").cast("decimal(22,2)"))
+    superfluous = stored.where("city = 'c05'").withColumn("city", F.lit("zz")).withColumn(KEY, F.lit("2.zz"))
+    entering = wrong.unionByName(superfluous).withColumn(IS_DELETED, F.lit("false").cast("boolean"))
+    missing = stored.where("city = 'c04'").withColumn(IS_DELETED, F.lit("true").cast("boolean"))
+    frame = entering.unionByName(missing).localCheckpoint()
+    hudi_table.write(frame, HudiTable(lake.uri("agg"), "dws_agg", (KEY,)), "upsert", {})
+
+    assert differing(lake, 100, 0) == 4
+    by_seed = [differing(lake, 8, seed) for seed in range(5)]
+    assert len(set(by_seed)) > 1 and by_seed[1] == differing(lake, 8, 1)
+
+
+def differing(lake: Lake, keys: int, seed: int) -> int:
+    """How many rows of `agg` differ among so many keys, by Spark."""
+    result = lake.engine().verify(lake.plan("agg"), 10, Sample(keys, seed))
+    assert result.keys is not None and result.keys.columns == ("city",) and result.keys.count == min(keys, 30)
+    return result.total
+
+
+def test_files_that_changed_since_the_last_run_are_not_taken_for_a_difference(lake: Lake) -> None:
+    (lake.root / "codes").mkdir()
+    (lake.root / "codes" / "1.csv").write_text("id\n1\n")
+    lake.declare("codes", f"{lake.root}/codes', format: 'csv")
+    lake.model("known", "select id from @codes")
+    lake.run_well()
+    lake.assert_maintained()
+    (lake.root / "codes" / "2.csv").write_text("id\n2\n")
+    with pytest.raises(NodeError, match="changed since its last run"):
+        lake.verify("known")

@@ -18,7 +18,9 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.app.operations import watch_loop, watch_service
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED
 from sqlmesh_like.spark.spark_engine import SparkEngine
+from tests.planted_rows import plant
 from tests.spark.ingest_lake import event
 
 _WAIT_SECONDS = 600
@@ -159,6 +161,41 @@ def test_models_follow_and_idle_rounds_do_nothing(
     ]
     rows = spark.read.format("hudi").load(str(project / "warehouse" / "dws" / "user_agg")).select("device", "num")
     assert sorted(map(tuple, rows.collect())) == [("a", 1), ("b", 1)]
+
+
+def test_a_wrong_row_is_an_alert_while_watching(
+    spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def shared(*_: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(watch_service, "session_for", shared)
+    HAS_ENDED.clear()
+    alerts = project / "alerts.jsonl"
+    user_agg = Timeline(str(project / "warehouse" / "dws" / "user_agg"))
+
+    def story() -> None:
+        land(project, "1", *(event("c", {"id": n, "device": "a"}, table="user") for n in (1, 2)))
+        until(lambda: Timeline(user_agg.uri).frontier is not None, "user_agg was not built")
+        plant(Timeline(user_agg.uri), lambda rows: [{**rows[0], "num": 3, IS_DELETED: False}])
+        until(alerts.exists, "no sample noticed the row")
+
+    watcher = Watcher(story)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        watcher.start()
+        words = ["--trigger", "1 second", "--verify-share", "100", "--alert", f"cat >> {alerts}"]
+        code = main(["watch", *words, "-s", "user_agg", "--project-dir", str(project)])
+        HAS_ENDED.set()
+        watcher.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    printed = capsys.readouterr()
+    assert (code, watcher.error) == (143, None), (printed.out, printed.err)
+    sent = json.loads(alerts.read_text().splitlines()[0])
+    assert (sent["kind"], sent["subject"]) == ("difference", "model.p.user_agg")
+    assert sent["text"].startswith("2 rows of the table differ from the query (device='a')")
 
 
 def test_a_watch_without_sources_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

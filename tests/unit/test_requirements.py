@@ -10,7 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LOCKED = ROOT / "requirements"
-FILES = (*sorted(LOCKED.glob("*.txt")), ROOT / "tests/dbt_core/requirements.txt", ROOT / "bench/dbt/requirements.txt")
+FILES = (
+    *sorted(LOCKED.glob("*.txt")),
+    *(ROOT / "tests/dbt_core/requirements.txt", ROOT / "bench/dbt/requirements.txt"),
+    *sorted((ROOT / "tests/orchestrators").glob("*.txt")),
+)
 EXTRAS = {"run": ("speed", "report", "lineage", "lsp"), "dev": ("dev", "bench"), "audit": ("audit",)}
 
 

@@ -87,11 +87,24 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     schemas = [columns(branch) for branch in branches]
     if len({len(schema) for schema in schemas}) != 1:
-        raise UnknownName(f"the branches of {_operator(union)} have different numbers of columns", union)
+        raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas[-2:])
     by_position = zip(*schemas, strict=True)
     merged = tuple(_merged_column(position, union) for position in by_position)
     whole = UnionAll(branches, merged)
     return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
+
+
+def _name_alias(unknown: UnknownName, select: exp.Select) -> None:
+    """Say what to write in WHERE in place of an alias of the same SELECT."""
+    for item in select.expressions:
+        if item.alias and unknown.message == f"unknown column {item.alias!r}":
+            unknown.hint = f"WHERE does not know aliases of SELECT: write {item.unalias().sql('spark')}"
+
+
+def _different_widths(what: str, second: exp.Expr, schemas: Sequence[Sequence[object]]) -> UnknownName:
+    counts = " and ".join(str(len(schema)) for schema in schemas)
+    hint = "they are matched by position: add what is missing, as `null as name` if need be"
+    return UnknownName(f"{what} have different numbers of columns: {counts}", second, hint)
 
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
@@ -102,9 +115,10 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
     if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
     left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
-    if len(columns(left)) != len(columns(right)):
-        raise UnknownName(f"the two queries of {_operator(query)} have different numbers of columns", query)
-    for position in zip(columns(left), columns(right), strict=True):
+    schemas = [columns(left), columns(right)]
+    if len(schemas[0]) != len(schemas[1]):
+        raise _different_widths(f"the two queries of {_operator(query)}", query.expression, schemas)
+    for position in zip(*schemas, strict=True):
         _merged_column(position, query)
     kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
     if query.args.get("distinct"):
@@ -134,7 +148,11 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     scope = tables.scope(select)
     subqueries = Subqueries(tables)
     if where := select.args.get("where"):
-        scope = subqueries.filtered(scope, where.this)
+        try:
+            scope = subqueries.filtered(scope, where.this)
+        except UnknownName as unknown:
+            _name_alias(unknown, select)
+            raise
     _require_plain_generators(select)
     selected, scope = in_select(select.expressions, scope)
     items = _expand_stars(selected, scope)

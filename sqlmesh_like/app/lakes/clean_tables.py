@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sqlmesh_like.app.lakes.lake import HudiLake
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks
+from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.run.retention import SLACK, Cleaning, due, horizon
 
 
-def clean(lake: HudiLake, notify: Notify) -> None:
-    """Clean all tables of the project. A failure is only a warning: their rows are correct."""
-    clean_built(lake, notify)
-    if cleanings_due(lake, lake.loaded.project.ingested):
-        try:
-            with lake_lock(lake.loaded, "ingest"):
-                clean_ingested(lake, notify)
-        except RetryableError:
-            notify("the history of source tables is left to the next run: an ingestion is writing")
+def clean(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
+    """Clean all tables of the project that no other call reads or writes."""
+    clean_built(lake, held, notify)
+    clean_ingested(lake, held, notify)
 
 
-def clean_built(lake: HudiLake, notify: Notify) -> None:
+def clean_built(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
     """Clean the tables that runs build."""
     built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
-    _clean_tables(lake, cleanings_due(lake, built), notify)
+    _clean_tables(lake, built, held, notify)
 
 
-def clean_ingested(lake: HudiLake, notify: Notify) -> None:
-    """Clean ingested tables. The caller makes sure that nothing writes to them meanwhile."""
-    _clean_tables(lake, cleanings_due(lake, lake.loaded.project.ingested), notify)
+def clean_ingested(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
+    """Clean ingested tables. Where this process ingests too, the caller makes sure that it writes nothing meanwhile."""
+    _clean_tables(lake, lake.loaded.project.ingested, held, notify)
 
 
 def cleanings_due(lake: HudiLake, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
@@ -38,9 +34,17 @@ def cleanings_due(lake: HudiLake, owned: Iterable[str], slack: int = SLACK) -> t
     return due(lake.catalog, owned, horizon(lake.loaded.target.retention_days), slack)
 
 
-def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:
-    for cleaning in cleanings:
+def _clean_tables(lake: HudiLake, owned: Iterable[str], held: HeldLocks, notify: Notify) -> None:
+    """Clean what is due; a failure is only a warning, because the rows are correct."""
+    places = {place.uri: place for place in map(lake.catalog.places.__getitem__, owned)}
+    for uri in [cleaning.uri for cleaning in cleanings_due(lake, [place.unique_id for place in places.values()])]:
+        place = places[uri]
         try:
-            lake.engine.clean(cleaning.uri, cleaning.retain)
+            with held.also(upkeep_locks(lake, [place], "clean")):
+                # Only now does nobody else write to it. Who begins to read it pins commits that are kept.
+                for cleaning in cleanings_due(lake, [place.unique_id]):
+                    lake.engine.clean(cleaning.uri, cleaning.retain)
+        except RetryableError as error:
+            notify(f"the history of {place.table} is left to a later run: {error.message}")
         except NodeError as error:
             notify(f"warning: {error}", "warn")

@@ -72,8 +72,8 @@ def require_lake(loaded: Loaded) -> None:
 def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
     """Return the lake of a Spark target; without a `session` Spark starts when it is first used.
 
-    With `--defer`, tables that do not exist are read where `--state` has them, except those that the call `writes`.
-    Raises UsageError for other targets.
+    With `--defer`, tables that do not exist are read where `--defer-state` or `--state` has them, except those that
+    the call `writes`. Raises UsageError for other targets.
     """
     require_lake(loaded)
     history = LakeHistory()
@@ -100,11 +100,12 @@ def require_built(place: TablePlace, state: TableState) -> None:
 
 
 def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
-    if loaded.state is None:
+    state = loaded.deferred_state
+    if state is None:
         raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
     graph = loaded.graph
     wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
-    return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
+    return catalog.deferred(wanted.difference(writes), state.locations(loaded.target.warehouse))
 
 
 def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:

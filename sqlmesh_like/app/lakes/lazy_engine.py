@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from sqlmesh_like.run.ports import (
     Rebucketed,
     RowDifference,
     Rows,
+    Sample,
     WriteResult,
     starting,
 )
@@ -70,8 +71,13 @@ class LazyEngine:
     def execute(self, statement: str, tables: Tables) -> None:
         self._engine.execute(statement, tables)
 
-    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
-        return self._engine.verify(planned, limit)
+    def verify(self, planned: PlannedModel, limit: int, sample: Sample | None = None) -> RowDifference:
+        if self._reads_here and sample is not None:
+            from sqlmesh_like.duckdb.local_sample import local_difference
+
+            if (difference := local_difference(planned.as_recorded(), limit, sample)) is not None:
+                return difference
+        return self._engine.verify(planned, limit, sample)
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
         if self._reads_here:
@@ -98,6 +104,11 @@ class LazyEngine:
 
     def compact(self, uri: str) -> int:
         return self._engine.compact(uri)
+
+    def delete_rows(
+        self, uri: str, columns: Sequence[str], values: Collection[Sequence[str]], options: Mapping[str, str]
+    ) -> int:
+        return self._engine.delete_rows(uri, columns, values, options)
 
     def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
         return self._engine.rebucket(uri, options)

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
 
 
-def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
-    """Start Spark for the target and report downloads. Raises MachineError and ProjectError."""
+def start_spark(loaded: Loaded, *, with_kafka: bool = False, is_short: bool = False) -> Session:
+    """Start Spark for the target and report downloads. Raises MachineError and ProjectError.
+
+    `is_short`: little will be computed (`start_session`).
+    """
     # Imported here: an invalid call, and a command that needs no Spark, must not wait for it.
     from sqlmesh_like.spark.jvm.session import start_session
 
@@ -24,21 +27,30 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
     began = perf_counter()
     loaded.reporter.phase("starting Spark")
     with loaded.reporter.downloading() as progress:
-        session = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
+        session = start_session(
+            loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka, is_short=is_short
+        )
     loaded.reporter.notify(f"Started Spark in {perf_counter() - began:.1f}s")
     loaded.reporter.phase("running on Spark")
     return session
 
 
 @contextmanager
-def session_for(loaded: Loaded, sources: Sequence[Source]) -> Iterator[Session]:
-    """Yield a Spark session with the jars that these sources need; only a session of this call is stopped."""
+def session_for(loaded: Loaded, sources: Sequence[Source], *, is_short: bool = False) -> Iterator[Session]:
+    """Yield a Spark session with the jars that these sources need; only a session of this call is stopped.
+
+    `is_short`: little will be computed, so that a session of this call starts for that.
+    """
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
     if loaded.spark is not None:
         yield loaded.spark.session(partial(start_spark, loaded), with_kafka=with_kafka)
         return
-    spark = start_spark(loaded, with_kafka=with_kafka)
+    spark = start_spark(loaded, with_kafka=with_kafka, is_short=is_short)
+    from sqlmesh_like.spark.jvm.session import stop_session
+    from sqlmesh_like.spark.jvm.spark_errors import reporting_lost_jvm
+
     try:
-        yield spark
+        with reporting_lost_jvm(", ".join(source.name for source in sources)):
+            yield spark
     finally:
-        spark.stop()
+        stop_session(spark)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlmesh_like.app.lakes.lake import open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters, with_discovered_tables
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.external_table import DdlDialect, external_ddl
+from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.table_facts import commit_facts
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
@@ -20,7 +23,10 @@ def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tup
     if not timeline.commits:
         raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
     commits = timeline.commits if limit < 0 else timeline.commits[max(0, len(timeline.commits) - limit) :]
-    return place.table, tuple(map(commit_facts, commits))
+    kept = {each.instant: each.comment or f"by {each.user or 'unknown'}" for each in savepoints(timeline)}
+    return place.table, tuple(
+        replace(commit_facts(commit), savepoint=kept.get(commit.instant.requested)) for commit in commits
+    )
 
 
 def table_ddl(loaded: Loaded, name: str, dialect: DdlDialect) -> tuple[str, ...]:

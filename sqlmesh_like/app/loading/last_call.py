@@ -18,7 +18,7 @@ AnyInvocation = TypeVar("AnyInvocation", bound=Invocation)
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
 _CHOICE = ("select", "exclude", "selector")
 _TESTS = ("test", "unit_test")
-_PATHS = ("project_dir", "profiles_dir", "state")
+_PATHS = ("project_dir", "profiles_dir", "state", "defer_state")
 
 
 @dataclass(frozen=True)

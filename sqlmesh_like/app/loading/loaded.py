@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.linked_project import linked_warehouse_warning
 from sqlmesh_like.app.loading.project_cache import LoggedMessage, cached_project, cached_text
 from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
@@ -25,7 +26,7 @@ from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.reading.file_dependencies import rendered_node
-from sqlmesh_like.project.reading.project_warnings import LOGGER
+from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, shown_once
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
@@ -131,6 +132,12 @@ class Loaded:
         return None if self.invocation.state is None else read_state(self.invocation.state)
 
     @cached_property
+    def deferred_state(self) -> SavedState | None:
+        """The artifacts of `--defer-state`, else of `--state`. Raises UsageError where they cannot be read."""
+        folder = self.invocation.defer_state
+        return self.state if folder is None else read_state(folder)
+
+    @cached_property
     def past(self) -> ComparisonState | None:
         """The comparison of this project with the one in `--state`, None without `--state`."""
         if self.state is None:
@@ -206,10 +213,13 @@ def load(
         log.say(message, level)
     if not broken:
         require_sound(cached.rendered.errors)
-    for warning in cached.project.warnings:
-        log.say(f"warning: {warning}", "warn")
+    for warning in (*cached.project.warnings, linked_warehouse_warning(root, cached.target)):
+        if warning is not None:
+            log.say(f"warning: {warning}", "warn")
+    # dbt accepts these keys, so `--warn-error` does as well: it fails at what is reported as a warning.
+    log.say_repeated(cached.project.packages_path, "info" if invocation.warn_error else "warn")
     if invocation.warn_error:
-        _refuse_warnings(list(dict.fromkeys(text for text, level, _node in log.messages if level == "warn")))
+        _refuse_warnings(list(dict.fromkeys(log.warnings())))
     project, target = cached.project, cached.target
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
@@ -258,15 +268,26 @@ class _LogHandler(logging.Handler):
         self.messages: list[LoggedMessage] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")
+        text = getattr(record, REPEATED, None) or record.getMessage()
+        self.say(text, "warn" if record.levelno >= logging.WARNING else "info")
 
-    def say(self, text: str, level: Level) -> None:
+    def say(self, text: str | RepeatedWarning, level: Level) -> None:
         message = text, level, rendered_node()
         is_known = level == "warn" and any((text, level) == known[:2] for known in self.messages)
         if not is_known or message not in self.messages:
             self.messages.append(message)
-        if not is_known:
+        if not is_known and isinstance(text, str):
             self._notify(text, level)
+
+    def say_repeated(self, packages: str, level: Level) -> None:
+        """Say what many places have in one line each; what stands in packages is for their authors to change."""
+        repeated = [text for text, _level, _node in self.messages if isinstance(text, RepeatedWarning)]
+        for line in shown_once(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
+            self._notify(line, level)
+
+    def warnings(self) -> Iterator[str]:
+        """The warnings that were shown, without those of `say_repeated`."""
+        return (text for text, level, _node in self.messages if level == "warn" and isinstance(text, str))
 
 
 def _log_to(notify: Notify) -> _LogHandler:

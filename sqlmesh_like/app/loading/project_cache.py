@@ -27,10 +27,11 @@ from sqlmesh_like.own_files import read_own, require_own
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
 from sqlmesh_like.project.reading.file_dependencies import FileDependencies, recording
+from sqlmesh_like.project.reading.project_warnings import RepeatedWarning
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
-LoggedMessage = tuple[str, Level, str | None]
+LoggedMessage = tuple[str | RepeatedWarning, Level, str | None]
 """A line for people, its level, and the node whose template logged it, if one did."""
 MAX_PROJECTS = 40
 """Number of entries that are kept for all projects of a user."""

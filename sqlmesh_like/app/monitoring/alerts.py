@@ -22,7 +22,7 @@ from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.secrets import scrubbed
 
-AlertKind = Literal["failure", "lag", "dead letters", "full refresh"]
+AlertKind = Literal["failure", "lag", "dead letters", "full refresh", "difference"]
 AGAIN_AFTER = 3600.0
 """Seconds before an alert of the same kind about the same table, model or source is sent again."""
 _HOOK_SECONDS = 30.0

@@ -33,6 +33,11 @@ class WatchAlerts:
                 text = f"{table.lag:.0f} seconds behind its log, more than {self.most_lag:.0f}"
                 self.alerts.send(Alert("lag", str(table.table), text))
 
+    def note_difference(self, unique_id: str, problem: str | None) -> None:
+        """Alert a table that differs from its recompute."""
+        if problem is not None:
+            self.alerts.send(Alert("difference", unique_id, problem))
+
     @contextmanager
     def noting_failure(self) -> Iterator[None]:
         """Alert any error that ends the watch; a signal to stop, such as Ctrl-C, is none."""

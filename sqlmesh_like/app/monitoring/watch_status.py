@@ -49,6 +49,9 @@ class WatchStatus:
         self._letters = self._counter("sml_dead_letters", "Events that could not be ingested.", "source")
         self._failures = self._counter("sml_failures", "Failures of a table, model or source.", "subject")
         self._models = self._counter("sml_model_updates", "Updates of a model by strategy.", "model", "strategy")
+        self._verifications = self._counter(
+            "sml_verifications", "Samples of a table compared with its recompute, by result.", "model", "result"
+        )
         self._lag = self._gauge("sml_ingest_lag_seconds", "From the log having an event to the table.", "table")
         self._round = self._gauge("sml_last_round_timestamp_seconds", "When models were last brought up to date.")
         self._healthy = self._gauge("sml_healthy", "1 where nothing is wrong.")
@@ -83,6 +86,12 @@ class WatchStatus:
             if isinstance(each, ModelResult) and each.status == "success" and each.strategy is not None:
                 self._models.labels(name, each.strategy).inc()
             self._note(name, (each.message or "failed") if each.status == "error" else None)
+
+    def note_verification(self, unique_id: str, status: str, problem: str | None) -> None:
+        """Record that a sample of a table was compared; `problem`: how it differs, until it differs no more."""
+        self._verifications.labels(unique_id, status).inc()
+        if status != "error":  # it could not be compared: what was known of it still stands
+            self._note(f"rows of {unique_id}", problem)
 
     def health(self) -> Health:
         """Return current problems: failures of the last attempt, and a loop without a sign of life."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.table_locks import BESIDE_INGESTION
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import SmlError, UsageError
@@ -112,7 +113,7 @@ def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -
         raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
     lake = open_lake(loaded)
     try:
-        with lake_lock(loaded, "run"):
+        with lake_lock(loaded, "run-operation", BESIDE_INGESTION):
             return operations(lake, clock(None), "run-operation").call(macro, arguments)
     finally:
         lake.engine.stop()

@@ -10,10 +10,13 @@ from sqlmesh_like import stop_signals
 from sqlmesh_like.app.lakes.lake import require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.sources.waiting_files import bytes_waiting
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.project.nodes import Source
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
 
 
+_SHORT = 2 * 1024**2
+"""Bytes of files whose ingestion ends before optimized Java code would pay off."""
+ASKING = "asking the brokers"
+"""The phase in which it is found out whether brokers answer."""
 WAITING = "waiting for events"
 """The phase of a continuous ingestion."""
 
@@ -63,16 +70,28 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     if request.replays_dead_letters and (request.continuous or request.start):
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     metrics = Metrics(request.metrics)
-    loaded.reporter.phase("asking the brokers")
+    loaded.reporter.phase(ASKING)
     for source in sources:
         check_brokers(source)
-    with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
+    is_short = _is_short(loaded, sources, request)
+    with (
+        lake_lock(loaded, "ingest", ingestion_locks(loaded, sources)),
+        session_for(loaded, sources, is_short=is_short) as spark,
+    ):
         if request.continuous:
             return _run_continuously(spark, loaded, sources, request, listener, metrics)
         with stop_signals.deferred():  # the current batch is completed
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(spark, loaded, sources, listener))
             return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
+
+
+def _is_short(loaded: Loaded, sources: Sequence[Source], request: IngestRequest) -> bool:
+    """Whether all that is ingested are a few small files."""
+    if request.continuous or request.replays_dead_letters or request.start is not None:
+        return False
+    sizes = [bytes_waiting(loaded.project, SourcePaths(loaded.target, source)) for source in sources]
+    return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) < _SHORT
 
 
 def _requested(loaded: Loaded, name: str | None) -> list[Source]:

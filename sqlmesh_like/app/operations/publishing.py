@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.table_locks import publication_locks
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, SelectionError, SmlError
@@ -50,7 +51,7 @@ def publish_tables(loaded: Loaded, listener: PublishListener) -> tuple[Publicati
         raise SelectionError("no selected model is published", hint=hint)
     models = [model for model in loaded.rendered.models if model.unique_id in publisher.chosen]
     results: list[Publication] = []
-    with lake_lock(loaded, "run"):
+    with lake_lock(loaded, "publish", publication_locks(lake, publisher)):
         try:
             for number, model in enumerate(models, 1):
                 loaded.reporter.phase(f"publishing {number} of {len(models)}, {model.table}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
 from types import MappingProxyType
@@ -13,8 +13,9 @@ from types import MappingProxyType
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.clean_tables import clean
-from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.open_lineage.listener import with_lineage
@@ -22,10 +23,12 @@ from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hook
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Notify, RunListener
+from sqlmesh_like.artifacts.files import require_writable
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.errors import SelectionError, SqlError, require_sound
+from sqlmesh_like.errors import MachineError, NodeError, SelectionError, SqlError, require_sound
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.graph import ResourceType
+from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
@@ -49,7 +52,8 @@ class RunRequest:
     """The request of a run. `command` determines the types of nodes; `only`, unique ids, replaces a selection.
 
     `now` is its time, ISO 8601; `store_failures`: of every data test that does not opt out; `units_on`: the engine of
-    unit tests; `types`: restricts the types of nodes further.
+    unit tests; `types`: restricts the types of nodes further; `advances`: tables store that they have read each change,
+    also one without effect.
     """
 
     command: str
@@ -58,6 +62,7 @@ class RunRequest:
     store_failures: bool = False
     units_on: str = "duckdb"
     types: ResourceTypes = ALL_TYPES
+    advances: bool = False
 
     @property
     def call(self) -> Mapping[str, object]:
@@ -71,10 +76,12 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     """Run the selected nodes in the order of the graph, and write run_results.json and manifest.json.
 
     `started` is when the call began, by `perf_counter`. Errors of nodes are in their results; before anything is
-    written, raises SelectionError where nothing is selected, and SqlError where no table could be built.
+    written, raises SelectionError where nothing is selected, SqlError where no table could be built, and MachineError
+    where the target folder or the warehouse cannot be written; NodeError where only the artifacts could not be written.
     """
     started = perf_counter() if started is None else started
     loaded = loaded.storing_failures() if request.store_failures else loaded
+    require_writable(loaded.target_folder)
     selected = _selected(loaded, request)
     if not selected:  # a comparison with --state matched no node of these types
         listener.finished(RunResult())
@@ -86,7 +93,11 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     else:
         result = _run_on_lake(loaded, request, selected, units, listener)
     listener.finished(result)
-    write_results(loaded, result, perf_counter() - started, request.call)
+    try:
+        write_results(loaded, result, perf_counter() - started, request.call)
+    except MachineError as error:
+        hint = f"the nodes ended as reported, but `sml retry` does not know it; {error.hint}"
+        raise NodeError(error.message, hint=hint) from error
     return result
 
 
@@ -99,10 +110,10 @@ def _run_on_lake(
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     broken = _check(lake, selected, written, seeds, listener.notify, unread)
-    with _lock(loaded, request.command, selected):
-        hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
-        executor = _executor(lake, now, listener, seeds, units, broken)
-        executor.hooks, executor.publisher = hooks, publisher
+    hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
+    executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
+    executor.hooks, executor.publisher = hooks, publisher
+    with _lock(lake, request.command, selected, executor, publisher) as held:
         try:
             if hooks is not None:
                 hooks.around_run(end=False, more={})
@@ -113,7 +124,7 @@ def _run_on_lake(
             # It is not known which history a model with a broken template still needs.
             if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:
                 loaded.reporter.phase("removing history that nothing needs")
-                clean(lake, listener.notify)
+                clean(lake, held, listener.notify)
         finally:
             if publisher is not None:
                 publisher.close()
@@ -161,11 +172,13 @@ def _executor(
     broken: Mapping[str, SqlError],
     *,
     runs_views: bool = False,
+    advances: bool = False,
 ) -> Executor:
     loaded = lake.loaded
     pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
     policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error)
-    return Executor(lake.planner(now), loaded.graph, lake.engine, listener, policy, seeds, units, broken=broken)
+    planner = replace(lake.planner(now), advances=advances)
+    return Executor(planner, loaded.graph, lake.engine, listener, policy, seeds, units, broken=broken)
 
 
 def _check(
@@ -185,7 +198,8 @@ def _check(
     _warn_of_watermarks(lake.loaded, selected, notify)
     tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
     if tables:
-        notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
+        call = lake.loaded.invocation
+        notify(f"read from {call.defer_state or call.state}: {', '.join(tables)}")
     models = [unique_id for unique_id in written if unique_id not in seeds]
     checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
     errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors, **unread}
@@ -248,10 +262,16 @@ def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
     return selected
 
 
-def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:
-    """Return the lock of a run; tests that store nothing need none, because they read pinned states."""
+def _lock(
+    lake: HudiLake, command: str, selected: Collection[str], executor: Executor, publisher: LakePublisher | None
+) -> AbstractContextManager[HeldLocks]:
+    """Return the locks of a run; tests that store nothing need none, because they read pinned states."""
+    loaded = lake.loaded
     stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
-    return nullcontext() if command == "test" and not stores else lake_lock(loaded, "run")
+    if command == "test" and not stores:
+        return nullcontext(HeldLocks(loaded.target.warehouse))
+    locks = run_locks(lake, executor.planner, selected, publisher, has_hooks=executor.hooks is not None)
+    return lake_lock(loaded, command, locks)
 
 
 def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:

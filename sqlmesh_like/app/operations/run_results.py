@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
+
+from filelock import FileLock, Timeout
 
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.files import write_json
@@ -19,6 +22,8 @@ from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.run.ports import SparkWork
 from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult, UnbuiltResult
+
+_HISTORY_SECONDS = 10.0
 
 
 def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
@@ -43,11 +48,13 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
 
 def _write_history(loaded: Loaded, run_results: Mapping[str, object]) -> None:
     path = loaded.target_folder / HISTORY
-    try:
-        before = read_artifact(path)
-    except UsageError:
-        before = None  # the history is only for people to read: a run does not fail if it is damaged
-    write_json(path, extend_history(before, loaded.target.name, run_results), indent=None)
+    # Another call may end now. If it is suspended here, the history has to do without one of the two.
+    with suppress(Timeout), FileLock(str(path.with_name(f".{HISTORY}.lock")), timeout=_HISTORY_SECONDS):
+        try:
+            before = read_artifact(path)
+        except UsageError:
+            before = None  # the history is only for people to read: a run does not fail if it is damaged
+        write_json(path, extend_history(before, loaded.target.name, run_results), indent=None)
 
 
 def _failures(result: NodeResult) -> int | None:

@@ -15,6 +15,7 @@ from time import monotonic, perf_counter
 
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
@@ -32,6 +33,7 @@ class WatchLoop:
     """The rounds of one watch. `gates` keep every source from writing while its tables are cleaned."""
 
     lake: HudiLake
+    held: HeldLocks
     selected: Sequence[str]
     listener: RunListener
     gates: Callable[[], ExitStack]
@@ -68,9 +70,9 @@ class WatchLoop:
         self.on_round(self.result)
         if self.result.has_written:
             write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
-            clean_built(lake, self.listener.notify)
+            clean_built(lake, self.held, self.listener.notify)
             with self.gates():
-                clean_ingested(lake, self.listener.notify)
+                clean_ingested(lake, self.held, self.listener.notify)
 
     def _ready(self) -> list[str]:
         """Return the selected models whose sources all exist: at the start some tables are not ingested yet."""

@@ -7,17 +7,20 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, open_lake, require_lake
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.lakes.table_locks import ingestion_locks, run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alerts, check_hooks
 from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
-from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, selected_sources, triggers
+from sqlmesh_like.app.operations.ingestion import ASKING, WAITING, IngestListener, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
+from sqlmesh_like.app.operations.verification.table_verification import Verification
+from sqlmesh_like.app.operations.verification.watch_verification import WatchVerification
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
@@ -36,13 +39,15 @@ if TYPE_CHECKING:
 class Monitoring:
     """How a watch is monitored. `listen`: [HOST:]PORT of `/health` and `/metrics`; `hooks`: see `Alerts`.
 
-    `again_after`: seconds before an alert is repeated; `most_lag`: seconds of a table's lag above which it is alerted.
+    `again_after`: seconds before an alert is repeated; `most_lag`: seconds of a table's lag above which it is alerted;
+    `verify_share`: per cent of the time in which samples of the tables are compared with their recompute.
     """
 
     listen: str | None = None
     hooks: tuple[str, ...] = ()
     again_after: float = AGAIN_AFTER
     most_lag: float | None = None
+    verify_share: float = 0.0
 
 
 class WatchListener(IngestListener, RunListener, Protocol):
@@ -71,6 +76,10 @@ class _Observers:
         self.status.note_round(result)
         self.alerts.note_round(result)
 
+    def verified(self, result: Verification, problem: str | None) -> None:
+        self.status.note_verification(result.model.unique_id, result.status, problem)
+        self.alerts.note_difference(result.model.unique_id, problem)
+
 
 @dataclass(frozen=True)
 class WatchResult:
@@ -95,21 +104,25 @@ def watch(
     for source in sources:
         check_source(loaded.project, source)
     check_trigger(trigger, continuous=True)
-    check_before_run(loaded, open_lake(loaded, models).catalog, models).require_sound()
+    lake = open_lake(loaded, models)
+    check_before_run(loaded, lake.catalog, models).require_sound()
+    loaded.reporter.phase(ASKING)
     for source in sources:
         check_brokers(source)
     status = WatchStatus()
     alerts = Alerts(monitoring.hooks, listener.notify, monitoring.again_after)
     observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
+    built = run_locks(lake, lake.planner(clock(None)), models, publisher_of(lake, models))
     with (
         serving_status(status, address),
         closing(alerts),
-        lake_lock(loaded, "ingest"),
-        lake_lock(loaded, "run"),
+        lake_lock(loaded, "watch", {**built, **ingestion_locks(loaded, sources)}) as held,
         session_for(loaded, sources) as spark,
         observers.alerts.noting_failure(),
     ):
-        return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, observers, listener)
+        watched = open_lake(loaded, models, spark)
+        samples = WatchVerification(watched, models, monitoring.verify_share, listener.notify, observers.verified)
+        return _watch(spark, watched, held, models, sources, trigger, observers, listener, samples)
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
@@ -126,11 +139,13 @@ def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
 def _watch(
     spark: Session,
     lake: HudiLake,
+    held: HeldLocks,
     models: Sequence[str],
     sources: list[Source],
     trigger: str | None,
     observers: _Observers,
     listener: WatchListener,
+    samples: WatchVerification,
 ) -> WatchResult:
     from sqlmesh_like.cdc.stream.continuous import run_until_stopped
     from sqlmesh_like.cdc.stream.ingest_run import open_run
@@ -143,6 +158,7 @@ def _watch(
     def between() -> None:
         with observers.status.building():
             rounds()
+            samples()
 
     def gates() -> ExitStack:
         held = ExitStack()
@@ -151,7 +167,7 @@ def _watch(
         return held
 
     loaded = lake.loaded
-    rounds = WatchLoop(lake, models, listener, gates, publisher_of(lake, models), observers.round)
+    rounds = WatchLoop(lake, held, models, listener, gates, publisher_of(lake, models), observers.round)
     runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     for source in sources:
         listener.reading(source)

@@ -6,23 +6,33 @@ import os
 import shutil
 from pathlib import Path
 
-from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.errors import Location, MachineError, ProjectError
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.paths import folder_inside
+from sqlmesh_like.remedies import remedy
 
 
 def clean_targets(project: ParsedProject) -> tuple[str, ...]:
     """Remove the folders of clean-targets and return the names of those that existed.
 
-    All are checked before the first is removed: where one raises ProjectError, nothing is removed.
+    All are checked before the first is removed: where one raises ProjectError, nothing is removed. Raises MachineError
+    where one cannot be removed.
     """
     folders = {name: _checked_folder(project, name) for name in project.clean_targets}
     removed: list[str] = []
     for name, folder in folders.items():
         if folder.is_dir():
-            shutil.rmtree(folder)
+            _remove(folder)
             removed.append(name)
     return tuple(removed)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        hint = remedy(error, "sml clean") or "check its permissions"
+        raise MachineError(f"{folder} cannot be removed: {error.strerror}", hint=hint) from error
 
 
 def _checked_folder(project: ParsedProject, name: str) -> Path:

@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.cdc.decode.event_validation import LINE, validate_events
+from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_events
 from sqlmesh_like.cdc.decode.events import Share, Variant
 from sqlmesh_like.cdc.formats import columnar
 from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
@@ -67,7 +67,7 @@ class Decoded:
     Grain: one row of a line. `row` is the before image of a delete, else the after image. `reason`: why the event
     cannot be ingested, or NULL. `lacks_before_position`: the event does not say in which partition its row was stored.
     `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated size of the rows in a
-    table. `is_of_files`: `position` ends with the number of a row in its file.
+    table. `is_of_files`: they are rows of typed files, and have the columns `OF_FILE`.
     """
 
     layout: OdsLayout
@@ -119,12 +119,13 @@ def decode(
     judged = [
         _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
     ]
-    unread = [_without_rows(group.frame, layout, _NO_SCHEMA) for group, shape in groups if shape is None]
+    kept = OF_FILE if events is None else ()
+    unread = [_without_rows(group.frame, layout, _NO_SCHEMA, kept) for group, shape in groups if shape is None]
     truncates, refused = _truncates(events, layout) if events is not None and share.has_truncates else ((), None)
     unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
     if events is not None and not judged and not unread:
         unread = [_without_rows(events.where("false"), layout, "")]
-    judged += [validate_events(frame, layout) for frame in unread]
+    judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
     is_read_twice = bool(stored) or events is not None
     held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
     decoded = Decoded(
@@ -260,7 +261,7 @@ def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) ->
     line = columnar.line(group.schema, f"{columnar.RAW}.")
     # Only dead letters need the text. A partial update may still become one when its missing values are looked up.
     value = line if partial else f"if(reason is null, cast(null as string), {line})"
-    return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value)
+    return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value, OF_FILE)
 
 
 def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
@@ -328,13 +329,14 @@ def _named(expressions: Mapping[str, str]) -> list[str]:
     return [f"{sql} as {name}" for name, sql in expressions.items()]
 
 
-def _without_rows(events: DataFrame, layout: OdsLayout, why: str) -> DataFrame:
+def _without_rows(events: DataFrame, layout: OdsLayout, why: str, also_kept: Sequence[str] = ()) -> DataFrame:
     """Events that cannot be read at all: images are NULL, `unreadable` is the reason."""
     fields = ", ".join(f"{quoted_name(column.name)}: {column.type}" for column in layout.columns)
     empty = f"cast(null as struct<{fields}>)"
     columns = [f"{empty} as {name}" for name in IMAGES]
     return events.selectExpr(
         *LINE,
+        *also_kept,
         "0 as item",
         *columns,
         f"{sql_literal(why)} as unreadable",

@@ -13,14 +13,18 @@ from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
 
 LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 """Columns of a line that its event keeps."""
+OF_FILE = ("modified",)
+"""Columns that the event of a row in a typed file keeps besides: when its file was written (ms since 1970)."""
 _REST_OF_LINE = LINE[1:]
 
 
-def validate_events(frame: DataFrame, layout: OdsLayout, value: str = "value") -> DataFrame:
+def validate_events(
+    frame: DataFrame, layout: OdsLayout, value: str = "value", also_kept: Sequence[str] = ()
+) -> DataFrame:
     """Add `row` (`Decoded`), `reason` (why an event cannot be ingested, or NULL) and `lacks_before_position`.
 
     `frame` must not have these columns yet: expressions would refer to the old ones. `value`: Spark SQL of the event's
-    text, which may depend on its `reason`.
+    text, which may depend on its `reason`. `also_kept`: columns of the frame to keep beside `LINE`.
     """
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
@@ -33,7 +37,8 @@ def validate_events(frame: DataFrame, layout: OdsLayout, value: str = "value") -
         f" or (kind = 'delete' and ({lonely} or not is_told)))"
     )
     return frame.selectExpr(
-        *(*_REST_OF_LINE, "item", *IMAGES, "if(kind = 'delete', before, after) as row", "missing", "unsure"),
+        *(*_REST_OF_LINE, *also_kept, "item", *IMAGES, "missing", "unsure"),
+        "if(kind = 'delete', before, after) as row",
         *(f"{reason} as reason", f"coalesce({blind}, false) as lacks_before_position", f"{value} as value"),
     )
 

@@ -72,7 +72,7 @@ def within_ranges(stored: DataFrame, events: DataFrame, layout: OdsLayout) -> Da
 
     A key column whose type is about to change is not used: its stored values are ordered differently.
     """
-    columns = _ranged(layout, {name.lower(): kind for name, kind in stored.dtypes})
+    columns = ranged_columns(layout, {name.lower(): kind for name, kind in stored.dtypes})
     if not columns:
         return stored
     ends = (
@@ -84,7 +84,8 @@ def within_ranges(stored: DataFrame, events: DataFrame, layout: OdsLayout) -> Da
     return stored
 
 
-def _ranged(layout: OdsLayout, stored: Mapping[str, str]) -> list[Column]:
+def ranged_columns(layout: OdsLayout, stored: Mapping[str, str | None]) -> list[Column]:
+    """The key columns whose range limits a search. `stored`: types of the table's columns, by name in lower case."""
     keys = {name.lower() for name in layout.ingest.primary_key}
     own = (column for column in layout.columns if column.name.lower() in keys and column.type in _RANGED)
     return [column for column in own if stored.get(column.name.lower()) == column.type]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS, POSITION, SOFT_DELETED, OdsLayout
+from sqlmesh_like.cdc.schema.ods_layout import POSITION, SOFT_DELETED, OdsLayout
 from sqlmesh_like.names import IS_DELETED, KEY
 
 IS_REMEMBERED = "not is_late and (winner.removed or size(parts) > 1)"
@@ -88,19 +88,15 @@ from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earl
 
 
 def stood(layout: OdsLayout) -> str:
-    """From `{{stored}}` and `{{keys}}`: partition and version of the rows with these keys, as floors (grain: row)."""
+    """From `{{stored}}` (rows of the keys): their partitions and versions as floors (grain: row)."""
     part = quoted_name(layout.partition_field) if layout.partition_field else "''"
-    ranks = ", ".join(layout.rank_columns)
-    return (
-        f"select {KEY}, {ranks}, {part} as part, {part} as parts from {{stored}} left semi join {{keys}} using ({KEY})"
-    )
+    return f"select {KEY}, {', '.join(layout.rank_columns)}, {part} as part, {part} as parts from {{stored}}"
 
 
 def places(layout: OdsLayout) -> str:
-    """From `{{stored}}` and `{{keys}}`: the partitions that hold rows with these keys (grain: key)."""
+    """From `{{stored}}` (rows of the keys): the partitions that hold them (grain: key)."""
     part = quoted_name(layout.partition_field) if layout.partition_field else "''"
-    rows = f"select {KEY}, {part} as part from {{stored}} left semi join {{keys}} using ({KEY})"
-    return f"select {KEY}, collect_set(part) as parts from ({rows}) group by {KEY}"
+    return f"select {KEY}, collect_set({part}) as parts from {{stored}} group by {KEY}"
 
 
 def united_versions(layout: OdsLayout) -> str:
@@ -146,19 +142,15 @@ def decisions_of_one(layout: OdsLayout) -> str:
     return f"select {KEY}, struct(row, removed, part, {rank}) as winner, parts, {known} from ({result})"
 
 
-def loaded(layout: OdsLayout, *, by_file: bool) -> str:
-    """From `{{events}}`, one per key: the rows of a table that is still empty (grain: key).
-
-    `by_file`: no other event of these files has the same key, so rows get the position of their file: writing a
-    distinct text for each row takes longer than writing the row.
-    """
+def loaded(layout: OdsLayout, position: str) -> str:
+    """From `{{events}}`, one per key: the rows of a table that is still empty (grain: key). `position`: its SQL."""
     columns = [f"{layout.record_key('row')} as {KEY}"]
     columns += [f"row.{quoted_name(column.name)} as {quoted_name(column.name)}" for column in layout.columns]
     if layout.partition_field:
         columns.append(f"{layout.partition('row')} as {quoted_name(layout.partition_field)}")
     named = zip(layout.orders("row"), layout.order_columns, strict=False)
     columns += [f"{order} as {name}" for order, name in named]
-    columns.append(f"{f'left(position, length(position) - {LINE_DIGITS})' if by_file else 'position'} as {POSITION}")
+    columns.append(f"{position} as {POSITION}")
     is_soft = layout.ingest.deletes == "soft"
     if is_soft:
         columns.append(f"kind = 'delete' as {SOFT_DELETED}")

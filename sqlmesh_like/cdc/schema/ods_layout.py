@@ -27,12 +27,12 @@ NULL_PARTITION = "__null__"
 
 HASHED_KEYS, TEXT_KEYS = 2, 3
 """Spellings of record keys: a hash of the primary key's JSON (tables of earlier versions), or the key's own text."""
-_ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
+KEY_ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
 """Hudi 1.2.0 splits keys at `:` and `,` for its bucket index, and loops forever on some texts that contain both."""
 _BETWEEN = ", '|', "
 _NULL_PART = "%0"
 """The NULL part of a key; no escaped text looks like this."""
-_HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
+HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
 """Types whose texts contain nothing to escape."""
 
 _PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
@@ -205,8 +205,8 @@ def _key_part(value: str, kind: str) -> str:
     "coalesce(cast(row.id as string), '%0')"
     """
     text = _key_text(value, kind)
-    if kind not in _HAS_NO_SIGNS and not decimal_parts(kind):
-        for sign, escaped in _ESCAPES.items():
+    if kind not in HAS_NO_SIGNS and not decimal_parts(kind):
+        for sign, escaped in KEY_ESCAPES.items():
             text = f"replace({text}, '{sign}', '{escaped}')"
     return f"coalesce({text}, '{_NULL_PART}')"
 

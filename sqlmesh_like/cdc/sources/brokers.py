@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import Source
 
 _ADDRESS = re.compile(r"\s*\[?(.+?)\]?:(\d+)\s*")
 _SECONDS = 5.0
+_REQUEST = struct.pack(">ihhih3s", 13, 18, 0, 1, 3, b"sml")
+"""Kafka's ApiVersions, version 0, with correlation id 1; brokers answer it before a client is authenticated.
+
+Source: https://kafka.apache.org/protocol#The_Messages_ApiVersions
+"""
 
 
 def check_brokers(source: Source) -> str | None:
@@ -18,22 +24,46 @@ def check_brokers(source: Source) -> str | None:
 
     Raises MachineError within five seconds where none answers. One is enough, because it names the others.
     """
-    kafka = source.ingest.kafka if source.ingest is not None else None
-    addresses = bootstrap_addresses("" if kafka is None else kafka["bootstrap_servers"])
+    kafka = (source.ingest.kafka if source.ingest is not None else None) or {}
+    addresses = bootstrap_addresses(kafka.get("bootstrap_servers", ""))
+    has_others = False
     for host, port in addresses:
         try:
-            socket.create_connection((host, port), timeout=_SECONDS / len(addresses)).close()
+            with socket.create_connection((host, port), timeout=_SECONDS / len(addresses)) as connection:
+                if _is_encrypted(kafka) or _may_be_kafka(connection):
+                    return f"{host}:{port}"
         except OSError:
             continue
-        return f"{host}:{port}"
+        has_others = True
     if not addresses:
         return None
     assert source.ingest is not None
+    hint = "start it, or change bootstrap_servers"
+    if has_others:
+        hint = "what answers is not Kafka: change bootstrap_servers, or set kafka.security.protocol if it expects TLS"
     raise MachineError(
         f"no broker answers at {', '.join(f'{host}:{port}' for host, port in addresses)}",
         location=source.ingest.declared_at or source.declared_at,
-        hint="start it, or change bootstrap_servers",
+        hint=hint,
     )
+
+
+def _is_encrypted(kafka: Mapping[str, object]) -> bool:
+    options = kafka.get("options")
+    protocol = options.get("kafka.security.protocol") if isinstance(options, Mapping) else None
+    return "SSL" in str(protocol).upper()
+
+
+def _may_be_kafka(connection: socket.socket) -> bool:
+    """Whether what answers is Kafka's protocol; one that is silent, or closes, is left to Spark's consumer."""
+    answer = b""
+    try:
+        connection.sendall(_REQUEST)
+        while len(answer) < 8 and (part := connection.recv(8 - len(answer))):
+            answer += part
+    except OSError:
+        return True
+    return len(answer) < 8 or answer[4:] == b"\0\0\0\1"
 
 
 def bootstrap_addresses(servers: object) -> Sequence[tuple[str, int]]:

@@ -18,7 +18,10 @@ from sqlmesh_like.hudi.storage import folder
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 """The database, table, columns and key of a line that the log itself states (or NULL)."""
-FILE_POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
+_OF_FILE = "lpad(modified, 13, '0'), '|', file, '|'"
+FILE_START = f"concat({_OF_FILE})"
+"""Spark SQL of the position before a file's lines and after those of earlier files, over `modified` and `file`."""
+FILE_POSITION = f"concat({_OF_FILE}, lpad(line, {LINE_DIGITS}, '0'))"
 """Spark SQL of a line's position in a log of files, over `modified`, `file` and `line`."""
 _AT_ONCE = 8
 _SMALL = 4 * 1024 * 1024

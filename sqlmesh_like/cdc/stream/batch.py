@@ -35,6 +35,7 @@ from sqlmesh_like.cdc.tables.table_batch import commit
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
+from sqlmesh_like.remedies import remedy
 from sqlmesh_like.spark.frames.cached_frame import cached
 
 MANY_TABLES = 8
@@ -200,11 +201,18 @@ def side_by_side(
 
 
 def short(error: Exception) -> str:
-    """An error in one line: the innermost cause of a Java stack; NodeErrors in full."""
+    """An error in one line: the innermost cause of a Java stack; NodeErrors in full; a second line: what to do."""
     if isinstance(error, NodeError):
         return str(error)
     if not isinstance(error, (PySparkException, Py4JError)):
-        return f"unexpected {type(error).__name__}: {error}"[:500]
+        known = remedy(error, "sml ingest")
+        return f"{error}\n  {known}" if known else f"unexpected {type(error).__name__}: {error}"[:500]
+    said = _innermost_cause(error)
+    known = remedy(said, "sml ingest")
+    return f"{said}\n  {known}" if known else said
+
+
+def _innermost_cause(error: Exception) -> str:
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return (causes[-1].removeprefix("Caused by: ") if causes else lines[0])[:500]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from threading import Lock
 
@@ -18,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.cdc.report import IngestReport, by_table
+from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
 from sqlmesh_like.cdc.sources.discover import with_discovered
@@ -36,6 +35,7 @@ from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ParsedProject, Source, Target
+from sqlmesh_like.remedies import remedy
 
 _POLL_SECONDS = 0.2
 
@@ -79,15 +79,14 @@ def open_run(
 
 
 class IngestRun:
-    """One run of a source's query, with the reports of its batches and the error that ended it.
+    """One run of a source's query, with the sum of its batches and the error that ended it.
 
     `on_batch` is called with the report of each batch. Holding the lock `gate` keeps batches from writing tables.
     """
 
     def __init__(self, context: IngestContext, on_batch: OnBatch | None = None) -> None:
         self.context, self.on_batch = context, on_batch
-        self.batches: list[BatchReport] = []
-        self.discovered: list[TableName] = []
+        self.ingested = IngestReport(context.place.source.name)
         self.failure: Exception | None = None
         self.is_stopping = False
         self.is_continuous = False
@@ -130,7 +129,7 @@ class IngestRun:
         return True
 
     def wait(self) -> None:
-        """Wait until the query has ended. Raises the error that ended it, if any; a stop is not one."""
+        """Wait until the query has ended, then drop it. Raises the error that ended it, if any; a stop is none."""
         assert self.query is not None
         try:
             self.query.awaitTermination()
@@ -139,9 +138,12 @@ class IngestRun:
                 return
             if self.failure is not None:
                 raise self.failure from None
-            raise IngestError(f"the stream of source {self.place.source.name!r} failed: {error}"[:1000]) from error
+            text = f"the stream of source {self.place.source.name!r} failed: {error}"[:1000]
+            raise IngestError(text, hint=remedy(error, "sml ingest")) from error
         finally:
             self.query.stop()
+            # The query holds this run as its function: as long as the run holds the query too, neither is ever freed.
+            self.query = None
 
     def stop(self) -> None:
         """Let the batch that is under way finish, then end the query. Raises the error that ended it, if any."""
@@ -196,9 +198,7 @@ class IngestRun:
         """Add the tables that the batch discovered to the source, and return them."""
         before = {table.name for table in self.place.source.tables}
         self.context = replace(self.context, place=with_discovered(self.place))
-        result = tuple(table.table for table in self.place.source.tables if table.name not in before)
-        self.discovered += result
-        return result
+        return tuple(table.table for table in self.place.source.tables if table.name not in before)
 
     def catch_up(self) -> None:
         """Ingest what tables that failed have missed, in the log's order; one that fails again stays behind."""
@@ -216,33 +216,37 @@ class IngestRun:
         with log.lines(log.read(self.context.spark, mark.extent)) as (lines, _):
             return ingest_batch(self.context, lines, lambda _: mark, only=name)
 
-    def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
-        note_last_commits(self.place, [each.table for each in report.tables if not each.error])
-        self.batches.append(report)
+    def _add(self, batch: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
+        note_last_commits(self.place, [each.table for each in batch.tables if not each.error])
+        report = replace(_report(self.place, batch), discovered=discovered)
+        self.ingested = self.ingested.plus(report)
         if self.on_batch is not None:
-            self.on_batch(replace(_report(self.place, [report]), discovered=discovered))
+            self.on_batch(report)
 
     def report(self) -> IngestReport:
         """The sum of all batches of the run."""
-        return replace(_report(self.place, self.batches), discovered=tuple(self.discovered))
+        tables = _in_order(self.place, self.ingested.tables)
+        return replace(self.ingested, tables=tables, dead_letter_table=self.place.dead_letters)
 
 
-def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
-    tables = by_table(each for batch in batches for each in batch.tables)
-    skipped: Counter[str] = Counter()
-    for batch in batches:
-        skipped.update(batch.skipped)
+def _report(place: SourcePaths, batch: BatchReport) -> IngestReport:
     return IngestReport(
         source=place.source.name,
-        tables=tuple(tables[table.table] for table in place.source.tables if table.table in tables),
-        batches=len(batches),
-        events=sum(batch.events for batch in batches),
-        skipped=dict(skipped),
-        dead_letters=sum(batch.dead_letters for batch in batches),
+        tables=_in_order(place, batch.tables),
+        batches=1,
+        events=batch.events,
+        skipped=batch.skipped,
+        dead_letters=batch.dead_letters,
         dead_letter_table=place.dead_letters,
-        seconds=sum(batch.seconds for batch in batches),
-        first_dead_letter=next((batch.first_dead_letter for batch in batches if batch.first_dead_letter), None),
+        seconds=batch.seconds,
+        first_dead_letter=batch.first_dead_letter,
     )
+
+
+def _in_order(place: SourcePaths, reports: Iterable[TableReport]) -> tuple[TableReport, ...]:
+    """One report for each table, in the order of the source's declaration."""
+    tables = by_table(reports)
+    return tuple(tables[table.table] for table in place.source.tables if table.table in tables)
 
 
 def event_log_of(project: ParsedProject, source: Source) -> Log:

@@ -20,14 +20,12 @@ from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables.letters_of_keys import OPEN
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
-
-OPEN = "open"
-"""Key in the metadata of the table's commits: whether it still has letters."""
 
 _TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (

@@ -12,7 +12,6 @@ from sqlmesh_like.cdc.decode.decode import Decoded
 from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.formats.source_types import quoted_name
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.counts import within_ranges
 from sqlmesh_like.cdc.merge.defaults import backfilled
 from sqlmesh_like.cdc.merge.tombstones import read_floors, write_floors
 from sqlmesh_like.cdc.report import TableReport
@@ -21,9 +20,11 @@ from sqlmesh_like.cdc.schema.creation_contract import CONTRACT_KEY, check_creati
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.offset_range import Files
+from sqlmesh_like.cdc.sources.row_files import FILE_START
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 from sqlmesh_like.cdc.tables.dead_letters import are_open
+from sqlmesh_like.cdc.tables.stored_versions import joined_rows, looked_up_rows
 from sqlmesh_like.cdc.tables.truncates import note_truncates
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
@@ -31,7 +32,6 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
-from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.tables.catalog_sync import sync
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
@@ -103,8 +103,7 @@ def _commit_batch(
         # An empty table needs no lookup of rows; but a bulk insert would insert rows marked as deleted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         if is_load and result is None:
-            is_whole = decoded.is_of_files and not decoded.counts.bad
-            rows = frame_query(spark, merge_sql.loaded(layout, by_file=is_whole), events=decoded.good)
+            rows = frame_query(spark, merge_sql.loaded(layout, _position(decoded)), events=decoded.good)
         else:
             rows = frame_query(spark, merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
             rows = rows.where(f"not {IS_DELETED}") if is_load else rows
@@ -161,39 +160,42 @@ def _decisions(
 
     The decisions are None where each key has one event and earlier versions do not matter.
     """
-    layout, counts = decoded.layout, decoded.counts
-    is_looked_up = (counts.blind or again) and Timeline(uri).frontier
-    if not (_are_netted(decoded) or is_looked_up or floors is not None):
+    layout = decoded.layout
+    is_looked_up = bool((decoded.counts.blind or again) and Timeline(uri).frontier)
+    looked_up = looked_up_rows(decoded, uri) if is_looked_up and not again else None
+    is_settled = not is_looked_up or (looked_up is not None and looked_up.are_as_named)
+    if is_settled and floors is None and not _are_netted(decoded):
         return None, False
     versions = _versions(spark, decoded)
     if decoded.truncates:
         versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
     inputs: dict[str, DataFrame] = {"versions": versions}
     if is_looked_up:
-        keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
         is_ranked = bool(layout.order_columns) or again
-        stored = _stored(spark, uri, hidden=is_ranked)
-        stored = stored if again else within_ranges(stored, decoded.events, layout)
+        if looked_up is not None:
+            stored = looked_up.frame(spark)
+        else:
+            stored = joined_rows(decoded, uri, versions, is_ranked=is_ranked, again=again)
         if is_ranked:
             # Where the row in another partition is newer than a late event, that event must not add a second copy.
-            stood = frame_query(spark, merge_sql.stood(layout), stored=stored, keys=keys)
+            stood = frame_query(spark, merge_sql.stood(layout), stored=stored)
             both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
             floors = frame_query(spark, merge_sql.united_versions(layout), floors=both)
         else:
-            inputs["places"] = frame_query(spark, merge_sql.places(layout), stored=stored, keys=keys)
+            inputs["places"] = frame_query(spark, merge_sql.places(layout), stored=stored)
     if floors is not None:
         inputs["floors"] = floors
     text = merge_sql.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
     return frame_query(spark, text, **inputs), floors is not None
 
 
-def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
-    """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
-    timeline = Timeline(uri)
-    newest = next((commit.instant.frontier for commit in timeline.newest_first() if commit.is_data), None)
-    if newest is None or newest != timeline.frontier:
-        return spark.read.format("hudi").load(uri)  # something is under way, or was cut short
-    return change_feed(spark, timeline).current(newest, hidden=hidden)
+def _position(decoded: Decoded) -> str:
+    """Spark SQL of the position of a first load's rows.
+
+    Where no other event of their files has the same key, that is the start of their file: composing and writing a
+    distinct text for each row takes longer than writing the row.
+    """
+    return FILE_START if decoded.is_of_files and not decoded.counts.bad else "position"
 
 
 def _are_netted(decoded: Decoded) -> bool:

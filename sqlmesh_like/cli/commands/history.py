@@ -19,7 +19,7 @@ from sqlmesh_like.run.ports import Rows
 _COLUMNS = (
     *(Column(name, "string") for name in ("time", "instant", "kind", "strategy")),
     *(Column(name, "bigint") for name in ("inserts", "updates", "deletes", "rows", "files", "bytes")),
-    *(Column(name, "string") for name in ("frontier", "columns")),
+    *(Column(name, "string") for name in ("frontier", "columns", "savepoint")),
 )
 
 
@@ -29,17 +29,20 @@ _COLUMNS = (
 @click.option("--limit", type=int, default=50, help="Newest commits to show (-1: all).")
 @shared_options
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
-    """Show a table's commits: time, instant, kind, rows, bytes, strategy, frontier.
+    """Show a table's commits: time, instant, kind, rows, bytes, strategy, frontier, savepoint.
 
-    A time or instant from this list can be given to `show --as-of` and `changes --since`.
+    A time or instant from this list can be given to `show --as-of`, `changes --since`, `rollback --to` and
+    `savepoint create --at`.
     """
     name, commits = table_commits(open_project(flags), table, limit)
     entries = [asdict(commit) for commit in commits]
     if output == "json":
         click.echo(json.dumps(entries, indent=2))
     else:
-        rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in _COLUMNS) for entry in entries)
-        click.echo(as_table(Rows(_COLUMNS, rows), title=str(name)))
+        has_savepoint = any(commit.savepoint for commit in commits)
+        columns = tuple(c for c in _COLUMNS if has_savepoint or c.name != "savepoint")
+        rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in columns) for entry in entries)
+        click.echo(as_table(Rows(columns, rows), title=str(name)))
     return 0
 
 

@@ -13,6 +13,7 @@ from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import resource_types
+from sqlmesh_like.control_characters import shown, shown_json
 from sqlmesh_like.plan.graph import BY_NAME, Node
 
 _KINDS = ("nodes", "sources", "exposures", "unit_tests", "semantic_models", "metrics", "saved_queries")
@@ -28,18 +29,49 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
     help="What to print of each node.",
 )
 @click.option("--output-keys", "keys", multiple=True, metavar="KEY…", help="Only these keys of json, such as config.x.")
+@click.option("--orphans", is_flag=True, help="List tables whose nodes are gone or disabled, instead of nodes.")
 @resource_types
 @shared_options
-def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
-    """List the selected nodes, inputs first. Starts no JVM."""
+def command(flags: Flags, form: str, keys: tuple[str, ...], orphans: bool, types: ResourceTypes) -> None:
+    """List the selected nodes, inputs first. Starts no JVM.
+
+    `--orphans` lists tables of the warehouse that nodes of this project wrote, by what their commits record, and that
+    no node has any more, with rows, size and newest commit; `sml clean --orphans` drops them.
+    """
+    wanted_keys = tuple(word for text in keys for word in text.replace(",", " ").split())
+    if orphans:
+        _list_orphans(flags, form, wanted_keys, types)
+        return
     loaded = open_project(flags)
     if any(source.ingest for source in loaded.project.sources):
         from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # slow to import
 
         loaded = with_dead_letters(loaded)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
-    for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):
+    for line in lines(loaded, wanted, form, wanted_keys):
         click.echo(line)
+
+
+def _list_orphans(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
+    from sqlmesh_like.app.lakes.orphans import find_orphans  # slow to import
+    from sqlmesh_like.cli.orphans import orphan_record, orphans_table, report_left_alone, require_unselected
+
+    require_unselected(flags)
+    loaded = open_project(flags)
+    orphans = find_orphans(loaded)
+    report_left_alone(loaded, orphans)
+    wanted = [orphan for orphan in orphans.tables if types.take(orphan.unique_id.kind)]
+    match form:
+        case "name" | "path":
+            for orphan in wanted:
+                click.echo(shown(str(orphan.table) if form == "name" else orphan.uri))
+        case "json":
+            for orphan in wanted:
+                record = orphan_record(orphan)
+                chosen = {key: record[key] for key in keys if key in record} if keys else record
+                click.echo(shown_json(json.dumps(chosen, ensure_ascii=False)))
+        case _:
+            click.echo(orphans_table(wanted) if wanted else "no orphans")
 
 
 def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...] = ()) -> list[str]:

@@ -38,12 +38,24 @@ def command(flags: Flags, table: str, when: str, yes: bool) -> int:
 
 def _lines(rollback: Rollback, *, done: bool) -> Iterator[str]:
     table, count = rollback.place.table, len(rollback.undone)
-    if not count:
+    if not count and not rollback.interrupted:
         yield f"{table} stands at {rollback.end} already"
         return
-    word = ("was" if count == 1 else "were") if done else ("is" if count == 1 else "are")
-    yield f"{table} {'went' if done else 'goes'} back from {rollback.start} to {rollback.end}"
-    yield f"  {count} commit{'s' * (count != 1)} {word} taken off: {', '.join(reversed(rollback.undone))}"
+    if count:
+        word = ("was" if count == 1 else "were") if done else ("is" if count == 1 else "are")
+        yield f"{table} {'went' if done else 'goes'} back from {rollback.start} to {rollback.end}"
+        yield f"  {count} commit{'s' * (count != 1)} {word} taken off: {', '.join(reversed(rollback.undone))}"
+    else:
+        yield f"{table} stays at {rollback.end}"
+    for service in rollback.interrupted:
+        yield f"  {service}, which did not complete, {'was' if done else 'is'} taken off"
+    if count:
+        yield from _effects(rollback)
+    if not done:
+        yield "Nothing was changed; add --yes to do it"
+
+
+def _effects(rollback: Rollback) -> Iterator[str]:
     if rollback.replayed is not None:
         batches = f"{rollback.replayed} batch{'es' * (rollback.replayed != 1)}"
         yield f"  the next `sml ingest` reads {batches} of its source again"
@@ -57,5 +69,3 @@ def _lines(rollback: Rollback, *, done: bool) -> Iterator[str]:
         yield "  where it is published it is sent whole"
     for unique_id, effect in rollback.effects.items():
         yield f"  {unique_id} {_EFFECTS[effect]}"
-    if not done:
-        yield "Nothing was changed; add --yes to do it"

@@ -31,6 +31,13 @@ from sqlmesh_like.run.result import RunResult
     metavar="SECONDS",
     help="Lag of a table that causes an alert.",
 )
+@click.option(
+    "--verify-share",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    metavar="PERCENT",
+    help="Share of the time in which samples of the tables are verified.",
+)
 @shared_options
 def command(
     flags: Flags,
@@ -40,14 +47,15 @@ def command(
     hooks: tuple[str, ...],
     alert_again: float,
     alert_lag: float | None,
+    verify_share: float,
 ) -> int:
     """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C.
 
-    An alert is sent for a failure, dead letters, a full refresh forced by lost history, and lag: a command receives it
-    as JSON on standard input, an address by POST.
+    An alert is sent for a failure, dead letters, a full refresh forced by lost history, lag, and a table that differs
+    from its query in a sample: a command receives it as JSON on standard input, an address by POST.
     """
     loaded, output = open_project(flags), make_output(flags)
-    root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag)
+    root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag, verify_share)
     result = watch(loaded, trigger, metrics, _WatchLog(output, root), monitoring)
     last = result.last_round
     statuses = [node_result.status for node_result in last.results]

@@ -14,7 +14,7 @@ from threading import Event, RLock, Thread
 from time import perf_counter
 from typing import TextIO
 
-from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.cli.printing.json_log import json_line
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _AFTER_SECONDS = 1.0

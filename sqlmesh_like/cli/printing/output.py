@@ -1,9 +1,8 @@
-"""Lines while running, in dbt's format. Owns layout, colours and the JSON form of a line."""
+"""Lines while running, in dbt's format. Owns layout, colours, and which event a line is in JSON logs."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Literal, TextIO
 import click
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.control_characters import shown, shown_json, shown_lines
+from sqlmesh_like.cli.printing.json_log import PLAIN_EVENT, json_line
+from sqlmesh_like.control_characters import shown, shown_lines
 
 if TYPE_CHECKING:
     from sqlmesh_like.cli.printing.progress_bar import ProgressBar
@@ -40,7 +40,7 @@ def _utc_now() -> datetime.datetime:
 class LogStep:
     """One node of a run: its number, the number of all nodes, its kind and its name, e.g. `dws.user_agg`.
 
-    `data`: further fields of its line in JSON.
+    `data`: further fields of its line in JSON; `result_event`: dbt's name of the event that ends it.
     """
 
     index: int
@@ -48,6 +48,7 @@ class LogStep:
     kind: str  # `sql incremental model`, `seed file`, `test`
     name: str
     data: Mapping[str, object] | None = None
+    result_event: str = PLAIN_EVENT
 
     @property
     def words(self) -> str:
@@ -74,12 +75,18 @@ class Output:
             self.on_warning(text)
         self._line(shown_lines(text), level)
 
-    def _line(self, text: str, level: LogLevel = "info", data: Mapping[str, object] | None = None) -> None:
+    def _line(
+        self,
+        text: str,
+        level: LogLevel = "info",
+        event: str = PLAIN_EVENT,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
         """Print a line whose text may have our escape sequences of colours."""
         if self.quiet and level != "error":
             return
         if self.log_format == "json":
-            self._write(json_line(level, click.unstyle(text), self.now(), data))
+            self._write(json_line(level, click.unstyle(text), event, data, self.now()))
         else:
             self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
 
@@ -120,7 +127,7 @@ class Output:
         """Report the end of a data test; `failures`: number of rows that its query returned."""
         word = status.upper()
         counted = f"{word} {failures}" if status in ("fail", "warn") else word
-        level: LogLevel = "error" if status in ("fail", "error") else "info"
+        level: LogLevel = "error" if status in ("fail", "error") else "warn" if status == "warn" else "info"
         self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
 
     def close(self) -> None:
@@ -154,7 +161,8 @@ class Output:
         self.line()
         if self.seconds is not None:
             self.line(f"Finished in {self.seconds():.2f}s")
-        self.line(summary_line(outcomes))
+        stats = {word.lower().replace("-", ""): count for word, count in _counts(outcomes).items()}
+        self._line(summary_line(outcomes), event="StatsLine", data={"stats": stats})
 
     def _step(
         self, step: LogStep, text: str, status: str, outcome: DisplayStatus | None, level: LogLevel = "info"
@@ -165,7 +173,8 @@ class Output:
         # The time of day is part of the width, so that brackets are aligned as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
-        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, step.data)
+        event = {"RUN": "LogStartLine", "SKIP": "SkippingDetails"}.get(status, step.result_event)
+        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, event, step.data)
 
     def _coloured(self, text: str, colour: str | None) -> str:
         return click.style(text, fg=colour) if self.color and colour else text
@@ -184,9 +193,13 @@ def summary_line(statuses: Iterable[DisplayStatus]) -> str:
     >>> summary_line(["success", "error", "skipped", "pass"])
     'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
     """
+    return "Done. " + " ".join(f"{word}={count}" for word, count in _counts(statuses).items())
+
+
+def _counts(statuses: Iterable[DisplayStatus]) -> dict[str, int]:
     counts = Counter(statuses)
-    words = [f"{word}={sum(counts[status] for status in group)}" for word, group in _COUNTED.items()]
-    return f"Done. {' '.join(words)} TOTAL={counts.total()}"
+    counted = {word: sum(counts[status] for status in group) for word, group in _COUNTED.items()}
+    return {**counted, "TOTAL": counts.total()}
 
 
 def size(count: int) -> str:
@@ -201,12 +214,3 @@ def size(count: int) -> str:
             break
         amount, unit = amount / 1000, larger
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-
-
-def json_line(
-    level: str, message: str, now: datetime.datetime | None = None, data: Mapping[str, object] | None = None
-) -> str:
-    """Return a log line as JSON, in dbt's structure; `data`: fields for programs."""
-    time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
-    line = {"info": {"ts": time, "level": level, "msg": message}, **({} if data is None else {"data": data})}
-    return shown_json(json.dumps(line, ensure_ascii=False))

@@ -47,7 +47,7 @@ def source_excerpt(root: Path, place: Location) -> str | None:
     column = place.column
     if _may_hold_secrets(path):
         line = _up_to_value(line)
-        column = column if column is not None and column <= len(line) else None
+        column = None if column is None else min(column, len(line))  # a hidden value is where its `…` stands
     if not line.strip():
         return None
     return _drawn(line, place.line, column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.recovery.commit_files import files_of_commit
 from sqlmesh_like.hudi.timeline import Timeline, forget_commits
 
 
@@ -38,10 +39,12 @@ def _problem(timeline: Timeline, known: dict[str, str | None]) -> str | None:
     try:
         if (frontier := timeline.frontier) is None:
             return None
-        slices = timeline.slices(frontier).values()
+        paths = {each.path for each in timeline.slices(frontier).values()}
+        if not timeline.is_cow:
+            paths |= files_of_commit(timeline, frontier.split("_")[0])
     except NodeError as error:
         return error.message
-    for path in sorted(each.path for each in slices):
+    for path in sorted(paths):
         if path not in known:
             known[path] = _file_problem(timeline, path)
         if known[path] is not None:
@@ -50,9 +53,11 @@ def _problem(timeline: Timeline, known: dict[str, str | None]) -> str | None:
 
 
 def _file_problem(timeline: Timeline, path: str) -> str | None:
-    """The problem of a data file, if any: it is gone, or its Parquet footer cannot be read."""
+    """The problem of a data file, if any: it is gone, or its Parquet footer cannot be read. Log files are not read."""
     from pyarrow import ArrowInvalid  # takes longer to import than a call that does not come here should last
 
+    if not path.endswith(".parquet"):
+        return None if timeline.folder.exists(path) else f"{timeline.uri}/{path} is gone"
     try:
         timeline.count(path)
     except FileNotFoundError:

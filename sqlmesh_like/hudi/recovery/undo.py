@@ -2,7 +2,10 @@
 
 A commit to remove is first made to look as if it had been interrupted: its files are marked, then it is in flight
 again, so that after a crash the next writer, this one or Hudi's, removes it. Its metadata, which may be broken, is not
-read: the name of a data file tells which commit wrote it.
+read: the name of a data file, base or log, tells which commit wrote it.
+
+Of a merge-on-read table the log files of later commits are deleted, as Hudi's restore does (table version 8 on). A
+compaction after the frontier is taken off too, and the base and log files that it had merged count again.
 """
 
 from __future__ import annotations
@@ -14,13 +17,17 @@ from pathlib import Path
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.recovery.clean_limits import lower_clean_limits
+from sqlmesh_like.hudi.recovery.commit_files import files_by_writer, missing_of_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import OpenCommit, remove_abandoned
+from sqlmesh_like.hudi.writer.instant import OpenCommit, remove_abandoned, unlink
 
 _SERVICES = (".clean", ".rollback", ".restore", ".indexing")
-"""Suffixes of actions that are kept: they wrote no row, and the files that they removed are gone."""
+"""Suffixes of actions that are kept where they completed: they wrote no row, and the files that they removed are gone.
+
+The plan of one that did not complete is taken off: it is about commits that are, and Hudi would still execute it.
+"""
 _NAME = re.compile(r"(?P<requested>\d{17})(?:_(?P<completed>\d{17}))?\.(?P<rest>.+)")
-_DATA_FILE = re.compile(r".+_\d+-\d+-\d+_(?P<instant>\d{17})\.parquet")
 
 
 @dataclass(frozen=True)
@@ -32,32 +39,47 @@ class UndoneInstant:
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """Names of the files that mark it as completed, a savepoint's first."""
-        done = (name for name in self.names if name[17] == "_")
-        return tuple(sorted(done, key=lambda name: not name.endswith(".savepoint")))
+        """Names of the files that mark it as completed."""
+        return tuple(name for name in self.names if name[17] == "_")
+
+    @property
+    def action(self) -> str:
+        """E.g. `commit`, which names of files leave out in some states."""
+        return next((part for name in self.names for part in name.split(".")[1:-1]), "commit")
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it is a service that did not complete: no commit."""
+        return all(_is_service(name[17:]) for name in self.names)
 
 
 def instants_after(timeline: Timeline, frontier: str) -> tuple[UndoneInstant, ...]:
     """The actions to undo for a table to return to a frontier, the newest first. Reads no commit."""
     limit, by_instant = frontier.split("_")[0], dict[str, list[str]]()
+    kept = {instant.requested for instant in timeline.completed if _is_service(f".{instant.action}")}
     for name in timeline.names:
         match = _NAME.fullmatch(name)
-        if match and match["requested"] > limit and not _is_service(match["rest"]):
+        if match and match["requested"] > limit and match["requested"] not in kept:
             by_instant.setdefault(match["requested"], []).append(name)
     return tuple(UndoneInstant(at, tuple(sorted(names))) for at, names in sorted(by_instant.items(), reverse=True))
 
 
 def require_undoable(timeline: Timeline, frontier: str) -> None:
-    """Raise NodeError where a table cannot be returned to a frontier."""
+    """Raise NodeError where a table cannot be returned to a frontier.
+
+    As in Hudi, a savepointed commit is never taken off: its savepoint has to be deleted first.
+    """
     uri = timeline.uri
-    if not timeline.folder.is_local or not timeline.is_cow:
+    if later := [instant for instant in timeline.savepointed if instant > frontier.split("_")[0]]:
+        hint = f"delete it first if it is not needed: `sml savepoint delete TABLE {later[-1]}`"
+        raise NodeError(f"{uri} has the savepoint {later[-1]}, which is after {frontier}", hint=hint)
+    if not timeline.folder.is_local:
         hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
-        raise NodeError(f"{uri} is merge-on-read or not on this machine: it cannot be brought back here", hint=hint)
-    if timeline.properties.get("hoodie.table.metadata.partitions"):
+        raise NodeError(f"{uri} is not on this machine: it cannot be brought back here", hint=hint)
+    has_commits = any(not instant.is_service for instant in instants_after(timeline, frontier))
+    if has_commits and timeline.has_metadata_table:
         raise NodeError(f"{uri} has a metadata table of Hudi's, which would go on naming what is taken off it")
-    earlier = Timeline(uri, until=frontier.split("_")[0])
-    gone = [each.path for each in earlier.slices(frontier).values() if each.path not in timeline.data_files]
-    if gone:
+    if gone := missing_of_commit(timeline, frontier.split("_")[0]):
         hint = "cleaning keeps what consumers still need and ten commits more; choose a later commit"
         raise NodeError(f"{len(gone)} data files of {uri} as of {frontier} are gone, e.g. {gone[0]}", hint=hint)
 
@@ -68,34 +90,28 @@ def undo(timeline: Timeline, frontier: str) -> Sequence[str]:
     Raises NodeError, before any change, where that cannot be done.
     """
     require_undoable(timeline, frontier)
-    root = Path(timeline.folder.path)
-    remove_abandoned(root)
+    remove_abandoned(Path(timeline.folder.path))
     timeline = Timeline(timeline.uri)
     instants = instants_after(timeline, frontier)
+    files = files_by_writer(timeline)
     for instant in instants:
-        _take_off(root, instant, timeline.data_files)
+        _take_off(OpenCommit(Path(timeline.folder.path), instant.requested), instant, files.get(instant.requested, ()))
+    # The last step: until it is done, readers refuse the table rather than lack a file.
+    lower_clean_limits(Timeline(timeline.uri), frontier.split("_")[0])
     return [instant.requested for instant in instants]
 
 
-def _take_off(root: Path, instant: UndoneInstant, data_files: frozenset[str]) -> None:
-    commit = OpenCommit(root, instant.requested)
+def _take_off(commit: OpenCommit, instant: UndoneInstant, files: Sequence[str]) -> None:
     commit.own_folder.mkdir(parents=True, exist_ok=True)
-    for path in data_files:
-        match = _DATA_FILE.fullmatch(path.rpartition("/")[2])
-        if match and match["instant"] == instant.requested:
-            commit.mark(path, is_new=True)
+    for path in files:
+        commit.mark(path, is_new=True)
     fault_point("rollback.marked")
     for name in instant.completed:
-        _unlink(commit.timeline / name)
+        unlink(commit.timeline / name)
     fault_point("rollback.in_flight")
     commit.abandon()
     fault_point("rollback.undone")
 
 
-def _unlink(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-
-
-def _is_service(rest: str) -> bool:
-    return any(f".{rest}".startswith(service) for service in _SERVICES)
+def _is_service(suffix: str) -> bool:
+    return suffix.startswith(_SERVICES)

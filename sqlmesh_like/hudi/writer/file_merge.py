@@ -120,7 +120,7 @@ class _Merge:
             return
         source = pq.ParquetFile(self.merge.root / self.merge.previous_path)
         for batch in source.iter_batches(batch_size=_PIECE):
-            yield self._counted(self._merged(_conformed(pa.Table.from_batches([batch]), self.schema)))
+            yield self._counted(self._merged(conformed_piece(pa.Table.from_batches([batch]), self.schema)))
 
     def inserted(self) -> pa.Table:
         """Rows with keys that the previous file did not have."""
@@ -217,7 +217,7 @@ class _Merge:
         return piece
 
 
-def _conformed(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+def conformed_piece(piece: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows of a file with the table's columns: columns that are newer than the file are NULL.
 
     Raises UnsupportedRowsError where the file has a column that the table lacks, or one of another type.

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
-from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
@@ -26,6 +27,8 @@ _OWN_FOLDER = ".sml_writer"
 """Has a folder for each commit of this writer in flight, which the holder of the table's lock may remove. It is not
 among the markers, where Hudi would fail on it."""
 _INSTANT = re.compile(r"\d{17}")
+LONGEST_WAIT = 5.0
+"""Seconds for which a write by Spark waits for the clock."""
 _PARTITION_FILE = ".hoodie_partition_metadata"
 
 
@@ -64,11 +67,14 @@ class OpenCommit:
         if not (place / _PARTITION_FILE).exists():
             depth = len(Path(partition).parts)
             text = f"#partition metadata\ncommitTime={self.instant}\npartitionDepth={depth}\n"
-            _write_whole(place / _PARTITION_FILE, text.encode(), self.own_folder / f"{uuid4()}")
+            write_whole(place / _PARTITION_FILE, text.encode(), self.own_folder / f"{uuid4()}")
             fault_point("hudi.commit.partition")
 
     def complete(self, content: CommitContent) -> str:
         """Complete the commit. Returns its frontier. Raises RetryableError where another writer interfered."""
+        aside = self.own_folder / "commit"
+        aside.write_bytes(encode_commit(content))
+        fault_point("hudi.commit.staged")
         names = _names(self.root)
         if f"{self.instant}.inflight" not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
@@ -77,11 +83,8 @@ class OpenCommit:
             name for name in names if _INSTANT.match(name) and name[:17] != self.instant and name not in self.others
         ]:
             raise RetryableError(f"another writer has begun {min(new)} in {self.root}")
-        completed = _next_instant(names)
+        completed = next_instant(names)
         target = self.timeline / f"{self.instant}_{completed}.commit"
-        aside = self.own_folder / "commit"
-        aside.write_bytes(encode_commit(content))
-        fault_point("hudi.commit.staged")
         aside.rename(target)
         fault_point("hudi.commit.complete")
         self.forget()
@@ -104,11 +107,11 @@ class OpenCommit:
             return
         fault_point("hudi.removal.begin")
         for path in paths:
-            (self.root / path).unlink(missing_ok=True)
+            unlink(self.root / path)
         for marker in self.markers.rglob("*.marker.*"):
             written = str(marker.relative_to(self.markers)).rpartition(".marker.")[0]
             if marker.is_file():  # a partition's name may match the pattern
-                (self.root / written).unlink(missing_ok=True)
+                unlink(self.root / written)
         # The request is removed last: while it exists, another writer knows that there is something to remove.
         fault_point("hudi.removal.files")
         self._unlink("*inflight")
@@ -119,10 +122,9 @@ class OpenCommit:
         shutil.rmtree(self.own_folder, ignore_errors=True)
 
     def _unlink(self, pattern: str) -> None:
-        """Remove files of the instant from the timeline, with Hadoop's checksum files."""
+        """Remove files of the instant from the timeline."""
         for path in self.timeline.glob(f"{self.instant}.{pattern}"):
-            path.unlink(missing_ok=True)
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            unlink(path)
 
 
 def open_commit(root: Path, expected: str | None) -> OpenCommit:
@@ -134,15 +136,19 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
     timeline = Timeline(str(root))
     if timeline.unfinished or timeline.frontier != expected:
         raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
-    commit = OpenCommit(root, _next_instant(timeline.names), timeline.names)
+    commit = OpenCommit(root, next_instant(timeline.names), timeline.names)
     commit.own_folder.mkdir(parents=True)
     fault_point("hudi.commit.begin")
-    (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
-    fault_point("hudi.commit.requested")
-    _write_whole(
-        commit.timeline / f"{commit.instant}.inflight", encode_commit(_NOTHING_YET), commit.own_folder / "inflight"
-    )
-    fault_point("hudi.commit.inflight")
+    try:
+        (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
+        fault_point("hudi.commit.requested")
+        write_whole(
+            commit.timeline / f"{commit.instant}.inflight", encode_commit(_NOTHING_YET), commit.own_folder / "inflight"
+        )
+        fault_point("hudi.commit.inflight")
+    except BaseException:
+        commit.abandon()
+        raise
     return commit
 
 
@@ -179,20 +185,49 @@ def _names(root: Path) -> list[str]:
     return Timeline(str(root)).folder_names()
 
 
-def _next_instant(names: Iterable[str]) -> str:
+def next_instant(names: Iterable[str]) -> str:
     """The present time in UTC as an instant, or one right after the newest instant where that is not later."""
     newest = max((text for name in names for text in _INSTANT.findall(name)), default="")
     now = datetime.now(UTC)
     if newest >= _spelt(now):
-        now = datetime.strptime(newest, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC) + timedelta(milliseconds=1)
+        now = _moment(newest) + timedelta(milliseconds=1)
     return _spelt(now)
+
+
+def require_clock_past(timeline: Timeline) -> None:
+    """Wait until the clock is past the newest instant of a table, from which Hudi's writer takes the next one.
+
+    Raises NodeError where the clock is more than a few seconds behind: it was set back, or another machine's is ahead.
+    """
+    newest = max((text for name in timeline.names for text in _INSTANT.findall(name)), default="")
+    behind = (_moment(newest) - datetime.now(UTC)).total_seconds() if newest else 0.0
+    if behind > LONGEST_WAIT:
+        now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+        hint = "set the clock right (or wait until then), then the same command again"
+        raise NodeError(
+            f"{timeline.uri}: its newest instant is {newest}, and the clock of this machine is at {now} UTC: a commit"
+            " now would count as an older one",
+            hint=hint,
+        )
+    if behind >= 0 and newest:
+        time.sleep(behind + 0.002)
+
+
+def _moment(instant: str) -> datetime:
+    return datetime.strptime(instant, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
 
 
 def _spelt(moment: datetime) -> str:
     return moment.strftime("%Y%m%d%H%M%S%f")[:17]
 
 
-def _write_whole(path: Path, content: bytes, aside: Path) -> None:
+def unlink(path: Path) -> None:
+    """Remove a file, with the checksum file that Hadoop writes beside it."""
+    path.unlink(missing_ok=True)
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes, aside: Path) -> None:
     """Create a file atomically: readers see all of it or nothing."""
     aside.write_bytes(content)
     aside.rename(path)

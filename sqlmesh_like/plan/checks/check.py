@@ -33,6 +33,7 @@ _BRANCH = "#incremental"
 _OF_TEMPLATES = frozenset({"ref", "source", "var", "env_var", "config"})
 _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
+_COMMA_TOO_MANY = "leave the comma out, or add what it is meant to separate"
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class _Check:
         facts = self._compiler.compile(model).facts
         if gap := first_gap(model.sql):
             offset, message = gap
-            raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
+            hint = _COMMA_TOO_MANY if message.endswith("after a comma") else None
+            raise SqlError(f"invalid SQL: {message}", location=locate(model, offset), hint=hint)
         self._refuse_chance(facts)
         self._look_at_types(facts)
         refuse_operands(facts, self._compiler.columns)
@@ -317,9 +319,9 @@ def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], .
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:
-    """Where the model's own file sets a config key; its first line if another file sets it."""
+    """Where the model's own file or its properties set a config key; its first line if settings by folder do."""
     match = re.search(rf"\b{key}\s*=", model.raw_sql)
     if match is None:
-        return Location(model.path, 1, 1)
+        return model.config_places.get(key, Location(model.path, 1, 1))
     before = model.raw_sql[: match.start()]
     return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

@@ -6,7 +6,6 @@ from sqlmesh_like.project.keys.config_keys import TEST_CONFIG
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import (
     any_granularity,
-    anything,
     data_type,
     each,
     entry,
@@ -14,6 +13,8 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
+    unchecked,
+    without_effect,
 )
 
 _ENTRY: JsonSchema = {
@@ -33,7 +34,6 @@ data_tests = Form(
     "list: name of a test, or {name: {arguments, config}}",
     {"type": "array", "items": {"anyOf": [{"type": "string"}, _NAMED, _BY_TEST_NAME]}},
 )
-_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"pii": True})
 _TAGS = Key(texts, help="Tags to select by; its data tests have them too.", example=["pii"])
 CONSTRAINT = Shape("a constraint", {
@@ -49,10 +49,11 @@ COLUMN_KEYS = {
     "meta": _META,
     "tags": _TAGS,
     "quote": Key(flag, help="Whether the name is written in quotes.", example=True),
-    "constraints": Key(each(CONSTRAINT), help="Constraints of a contract.", example=[{"type": "not_null"}]),
+    "constraints": Key(each(CONSTRAINT), help="For the manifest: constraints are not enforced; write data tests.",
+                       example=[{"type": "not_null"}], instead="constraints are not enforced; write data tests"),
     "config": Key(entry(COLUMN_CONFIG), help="Settings.", example={"tags": ["pii"]}),
     "granularity": Key(any_granularity, help="Of a time column: the granularity of its values.", example="day"),
-    "policy_tags": _OF_DBT,
-    "docs": _OF_DBT,
+    "policy_tags": without_effect("list of texts", ["pii"], "no privileges of columns are set"),
+    "docs": Key(unchecked("mapping", {"show": False}), help="Settings of dbt's site; not read here."),
 }  # fmt: skip
 COLUMN = Shape("a column", COLUMN_KEYS, others="warn")

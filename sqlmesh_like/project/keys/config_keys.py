@@ -17,6 +17,7 @@ from sqlmesh_like.project.keys.config_values import (
     partitions_setting,
     publish_setting,
     scalars_setting,
+    setting_without_effect,
     text_setting,
     texts_setting,
     unchecked_setting,
@@ -64,31 +65,63 @@ CHECKED: Mapping[str, Setting] = {
     "docs": mapping_setting("Settings of dbt's site, e.g. `show`.", {"show": False}),
     "persist_docs": mapping_setting("dbt's; here it only decides what `state:` compares.", {"relation": True}),
 }
-_OF_SNAPSHOTS: Mapping[str, str] = {
-    "strategy": "Of a snapshot: timestamp or check.",
-    "updated_at": "Of a snapshot: the column that says when a row was last written.",
-    "check_cols": "Of a snapshot: the columns that are compared, or `all`.",
-    "hard_deletes": "Of a snapshot: ignore, invalidate or new_record.",
-    "invalidate_hard_deletes": "Of a snapshot: the old spelling of `hard_deletes: invalidate`.",
-    "dbt_valid_to_current": "Of a snapshot: SQL for the value of `dbt_valid_to` while a row is valid.",
-    "snapshot_meta_column_names": "Of a snapshot: other names of the added columns.",
+_OF_SNAPSHOTS: Mapping[str, Setting] = {
+    "strategy": unchecked_setting("Of a snapshot: how a changed row is noticed.", "`timestamp` | `check`", "timestamp"),
+    "updated_at": unchecked_setting("Of a snapshot: says when a row was last written.", "column", "updated_at"),
+    "check_cols": unchecked_setting(
+        "Of a snapshot: the columns that are compared, or `all`.", "list of columns, or `all`", ["status"]
+    ),
+    "hard_deletes": unchecked_setting(
+        "Of a snapshot: what happens to rows that are gone.", "`ignore` | `invalidate` | `new_record`", "invalidate"
+    ),
+    "invalidate_hard_deletes": unchecked_setting(
+        "Of a snapshot: the old spelling of `hard_deletes: invalidate`.", "true or false", True
+    ),
+    "dbt_valid_to_current": unchecked_setting(
+        "Of a snapshot: the value of `dbt_valid_to` while a row is valid.", "SQL", "to_date('9999-12-31')"
+    ),
+    "snapshot_meta_column_names": unchecked_setting(
+        "Of a snapshot: other names of the added columns.", "mapping", {"dbt_valid_from": "valid_from"}
+    ),
+    "target_schema": unchecked_setting("Of a snapshot, the old spelling of `schema`.", "text", "history"),
 }
-_OF_SEEDS: Mapping[str, str] = {
-    "column_types": "Of a seed: types by column.",
-    "delimiter": "Of a seed: the separator of its values.",
-    "quote_columns": "dbt's, for seeds; no effect here.",
+_OF_SEEDS: Mapping[str, Setting] = {
+    "column_types": unchecked_setting("Of a seed: types by column.", "mapping", {"price": "decimal(12,2)"}),
+    "delimiter": unchecked_setting("Of a seed: the separator of its values.", "text", ";"),
 }
-_OF_DBT = (
-    *("batch_size", "begin", "buckets", "clustered_by", "concurrent_batches", "database", "event_time"),
-    *("file_format", "grants", "location_root", "lookback", "options", "packages", "target_schema", "target_database"),
-    *("quoting", "sql_header", "static_analysis", "tblproperties"),
-)
-"""Keys of dbt (and dbt-spark) that have no effect here: accepted so that an existing project compiles."""
-SETTINGS: Mapping[str, Setting] = {
-    **CHECKED,
-    **{name: unchecked_setting(help_) for name, help_ in {**_OF_SNAPSHOTS, **_OF_SEEDS}.items()},
-    **{name: unchecked_setting("dbt's; its value is not checked.") for name in _OF_DBT},
+_OF_BATCHES: Mapping[str, Setting] = {
+    "event_time": unchecked_setting("The column to which a microbatch model's `begin` applies.", "column", "sold_at"),
+    "begin": unchecked_setting(
+        "Of a microbatch model: rows of its inputs before it are left out.", "date or time", "2024-01-01"
+    ),
+    "packages": unchecked_setting(
+        "Of a Python model: what it needs; nothing is installed.", "list of texts", ["pandas"]
+    ),
 }
+_WITHOUT_EFFECT: Mapping[str, Setting] = {
+    "batch_size": setting_without_effect("text", "day", "changes are read as they come, not in batches"),
+    "lookback": setting_without_effect("whole number", 1, "late rows are changes like all others"),
+    "concurrent_batches": setting_without_effect("true or false", True, "changes are not read in batches"),
+    "grants": setting_without_effect(
+        "mapping",
+        {"select": ["analysts"]},
+        "grant privileges where the tables are read: catalog, storage or publishing",
+    ),
+    "file_format": setting_without_effect("text", "hudi", "tables are Hudi tables", "hudi"),
+    "location_root": setting_without_effect("path", "s3://lake", "tables are below the target's `warehouse`"),
+    "buckets": setting_without_effect("whole number", 8, "files are laid out by Hudi; see `hudi`"),
+    "clustered_by": setting_without_effect("list of columns", ["id"], "files are laid out by Hudi; see `hudi`"),
+    "options": setting_without_effect("mapping", {"compression": "zstd"}, "give Hudi's options under `hudi`"),
+    "tblproperties": setting_without_effect("mapping", {"owner": "sales"}, "give Hudi's options under `hudi`"),
+    "database": setting_without_effect("text", "lake", "a target has one catalog"),
+    "target_database": setting_without_effect("text", "lake", "a target has one catalog"),
+    "quoting": setting_without_effect("mapping", {"identifier": True}, "names are quoted where they need it"),
+    "quote_columns": setting_without_effect("true or false", True, "names are quoted where they need it"),
+    "sql_header": setting_without_effect("SQL", "set x = 1", "no statement runs before a query; see `pre_hook`"),
+    "static_analysis": setting_without_effect("text", "strict", "SQL is always analyzed"),
+}
+"""Keys of dbt (and dbt-spark) that are accepted so that an existing project compiles."""
+SETTINGS: Mapping[str, Setting] = {**CHECKED, **_OF_SNAPSHOTS, **_OF_SEEDS, **_OF_BATCHES, **_WITHOUT_EFFECT}
 _SEVERITIES = ("error", "warn")
 
 
@@ -133,12 +166,15 @@ TEST_SETTINGS: Mapping[str, Setting] = {
     "error_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is an error.", "> 10"),
     "warn_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is a warning.", "> 0"),
     "fail_calc": Setting(_text, "SQL", _STRING, "What is computed from the failing rows.", "count(*)"),
-    "store_failures_as": unchecked_setting("`table`, `view` or `ephemeral`: how failing rows are stored."),
-    "meta": unchecked_setting("Any values of the project's own; merged by key."),
-    "schema": unchecked_setting("Schema of the table of failing rows."),
-    "alias": unchecked_setting("Name of the table of failing rows."),
-    **{name: unchecked_setting("dbt's; its value is not checked.")
-       for name in ("database", "group", "materialized", "sql_header", "static_analysis")},
+    "store_failures_as": unchecked_setting(
+        "How failing rows are stored.", "`table` | `view` | `ephemeral`", "table"
+    ),
+    "meta": unchecked_setting("Any values of the project's own; merged by key.", "mapping", {"owner": "sales"}),
+    "schema": unchecked_setting("Schema of the table of failing rows.", "text", "failures"),
+    "alias": unchecked_setting("Name of the table of failing rows.", "text", "orders_without_buyer"),
+    "group": unchecked_setting("Group of the test.", "text", "finance"),
+    "materialized": unchecked_setting("dbt's; a test is always a query.", "`test`", "test"),
+    **{name: _WITHOUT_EFFECT[name] for name in ("database", "sql_header", "static_analysis")},
 }  # fmt: skip
 _TEST_DEFAULTS: Mapping[str, object] = {"severity": "error", "enabled": True, "fail_calc": "count(*)",
                                         "error_if": "!= 0", "warn_if": "!= 0"}  # fmt: skip

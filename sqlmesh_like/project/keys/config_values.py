@@ -28,10 +28,22 @@ class ConfigFault(Exception):
 class UnknownSetting(ConfigFault):
     """A key without effect here. As in dbt it is accepted: callers that know its location warn about it."""
 
+    once = False
+    """Whether one warning speaks for all places of a project."""
+
     @property
     def kept(self) -> bool:
         """Whether the value is kept for templates that read it."""
         return True
+
+
+class SettingWithoutEffect(UnknownSetting):
+    """A key of dbt's that changes nothing here; the hint says what happens instead."""
+
+    once = True
+
+    def __init__(self, key: str, instead: str) -> None:
+        super().__init__(key, f"config {key!r} has no effect here", instead)
 
 
 class UnusedSetting(UnknownSetting):
@@ -111,9 +123,20 @@ def publish_setting(help_: str, example: object) -> Setting:
     return Setting(_publish, "true, destinations or {to, table}", schema, help_, example)
 
 
-def unchecked_setting(help_: str) -> Setting:
-    """A setting that is accepted without a check."""
-    return Setting(lambda _key, value: value, "anything", {}, help_)
+def unchecked_setting(help_: str, words: str, example: object) -> Setting:
+    """A setting that is accepted without a check; `words` describe the values that it is meant for."""
+    return Setting(lambda _key, value: value, words, {}, help_, example)
+
+
+def setting_without_effect(words: str, example: object, instead: str, harmless: object = None) -> Setting:
+    """A setting of dbt's that changes nothing here; `instead` says what happens, for which a `harmless` value asks."""
+
+    def check(key: str, value: object) -> object:
+        if value not in (harmless, {}, []):
+            raise SettingWithoutEffect(key, instead)
+        return value
+
+    return Setting(check, words, {}, f"dbt's; no effect here: {instead}.", example)
 
 
 def parse_boolean(key: str, value: object, of: str = "") -> bool:

@@ -8,6 +8,7 @@ from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.keys.source_keys import SOURCE
 from sqlmesh_like.project.keys.unit_test_keys import UNIT_TEST
 from sqlmesh_like.project.keys.value_types import (
+    NO_CONSTRAINTS,
     anything,
     choice,
     custom,
@@ -18,6 +19,8 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
+    unchecked,
+    without_effect,
 )
 from sqlmesh_like.project.semantic.metrics import METRIC
 from sqlmesh_like.project.semantic.saved_queries import SAVED_QUERY
@@ -28,7 +31,10 @@ _NAME = Key(text, is_required=True, help="Its name.", example="orders")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
-_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
+_OWN_META = Key(unchecked("mapping", {"owner": "sales"}), help="Any values of the project's own.")
+_DOCS = Key(unchecked("mapping", {"show": False}), help="Settings of dbt's site; not read here.")
+_DEPRECATION = Key(unchecked("date", "2025-12-31"), help="When it goes; documentation only.")
+_UNREAD_CONFIG = Key(unchecked("mapping", {"meta": {"owner": "sales"}}), help="Settings; not read here.")
 _TESTS = Key(data_tests, help="Data tests of the table.", example=[{"unique": {"arguments": {"column_name": "id"}}}])
 _OLD_TESTS = Key(data_tests, help="The old name of `data_tests`.", example=["unique"])
 _CONFIG = Key(entry(CONFIG), help="Settings; they override the project's and are overridden by in-file config().",
@@ -47,7 +53,7 @@ VERSION = Shape("a version", {
     "columns": Key(custom("list: column, or rule for columns",
                           {"type": "array", "items": {"anyOf": [COLUMN, COLUMN_RULE]}}),
                    help="Its columns; they override the model's.", example=[{"include": "all", "exclude": ["old"]}]),
-    "data_tests": _TESTS, "tests": _OLD_TESTS, "constraints": _OF_DBT, "deprecation_date": _OF_DBT,
+    "data_tests": _TESTS, "tests": _OLD_TESTS, "constraints": NO_CONSTRAINTS, "deprecation_date": _DEPRECATION,
 })  # fmt: skip
 _NODE_KEYS = {
     "name": _NAME,
@@ -57,18 +63,22 @@ _NODE_KEYS = {
     "data_tests": _TESTS,
     "tests": _OLD_TESTS,
     **_FROM_CONFIG,
-    "tags": Key(anything, help="Ignored with a warning, as in dbt: write `config: {tags: […]}`."),
+    "tags": Key(anything, help="Ignored with a warning, as in dbt: write `config: {tags: […]}`.",
+                example=["nightly"]),
     "versions": Key(each(VERSION), help="Of a model: its versions.", example=[{"v": 1}, {"v": 2}]),
     "latest_version": Key(text, help="The version that a plain ref() means. Default: the highest.", example=2),
     "time_spine": Key(entry(TIME_SPINE), help="Of a model: the time spine that metrics are joined to.",
                       example={"standard_granularity_column": "day"}),
     "relation": Key(text, help="Of a snapshot without a file: its relation.", example="source('shop', 'orders')"),
-    **dict.fromkeys(("constraints", "deprecation_date", "primary_key", "quote_columns"), _OF_DBT),
+    "constraints": NO_CONSTRAINTS,
+    "deprecation_date": _DEPRECATION,
+    "primary_key": without_effect("list of columns", ["id"], "the key is `unique_key`, or derived from the SQL"),
+    "quote_columns": without_effect("true or false", True, "names are quoted where they need it"),
 }  # fmt: skip
 NODES = {kind: Shape(f"a {kind}", _NODE_KEYS, others="warn") for kind in ("model", "seed", "snapshot", "analysis")}
 DATA_TEST = Shape("a data test", {
     "name": Key(text, is_required=True, help="The file of the test, without suffix.", example="no_orphans"),
-    "description": _DESCRIPTION, "meta": TEST_CONFIG.keys["meta"], "docs": _OF_DBT,
+    "description": _DESCRIPTION, "meta": TEST_CONFIG.keys["meta"], "docs": _DOCS,
     "config": Key(entry(TEST_CONFIG), help="Settings.", example={"severity": "warn"}),
 }, others="warn")  # fmt: skip
 ARGUMENT = Shape("an argument", {
@@ -80,7 +90,7 @@ MACRO = Shape("a macro", {
     "name": Key(text, is_required=True, help="Its name.", example="cents"),
     "description": _DESCRIPTION,
     "arguments": Key(each(ARGUMENT), help="Its arguments.", example=[{"name": "column_name", "type": "string"}]),
-    "meta": _OF_DBT, "docs": _OF_DBT, "config": _OF_DBT,
+    "meta": _OWN_META, "docs": _DOCS, "config": _UNREAD_CONFIG,
 }, others="warn")  # fmt: skip
 OWNER = Shape("an owner", {
     "name": Key(text, help="Name of a person or team; or give `email`.", example="Sales"),
@@ -103,11 +113,11 @@ EXPOSURE = Shape("an exposure", {
     "tags": _TAGS, "meta": _META,
     "config": Key(entry(EXPOSURE_CONFIG), help="Settings.", example={"enabled": False}),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
-    "docs": _OF_DBT,
+    "docs": _DOCS,
 })  # fmt: skip
 GROUP = Shape("a group", {
     "name": Key(text, is_required=True, help="Its name.", example="finance"),
-    "owner": _OWNER, "description": _DESCRIPTION, "config": _OF_DBT, "meta": _OF_DBT,
+    "owner": _OWNER, "description": _DESCRIPTION, "config": _UNREAD_CONFIG, "meta": _OWN_META,
 })  # fmt: skip
 PROPERTIES = Shape("a properties file", {
     "version": Key(anything, help="Version of the format: 2.", example=2),
@@ -133,6 +143,6 @@ PROPERTIES = Shape("a properties file", {
                              "type_params": {"measure": "sales"}}]),
     "saved_queries": Key(each(SAVED_QUERY), help="Part of dbt's semantic layer; written to the manifest.",
                          example=[{"name": "by_day", "query_params": {"metrics": ["sales"]}}]),
-    "functions": Key(anything, help="Ignored with a warning: not supported."),
-    "anchors": Key(anything, help="Values for YAML's anchors."),
+    "functions": Key(anything, help="Ignored with a warning: not supported.", example=[{"name": "cents"}]),
+    "anchors": Key(anything, help="Values for YAML's anchors.", example=[{"type": "not_null"}]),
 }, others="warn")  # fmt: skip

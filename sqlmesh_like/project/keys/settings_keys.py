@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from sqlmesh_like.project.keys.config_keys import NODES_BY_FOLDER, TESTS_BY_FOLDER
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import anything, each, entry, flag, plain_mapping, text, texts
+from sqlmesh_like.project.keys.value_types import (
+    NO_EFFECT_ON_QUOTES,
+    anything,
+    each,
+    entry,
+    flag,
+    plain_mapping,
+    text,
+    texts,
+    unchecked,
+    without_effect,
+)
 
 DISPATCH = Shape("dispatch", {
     "macro_namespace": Key(text, help="The package whose macros are looked up.", example="dbt_utils"),
@@ -14,12 +25,19 @@ FLAGS = Shape("flags", {
     "strict_undefined": Key(flag, False, help="Whether an undefined name in a template is an error.", example=True),
     "python_model_packages": Key(texts, help="Packages whose Python models may be run.", example=["forecasts"]),
 }, others="take")  # fmt: skip
-_OF_DBT = Key(anything, help="dbt's; no effect here.")
 _BY_FOLDER = Key(plain_mapping, help="Settings by folder.", example={"shop": {"+enabled": False}})
-_IGNORED = (
-    *("asset-paths", "log-path", "config-version", "require-dbt-version", "quoting", "restrict-access", "functions"),
-    *("profiles", "analyses", "function-paths", "dbt-cloud"),
-)
+_NO_FUNCTIONS = "functions of the database are not created; write a macro"
+_WITHOUT_EFFECT = {
+    "asset-paths": without_effect("text or list of texts", ["assets"], "pictures are not copied to the site"),
+    "log-path": without_effect("text", "logs", "logs go to the terminal; redirect them"),
+    "require-dbt-version": without_effect("text or list of texts", ">=1.7.0", "the version of dbt is not checked"),
+    "quoting": NO_EFFECT_ON_QUOTES,
+    "restrict-access": without_effect("true or false", True, "ref() to a package's protected model is allowed"),
+    "functions": without_effect("mapping", {"shop": {"+enabled": False}}, _NO_FUNCTIONS),
+    "function-paths": without_effect("text or list of texts", ["functions"], _NO_FUNCTIONS),
+    "analyses": without_effect("mapping", {"shop": {"+enabled": False}}, "analyses have no settings by folder"),
+    "profiles": without_effect("mapping", {"lake": {"target": "dev"}}, "profiles are read from profiles.yml"),
+}
 _MODELS = entry(NODES_BY_FOLDER)
 PATH_DEFAULTS = {
     "model-paths": "models",
@@ -57,7 +75,10 @@ PROJECT_SETTINGS = Shape("the project's settings", {
                     example=[{"macro_namespace": "dbt_utils", "search_order": ["shop", "dbt_utils"]}]),
     "flags": Key(entry(FLAGS), help="Switches; those of dbt's that have no effect here are ignored.",
                  example={"strict_undefined": True}),
-    "query-comment": Key(anything, help="Ignored with a warning: comments are not added to statements."),
+    "query-comment": Key(anything, help="Ignored with a warning: comments are not added to statements.",
+                         example="run by {{ target.name }}"),
     **{old: Key(texts, help=f"The old name of {new}.", example=[PATH_DEFAULTS[new]]) for old, new in OLD_PATHS.items()},
-    **dict.fromkeys(_IGNORED, _OF_DBT),
+    "config-version": Key(unchecked("whole number", 2), help="Version of the format: 2."),
+    "dbt-cloud": Key(unchecked("mapping", {"project-id": 1}), help="Settings of dbt's cloud; not read here."),
+    **_WITHOUT_EFFECT,
 })  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 Reader = Callable[[YamlNode, str], object]
@@ -42,6 +43,7 @@ class Key:
     is_required: bool = False
     help: str = ""
     example: object = None
+    instead: str = ""  # of a key of dbt's without effect here: what happens instead
 
     @property
     def shown(self) -> object:
@@ -74,6 +76,12 @@ class Shape:
         """`what` without its article: `measure`."""
         return self.what.removeprefix("a ").removeprefix("an ").removeprefix("the ")
 
+    @property
+    def example(self) -> Mapping[str, object]:
+        """An entry with what it requires, or with its first key."""
+        required = {name: key.shown for name, key in self.keys.items() if key.is_required}
+        return required or {name: key.shown for name, key in list(self.keys.items())[:1]}
+
     def check_keys(self, node: YamlNode) -> None:
         """Raise ProjectError if the node is not a mapping or has a refused key; warn about a key that is not used."""
         node.mapping(self.what)
@@ -81,6 +89,9 @@ class Shape:
             node.expect_keys(self.what, self.keys)
         elif self.others == "warn":
             node.ignore_other_keys(self.what, self.keys)
+        for name, child in node.items():
+            if name in self.keys and (instead := self.keys[name].instead) and child.value not in (None, [], {}):
+                warn(child.key_location, f"{name!r} of {self.what} has no effect here", instead, once=True)
 
     def check(self, node: YamlNode) -> None:
         """Like `check_keys`, and raise ProjectError for a value that its key does not accept."""

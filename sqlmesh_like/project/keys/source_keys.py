@@ -9,7 +9,7 @@ from sqlmesh_like.project.keys.column_keys import COLUMN_KEYS, data_tests
 from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
 from sqlmesh_like.project.keys.shape import Form, Key, Shape
 from sqlmesh_like.project.keys.value_types import (
-    anything,
+    NO_EFFECT_ON_QUOTES,
     choice,
     count,
     custom,
@@ -20,6 +20,8 @@ from sqlmesh_like.project.keys.value_types import (
     settings,
     text,
     texts,
+    unchecked,
+    without_effect,
 )
 from sqlmesh_like.project.nodes import CdcFormat, TableType
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -29,7 +31,8 @@ _NAME = Key(text, is_required=True, help="Its name.", example="shop")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
-_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
+_NO_QUERY = Key(unchecked("SQL", "select max(sold_at) from sales"), help="dbt's; not supported: use loaded_at_field.")
+_NO_SOURCE_TESTS = without_effect("list", ["unique"], "a source has no data tests; its tables have")
 _TESTS = Key(data_tests, help="Data tests, as for models.", example=["unique"])
 
 
@@ -128,9 +131,10 @@ TABLE = Shape("a source table", {
     "columns": Key(each(SOURCE_COLUMN), help="Its columns; types only if events carry none or others are wanted.",
                    example=[{"name": "created_at", "data_type": "timestamp"}]),
     "description": _DESCRIPTION, "meta": _META, "tags": _TAGS, "config": _CONFIG, "freshness": _FRESHNESS,
-    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="dbt's; not supported: use loaded_at_field."),
+    "loaded_at_field": _LOADED_AT, "loaded_at_query": _NO_QUERY,
     "loader": Key(text, help="The tool that loads its rows.", example="airbyte"),
-    "tests": _TESTS, "data_tests": _TESTS, "quoting": _OF_DBT, "external": _OF_DBT,
+    "tests": _TESTS, "data_tests": _TESTS, "quoting": NO_EFFECT_ON_QUOTES,
+    "external": without_effect("mapping", {"location": "s3://lake/orders"}, "give the table's `location` and `format`"),
 }, others="warn")  # fmt: skip
 SOURCE = Shape("a source", {
     "name": _NAME,
@@ -139,7 +143,10 @@ SOURCE = Shape("a source", {
                   example={"format": "debezium", "files": {"path": "landing/*.jsonl"}}),
     "tables": Key(each(TABLE), help="Its tables.", example=[{"name": "orders"}]),
     "description": _DESCRIPTION, "meta": _META, "tags": _TAGS, "config": _CONFIG, "freshness": _FRESHNESS,
-    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="dbt's; not supported: use loaded_at_field."),
+    "loaded_at_field": _LOADED_AT, "loaded_at_query": _NO_QUERY,
     "loader": Key(text, help="The tool that loads its rows.", example="airbyte"),
-    "database": _OF_DBT, "quoting": _OF_DBT, "overrides": _OF_DBT, "tests": _OF_DBT, "data_tests": _OF_DBT,
+    "database": without_effect("text", "raw", "a target has one catalog; see `schema` and `location`"),
+    "quoting": NO_EFFECT_ON_QUOTES,
+    "overrides": without_effect("text", "shop_package", "the package's source of that name stays as it is"),
+    "tests": _NO_SOURCE_TESTS, "data_tests": _NO_SOURCE_TESTS,
 }, others="warn")  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.keys.shape import Form, JsonSchema, NamedShape, Reader, Shape
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, NamedShape, Reader, Shape
 from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
@@ -66,8 +66,26 @@ list_of_texts = Form(
     example=["orders"],
 )
 flag = Form(lambda node, key: node.flag(key), "true or false", {"type": "boolean"}, example=True)
-anything = Form(lambda node, _key: node.value, "anything", {})
-"""A key of dbt's, whose value is not checked."""
+anything = Form(lambda node, _key: node.value, "anything", {}, example="…")
+"""Any value, unchanged."""
+
+
+def unchecked(words: str, example: object) -> Form:
+    """A value that is not checked; `words` describe what it is meant to be."""
+    return Form(lambda node, _key: node.value, words, {}, example=example)
+
+
+def without_effect(words: str, example: object, instead: str) -> Key:
+    """A key of dbt's that is accepted, and said to change nothing here: `instead` says what happens."""
+    return Key(unchecked(words, example), help=f"dbt's; no effect here: {instead}.", instead=instead)
+
+
+NO_EFFECT_ON_QUOTES = without_effect("mapping", {"identifier": True}, "names are quoted where they need it")
+NO_CONSTRAINTS = without_effect(
+    "list of constraints",
+    [{"type": "check", "expression": "amount > 0"}],
+    "constraints are not enforced; write data tests",
+)
 expression = Form(
     lambda node, _key: str(node.value), "SQL", {"type": ["string", "number", "boolean"]}, example="amount * 2"
 )
@@ -114,13 +132,14 @@ def count(minimum: int = 1) -> Form:
 def entry(shape: Shape) -> Form:
     """One entry of a shape."""
     words = f"text or {shape.name}" if isinstance(shape, NamedShape) else shape.name
-    return Form(shape.read, words, _as_schema(shape), is_nested=True)
+    return Form(shape.read, words, _as_schema(shape), is_nested=True, example=shape.example)
 
 
 def each(shape: Shape) -> Form:
     """A list of entries of one shape."""
     read: Reader = lambda node, key: [shape.read(element) for element in node.sequence(key)]  # noqa: E731
-    return Form(read, f"list: {shape.name}", {"type": "array", "items": shape}, is_nested=True)
+    schema: JsonSchema = {"type": "array", "items": shape}
+    return Form(read, f"list: {shape.name}", schema, is_nested=True, example=[shape.example])
 
 
 def by_name(shape: Shape) -> Form:

@@ -56,7 +56,8 @@ class YamlNode:
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
         """Its elements. Raises ProjectError if it is not a list."""
         if not isinstance(self.value, list):
-            raise self.error(f"{what} must be a list, not {self._kind()}")
+            hint = "begin each entry with `- `" if isinstance(self.value, dict) else None
+            raise self.error(f"{what} must be a list, not {self._kind()}", hint)
         return self.elements
 
     def text(self, what: str) -> str:

@@ -34,7 +34,7 @@ def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> obj
     try:
         return check_test_setting(key, value)
     except UnknownSetting as unknown:
-        warn(node.key_location, unknown.message, unknown.hint)
+        warn(node.key_location, unknown.message, unknown.hint, once=unknown.once)
         return value
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

@@ -21,6 +21,10 @@ MACRO_PREFIX = "sml_macro__"
 """Prefix of macros inside their file; they are called through the scope, under their own names."""
 
 
+MAY_BE_PACKAGE = "macros of a package are there once packages.yml names it and `sml deps` has run"
+"""Hint for a name that resembles none."""
+
+
 class TemplateFault(JinjaError):
     """An error raised by a function that a template called; `pattern` finds the call in the template's text."""
 
@@ -57,8 +61,25 @@ def explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, t
             return "macros call each other without end", (tag,), None
         case TemplateError():
             return str(error.message), (tag,), None
+        case TypeError() if wrong := _wrong_call(str(error)):
+            return wrong[0], (rf"\b{wrong[1]}\s*\(", tag), wrong[2]
         case _:
             return f"{type(error).__name__}: {error}", (tag,), None
+
+
+def _wrong_call(said: str) -> tuple[str, str, str | None] | None:
+    """Message, name and hint of a call with wrong arguments, from Python's or Jinja's text; None if it is none."""
+    if macro := re.match(r"macro '(\w+)' takes (not more than (\d+) argument|no keyword argument '(\w+)')", said):
+        written, most = macro[1].removeprefix(MACRO_PREFIX), macro[3]
+        name = written.removeprefix("test_")
+        kind = "macro" if name == written else "data test"
+        hint = f"its parameters are those of {{% {kind.removeprefix('data ')} {name}(…) %}}"
+        if most is None:
+            return f"{kind} {name!r} has no parameter {macro[4]!r}", written, hint
+        return f"{kind} {name!r} takes at most {most} argument{'' if most == '1' else 's'}", written, hint
+    if call := re.match(r"(?:\w+\.|<locals>\.)*(\w+)\(\) (missing|takes|got) (.*)", said):
+        return f"{call[1]}() {call[2]} {call[3]}", call[1], None
+    return None
 
 
 def explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
@@ -66,15 +87,17 @@ def explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str,
     if missing:
         name = missing[1].removeprefix(MACRO_PREFIX)
         known = [key for key in scope if not key.startswith("_")]
-        return f"{name!r} is not defined: no such macro, function or variable", (rf"\b{name}\b",), nearest(name, known)
+        hint = nearest(name, known) or MAY_BE_PACKAGE
+        return f"{name!r} is not defined: no such macro, function or variable", (rf"\b{name}\b",), hint
     attribute = re.search(r"has no attribute '(\w+)'", message)
     package = re.fullmatch(r"package '(\w+)' has no macro '(\w+)'", message)
     if package:
         macros = scope.get(package[1])
-        hint = nearest(package[2], list(macros) if isinstance(macros, Mapping) else [])
+        near = nearest(package[2], list(macros) if isinstance(macros, Mapping) else [])
         pattern = rf"\b{package[1]}\s*\.\s*{package[2]}\b"
-        return message, (pattern, r"\{[{%]"), hint or "another version of the package may have it"
+        return message, (pattern, r"\{[{%]"), near or "another version of the package may have it"
     pattern = rf"\b{attribute[1]}\b" if attribute else r"\{[{%]"
+    message = re.sub(r"'[\w.]*\.Template(\w+) object'", lambda kind: f"a {kind[1].lower()}", message)
     return message, (pattern, r"\{[{%]"), None
 
 

@@ -16,6 +16,7 @@ from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.jinja.environment import environment, refuse_undefined
 from sqlmesh_like.render.jinja.fast_render import render_plain
 from sqlmesh_like.render.jinja.source_map import CLOSE, OPEN, mark, read_marks
+from sqlmesh_like.render.jinja.syntax_errors import template_syntax_fault
 from sqlmesh_like.render.jinja.template_errors import (
     MACRO_PREFIX,
     MacroReturn,
@@ -155,7 +156,7 @@ class Templates:
         try:
             tree = self._environment.parse(raw, path, path)
         except TemplateSyntaxError as error:
-            raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
+            raise self._syntax_error(error, path) from error
         except _TOO_DEEP as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         if not path.startswith(BUILTIN):  # names that built-in macros set are not the project's
@@ -169,19 +170,23 @@ class Templates:
         except TemplateSyntaxError as error:  # an unknown filter or test
             names = [*self._environment.filters, *self._environment.tests]
             named = re.search(r"named '(\w+)'", error.message or "")
-            hint = nearest(named[1], names) if named else None
-            place = self._syntax_place(error, path)
-            raise JinjaError(f"invalid Jinja: {error.message}", location=place, hint=hint) from error
+            raise self._syntax_error(error, path, nearest(named[1], names) if named else None) from error
         except _TOO_DEEP as error:  # Python's own compiler has limits too
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         finally:
             self._is_compiling = False
         return Template.from_code(self._environment, code, self._environment.globals)
 
-    def _syntax_place(self, error: TemplateSyntaxError, path: str) -> Location:
-        named = re.search(r"'([^']+)'", error.message or "")
-        pattern = rf"(?<!\w){re.escape(named[1])}(?!\w)" if named else r"\{[{%#]"
-        return self._find(path, error.lineno, (pattern, r"\{[{%#]"))
+    def _syntax_error(self, error: TemplateSyntaxError, path: str, hint: str | None = None) -> JinjaError:
+        raw, said = self._raw.get(path, ""), error.message or "cannot be read"
+        fault = template_syntax_fault(raw, error.lineno, said)
+        if fault.offset is not None:
+            place = place_of(path, raw, fault.offset)
+        else:
+            named = re.search(r"'([^']+)'", said)
+            pattern = rf"(?<!\w){re.escape(named[1])}(?!\w)" if named else r"\{[{%#]"
+            place = self._find(path, error.lineno, (pattern, r"\{[{%#]"))
+        return JinjaError(fault.message, location=place, hint=hint or fault.hint)
 
     def _located(self, error: BaseException, path: str, scope: Mapping[str, object]) -> SmlError:
         if isinstance(error, SmlError) and error.location is not None:
@@ -202,16 +207,16 @@ class Templates:
         message, patterns, hint = explained_undefined(undefined, self._scope)
         self._warn(f"{message}; it is an empty text here", patterns, hint)
 
-    def warn(self, message: str, pattern: str, hint: str | None = None) -> None:
+    def warn(self, message: str, pattern: str, hint: str | None = None, once: bool = False) -> None:
         """Warn about the template that is being rendered; `pattern` finds the position in its text."""
-        self._warn(message, (pattern, r"\{[{%]"), hint)
+        self._warn(message, (pattern, r"\{[{%]"), hint, once)
 
-    def _warn(self, message: str, patterns: Iterable[str], hint: str | None) -> None:
+    def _warn(self, message: str, patterns: Iterable[str], hint: str | None, once: bool = False) -> None:
         if self._is_silent:
             return
         frames = [frame for frame in rendering_frames() if frame[0] in self._raw]
         own = [frame for frame in frames if not frame[0].startswith(BUILTIN)]
-        warn(self._find(*(own or frames or [(self._path, 1)])[0], patterns), message, hint)
+        warn(self._find(*(own or frames or [(self._path, 1)])[0], patterns), message, hint, once=once)
 
     def _find(self, path: str, line: int, patterns: Iterable[str]) -> Location:
         """Where the first matching pattern occurs from this line on: Jinja knows only the first line of a tag."""

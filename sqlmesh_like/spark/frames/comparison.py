@@ -1,43 +1,54 @@
-"""Comparing a table with its recompute. Owns when two rows count as equal.
-
-All values are compared exactly, except doubles and floats, whose last digits may depend on the order of addition: they
-are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where more than 20,000 rows
-differ, these are compared exactly, too.
-"""
+"""Comparing a table with its recompute, whole or by a sample of keys; `run.close_rows` owns when two rows are equal."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.run.ports import Row, RowDifference
+from sqlmesh_like.run.close_rows import close_difference
+from sqlmesh_like.run.ports import ComparedKeys, Row, RowDifference, Sample
 
-RELATIVE_TOLERANCE = 1e-9
-_MATCHED_AT_MOST = 20_000
 _COPIES = "_sml_copies"
+_HASH = "_sml_hash"
 
 
 def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDifference:
     """Rows of either side without an equal row on the other (multisets). If all are equal, each side is read once."""
-    alike = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
+    alike = _cast_as(stored, expected)
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
     unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
     unequal = unequal.where(f"{_COPIES} <> 0")
     total = unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
-    if not total:
-        return RowDifference(0, ())
-    surplus, missing = (_copied(unequal, sign) for sign in (1, -1))
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
-    if floats and total <= _MATCHED_AT_MOST:
-        left, right = _unmatched(_rows(surplus), _rows(missing), floats)
-        rows = [(-1, row) for row in left] + [(1, row) for row in right]
-        return RowDifference(len(rows), tuple(rows[:limit]))
-    rows = [(-1, row) for row in _rows(surplus.limit(limit))] + [(1, row) for row in _rows(missing.limit(limit))]
-    return RowDifference(total, tuple(rows[:limit]))
+
+    def rows_of(sign: int, most: int | None) -> list[Row]:
+        frame = _copied(unequal, -sign)
+        return _rows(frame if most is None else frame.limit(most))
+
+    return close_difference(total, rows_of, floats, limit)
+
+
+def sampled_difference(
+    stored: DataFrame, expected: DataFrame, names: Sequence[str], sample: Sample, limit: int
+) -> RowDifference:
+    """As `difference`, of the rows whose hash of these columns is among the smallest `sample.keys` in the table."""
+    if not names:
+        return replace(difference(stored, expected, limit), keys=ComparedKeys((), 0, is_all=True))
+    hashed = F.xxhash64(F.lit(sample.seed), *[F.col(f"`{name}`") for name in names])
+    hashes = stored.select(hashed.alias(_HASH)).distinct().orderBy(_HASH).limit(sample.keys + 1).collect()
+    keys = ComparedKeys(tuple(names), min(len(hashes), sample.keys), is_all=len(hashes) <= sample.keys)
+    if keys.is_all:
+        return replace(difference(stored, expected, limit), keys=keys)
+    is_sampled: Column = hashed <= F.lit(hashes[sample.keys - 1][0])
+    sampled = difference(stored.where(is_sampled), _cast_as(stored, expected).where(is_sampled), limit)
+    return replace(sampled, keys=keys)
+
+
+def _cast_as(stored: DataFrame, expected: DataFrame) -> DataFrame:
+    return expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
 
 
 def _copied(unequal: DataFrame, sign: int) -> DataFrame:
@@ -49,28 +60,3 @@ def _copied(unequal: DataFrame, sign: int) -> DataFrame:
 
 def _rows(frame: DataFrame) -> list[Row]:
     return [row.asDict(recursive=True) for row in frame.collect()]
-
-
-def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str]) -> tuple[list[Row], list[Row]]:
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in right:
-        groups[_exact_part(row, floats)].append(row)
-    alone: list[Row] = []
-    for row in left:
-        candidates = groups[_exact_part(row, floats)]
-        match = next((other for other in candidates if all(_close(row[name], other[name]) for name in floats)), None)
-        if match is None:
-            alone.append(row)
-        else:
-            candidates.remove(match)
-    return alone, [row for rows in groups.values() for row in rows]
-
-
-def _exact_part(row: Row, floats: Sequence[str]) -> str:
-    return repr([(name, value) for name, value in row.items() if name not in floats])
-
-
-def _close(one: object, other: object) -> bool:
-    if not isinstance(one, float) or not isinstance(other, float):
-        return one is other
-    return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE) or (math.isnan(one) and math.isnan(other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -15,17 +16,26 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
 from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
-from sqlmesh_like.spark.jvm.spark_settings import Machine, is_local, spark_settings, split_secrets
+from sqlmesh_like.spark.jvm.spark_errors import without_lost_jvm
+from sqlmesh_like.spark.jvm.spark_settings import (
+    Machine,
+    is_local,
+    short_session_options,
+    spark_settings,
+    split_secrets,
+)
 
 _Settings = dict[str, bool | float | int | str | None]
 _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""
 
+_REPEATED = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 Session = SparkSession
 """For annotations where pyspark itself must not be imported."""
 
@@ -38,12 +48,13 @@ def start_session(
     progress: Progress | None = None,
     use_archive: bool = True,
     with_kafka: bool = False,
+    is_short: bool = False,
 ) -> SparkSession:
     """Start Spark for this target, fetching the pinned jars where they are not cached yet.
 
-    `with_kafka` adds the jars that read Kafka. `log_file` receives the JVM's log (default: in the user's cache); none
-    of it reaches the terminal. Raises MachineError (no JDK, no jars, the JVM does not start) and ProjectError
-    (the target changes a fixed setting).
+    `with_kafka` adds the jars that read Kafka. `is_short`: the session ends before optimized Java code would pay off.
+    `log_file` receives the JVM's log (default: in the user's cache); none of it reaches the terminal. Raises
+    MachineError (no JDK, no jars, the JVM does not start) and ProjectError (the target changes a fixed setting).
     """
     log_file = (log_file or cache_dir() / "logs" / "spark.log").absolute()
     jdk, jars = find_jdk(), ensure_jars(progress=progress)
@@ -51,7 +62,7 @@ def start_session(
     options = archive_options(jdk, jars) if use_archive else ()
     if with_kafka:
         jars = ensure_jars(locked_jars("kafka"), progress)
-    machine = Machine(jdk, jars, log_file, options)
+    machine = Machine(jdk, jars, log_file, (*options, *(short_session_options(target) if is_short else ())))
     wanted = spark_settings(target, machine)
     _prepare_environment(target, jdk)
     try:
@@ -60,11 +71,22 @@ def start_session(
     except PySparkRuntimeError as error:
         hint = f"see {log_file}; check `spark:` of the target, and its memory"
         raise MachineError(f"Spark does not start on {jdk.home}: {error}", hint=hint) from error
+    for name in (None, "py4j.clientserver"):
+        logging.getLogger(name).addFilter(_is_not_repeated)
     _send_prints_to(session, log_file)
     _remember_classes(session)
     # Java objects live until their Python counterparts are freed, so cycles are collected as often as usual again.
     gc.set_threshold(*_USUAL_COLLECTION)
     return session
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop Spark. Where its JVM has died, nothing is left to stop, and the next session gets another one."""
+    with without_lost_jvm():
+        session.stop()
+        return
+    SparkSession._instantiatedSession = None
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def _launch(settings: Mapping[str, str]) -> _Settings:
@@ -103,8 +125,9 @@ def _utf16(text: str) -> str:
 
 
 def _prepare_environment(target: Target, jdk: Jdk) -> None:
-    """Set what pyspark reads from the environment before it starts the JVM; there are no settings for these."""
+    """Set what pyspark and the JVM have from the environment; there are no settings for these."""
     os.environ["JAVA_HOME"] = str(jdk.home)
+    os.environ[PROCESS_VARIABLE] = process_mark()
     if is_local(target.master):
         # Otherwise another Spark on the machine could be started instead of the pinned one.
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -114,8 +137,14 @@ def _prepare_environment(target: Target, jdk: Jdk) -> None:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
+def _is_not_repeated(record: logging.LogRecord) -> bool:
+    """False for what Py4J logs, with a traceback, when the JVM dies or a batch fails: it raises an error as well."""
+    return not str(record.msg).startswith(_REPEATED)
+
+
 def _send_prints_to(session: SparkSession, log_file: Path) -> None:
     """Send the JVM's standard streams to the log: Hudi's object-size library bypasses the logger for warnings."""
+    log_file.parent.mkdir(parents=True, exist_ok=True)  # a JVM of `spark-submit` has a logger of its own
     java = session.sparkContext._jvm.java  # type: ignore[union-attr]
     stream = java.io.PrintStream(java.io.FileOutputStream(str(log_file), True), True)
     java.lang.System.setOut(stream)

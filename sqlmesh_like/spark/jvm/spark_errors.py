@@ -3,42 +3,97 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from sqlmesh_like.errors import Location, NodeError, RetryableError
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.remedies import MORE_MEMORY, remedy
 from sqlmesh_like.render.rendered import RenderedModel
 
+_OUT_OF_MEMORY = 52
+"""Exit code of a JVM of Spark in which a task ran out of memory."""
 _VANISHED = ("FileNotFoundException", "does not exist", "PATH_NOT_FOUND")
 
 
 @contextmanager
 def failing(what: str) -> Iterator[None]:
     """Turn Spark's exceptions within the context into a NodeError that begins with `what`."""
-    try:
-        yield
-    except (Py4JJavaError, PySparkException) as error:
-        raise NodeError(f"{what}: {first_line(error)}") from error
+    with reporting_lost_jvm(what):
+        try:
+            yield
+        except (Py4JJavaError, PySparkException) as error:
+            text = first_line(error)
+            raise NodeError(f"{what}: {text}", hint=remedy(text, "the same command again")) from error
+        except OSError as error:  # what Spark computed is written without it
+            if (hint := remedy(error, "the same command again")) is None:
+                raise
+            raise NodeError(f"{what}: {error}", hint=hint) from error
 
 
 @contextmanager
 def failing_model(planned: PlannedModel) -> Iterator[None]:
     """The same for the work on one model; a RetryableError where a data file vanished, which a new plan fixes."""
+    model = planned.compiled.model
     try:
-        yield
+        with reporting_lost_jvm(f"{model.path}: {model.table}"):
+            yield
     except (Py4JJavaError, PySparkException) as error:
-        text, name = first_line(error), planned.compiled.model.table
+        text, name = first_line(error), model.table
+        hint: str | None
         if has_vanished(error):
             hint = "a data file vanished while it was read: run again, which plans anew"
             raise RetryableError(f"{name}: {text}", hint=hint) from error
-        if failure := _worker_failure(planned.compiled.model, error):
+        if failure := _worker_failure(model, error):
             raise failure from error
-        raise NodeError(f"{planned.compiled.model.path}: {name}: {text}") from error
+        raise NodeError(f"{model.path}: {name}: {text}", hint=remedy(text, "sml run")) from error
+    except OSError as error:  # what Spark computed is written without it
+        if (hint := remedy(error, "sml run")) is None:
+            raise
+        raise NodeError(f"{model.table}: {planned.target.uri} cannot be written: {error}", hint=hint) from error
+
+
+@contextmanager
+def reporting_lost_jvm(what: str) -> Iterator[None]:
+    """Turn the errors that follow the end of Spark's JVM into a NodeError: `what`, then how the JVM ended."""
+    try:
+        yield
+    except (Py4JError, ConnectionError, EOFError) as error:
+        if isinstance(error, Py4JJavaError) or (ended := _jvm_end()) is None:
+            raise
+        hint = f"target/logs/spark.log may say why; if memory was short: {MORE_MEMORY}; then the same command again"
+        raise NodeError(f"{what}: Spark's JVM {ended}", hint=hint) from error
+
+
+@contextmanager
+def without_lost_jvm() -> Iterator[None]:
+    """Ignore errors of tidying up what ended with the JVM."""
+    try:
+        yield
+    except (Py4JError, ConnectionError, EOFError):
+        if _jvm_end() is None:
+            raise
+
+
+def _jvm_end() -> str | None:
+    """How the JVM that this process started has ended; None while it runs."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        code = process.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        return None
+    if code == _OUT_OF_MEMORY:
+        return "ran out of memory"
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"has ended with exit code {code}"
 
 
 def has_vanished(error: BaseException) -> bool:

@@ -63,10 +63,14 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Each table has some ten generated classes: with the default of 100, many tables would recompile in every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # Spark remembers the files of each frame that was read from paths, up to 250 MB, and finds none of them again.
+    "spark.sql.hive.filesourcePartitionFileCacheSize": "8388608",
 }
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
 """Three times Java's defaults: planning calls thousands of methods some thousand times per session, and optimizing all
 of them took a quarter of the work of a batch of many tables. Loops are still compiled as early as by default."""
+_SHORT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OPTIONS = "spark.driver.extraJavaOptions"
 _JOINED = {"spark.jars": ",", _OPTIONS: " "}
 
@@ -120,6 +124,15 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
         theirs = target.spark.get(name)
         settings[name] = _JOINED[name].join([ours, theirs]) if theirs else ours
     return settings
+
+
+def short_session_options(target: Target) -> Sequence[str]:
+    """Java options of a session that computes little: code is compiled once, and garbage collected by one thread.
+
+    Empty where the user gives options too: Java does not start with those of two collectors.
+    """
+    given = (target.spark.get(_OPTIONS), *map(os.environ.get, _OPTION_VARIABLES))
+    return () if any(given) else _SHORT_OPTIONS
 
 
 def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import require_clock_past
 
 _ARCHIVE_SLACK = 2
 
 
 def clean_history(session: SparkSession, uri: str, retain: int) -> None:
     """Keep the newest `retain` data commits of a table readable as they were, and drop what only older ones need."""
+    require_clock_past(Timeline(uri))
     options = {
         "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
         "hoodie.clean.automatic": "true",

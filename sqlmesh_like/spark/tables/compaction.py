@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import require_clock_past
 from sqlmesh_like.sql_text import spark_literal
 
 _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
@@ -12,6 +14,7 @@ _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=fal
 
 def compact(session: SparkSession, uri: str) -> int:
     """Compact all file groups that have log files, and finish an interrupted compaction. Returns how many groups."""
+    require_clock_past(Timeline(uri))
     call = f"path => {spark_literal(uri)}, options => '{_OPTIONS}'"
     session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
     done = session.sql(f"call run_compaction(op => 'run', {call})").collect()

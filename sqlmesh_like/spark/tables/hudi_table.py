@@ -19,8 +19,11 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import BUCKETS
+from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
+from sqlmesh_like.hudi.writer.instant import require_clock_past
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -61,13 +64,15 @@ def write(
     """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit.
 
     Removes the remains of an interrupted creation first. Raises NodeError where the table's properties are broken
-    although it has commits, or it has rows but no commit.
+    although it has commits, it has rows but no commit, a restore of it did not complete, or the clock was set back.
     """
     if clear_unfinished(table.uri):
         _log.warning("warning: %s was never finished, a process died while it was made: it is made again", table.uri)
     elif path := rows_without_commit(table.uri):
         hint = "restore .hoodie/timeline of the table, or move its folder away to have it made again"
         raise NodeError(f"{table.uri} has data files, e.g. {path}, and no commit", hint=hint)
+    require_no_restore(table.uri)
+    require_clock_past(Timeline(table.uri))
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation

@@ -18,11 +18,17 @@ _NEW, _OLD = "__sml_new", "__sml_old"
 
 
 def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
-    """Build the new table beside the old one and swap them. Raises NodeError on stores without an atomic rename."""
+    """Build the new table beside the old one and swap them.
+
+    Raises NodeError on stores without an atomic rename, and where the old table has a savepoint, which would be lost.
+    """
     if not folder(table.uri).is_local and not table.uri.startswith("hdfs://"):
         hint = f"delete {table.uri} or give the model another alias, then run again"
         raise NodeError(f"{table.name} changes its types or partitions, which cannot be done in place here", hint=hint)
     recover(table.uri)
+    if saved := Timeline(table.uri).savepointed:
+        hint = f"delete it if it is not needed: `sml savepoint delete TABLE {saved[-1]}`"
+        raise NodeError(f"{table.uri} has the savepoint {saved[-1]}, which a new table would not have", hint=hint)
     build(replace(table, uri=table.uri + _NEW))
     fault_point("swap.built")
     _move(table.uri, table.uri + _OLD)

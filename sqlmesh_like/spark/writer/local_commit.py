@@ -1,7 +1,7 @@
 """Rows that Spark computed, committed without Hudi's writer. Owns when that is done, and how the rows are passed.
 
 Hudi's writer creates Java objects for each row of a file that it rewrites, and starts several jobs for the smallest
-commit; `hudi.writer` does neither. It gets the rows through files on this machine.
+commit; `hudi.writer` does neither. It gets a few rows as Arrow batches, more of them through files on this machine.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ MOST_ROWS = 500_000
 MOST_BYTES = 256 * 1024**2
 """The same limit in bytes of Parquet before compression, because a few rows can be wide."""
 _ROWS_OF_ONE_TASK = 20_000
+_MOST_COLLECTED_BYTES = 32 * 1024**2
+"""Rows that Spark estimates to be larger are fetched through files."""
 
 
 def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[str, str], count: int) -> bool:
@@ -47,7 +49,7 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     if reason is not None or timeline.frontier is None:
         _LOG.debug("%s is written by Hudi: %s", table.uri, reason)
         return False
-    rows, columns = (None, None) if frame is None else (_staged(frame, count), _logged_columns(timeline))
+    rows, columns = (None, None) if frame is None else (_fetched(frame, count), _logged_columns(timeline))
     if frame is None:
         metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
     elif rows is None:
@@ -66,12 +68,26 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     return True
 
 
+def _fetched(frame: DataFrame, count: int) -> pa.Table | None:
+    """The rows of a frame, about `count`; None if they have more than `MOST_BYTES`."""
+    frame = without_small_integers(frame)
+    if count <= _ROWS_OF_ONE_TASK and _estimated_bytes(frame) <= _MOST_COLLECTED_BYTES:
+        batches = frame._collect_as_arrow()
+        if batches:  # without rows there is no batch that would state the columns
+            return pa.Table.from_batches(batches)
+    return _staged(frame, count)
+
+
+def _estimated_bytes(frame: DataFrame) -> int:
+    """Spark's estimate. It knows the size of rows in its cache; of files it takes their size on disk."""
+    return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+
+
 def _staged(frame: DataFrame, count: int) -> pa.Table | None:
-    """Fetch the rows of a frame through files; None if they have more than `MOST_BYTES`."""
+    """Fetch the rows through files, whose footers state their exact size; None if they have more than `MOST_BYTES`."""
     with tempfile.TemporaryDirectory(prefix="sml-") as folder:
         path = str(Path(folder, "rows"))
-        staged = without_small_integers(frame)
-        staged = staged.coalesce(1) if count <= _ROWS_OF_ONE_TASK else staged
+        staged = frame.coalesce(1) if count <= _ROWS_OF_ONE_TASK else frame
         staged.write.option("compression", "none").parquet(path)
         files = pads.dataset(path, format="parquet")
         groups = (group for fragment in files.get_fragments() for group in fragment.row_groups)

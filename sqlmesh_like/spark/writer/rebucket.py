@@ -47,14 +47,15 @@ def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Reb
     feed = change_feed(session, timeline)
     names = [column.name for column in feed.schema(frontier) if not column.name.startswith("_hoodie_")]
     rows = feed.current(frontier, hidden=True).select(*[F.col(f"`{name}`") for name in names])
-    table = replace(_as_it_is(timeline, options), buckets=buckets, tasks=tasks_for(before.bytes, options))
-    metadata = {**_carried(timeline, buckets), REWRITE: f"{known} buckets → {buckets}"}
+    table = replace(table_as_it_is(timeline, options, buckets), tasks=tasks_for(before.bytes, options))
+    metadata = {**carried_metadata(timeline, buckets), REWRITE: f"{known} buckets → {buckets}"}
     write(rows.withColumn(IS_DELETED, F.lit(False)), table, "insert_overwrite_table", metadata)
     after = LakeHistory().volume(uri, frontier)
     return Rebucketed((known, buckets), (before.files, after.files))
 
 
-def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:
+def table_as_it_is(timeline: Timeline, options: Mapping[str, str], buckets: int) -> HudiTable:
+    """The layout of a table as its properties have it."""
     properties = timeline.properties
     ordering = properties.get("hoodie.table.ordering.fields", "")
     return HudiTable(
@@ -64,11 +65,12 @@ def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:
         partition_field=next(iter(timeline.partition_fields), None),
         ordering=tuple(ordering.split(",")) if ordering else (),
         table_type="cow" if timeline.is_cow else "mor",
+        buckets=buckets,
         options=options,
     )
 
 
-def _carried(timeline: Timeline, buckets: int) -> dict[str, str]:
+def carried_metadata(timeline: Timeline, buckets: int) -> dict[str, str]:
     """Metadata of the table that its newest commit must have, with the new number of buckets."""
     text = {key: timeline.extra(STATE_PREFIX + key) for key in CARRIED}
     if record := timeline.extra(STATE_PREFIX + RECORD_KEY):

@@ -19,11 +19,13 @@ from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import wait_for_group
+from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
 from tests.spark.ingest_lake import Lake, event, table
 
 REPOSITORY = Path(__file__).parents[3]
-KILLS = 30 if os.environ.get("SML_DEEP") == "1" else 5
-BATCHES = KILLS + 2
+KILLS = 30 if IS_DEEP else 5
+PENDING = 4
+"""Batches that each process has before it: more than it takes in until it is killed, however late that is."""
 FILES_OF_A_BATCH = 70
 """About how many files a batch makes: a moment is when so many more are there, which no slow machine moves."""
 TABLES = (table("a", order_by=("m",)), table("b"))
@@ -48,15 +50,17 @@ def lake_in(spark: SparkSession, root: Path) -> Lake:
     return Lake(spark, root, TABLES, {"max_files_per_batch": 1})
 
 
-def land(lake: Lake, dice: random.Random) -> list[dict[str, Rows]]:
-    """A file of events for each batch; what each table must hold after it."""
-    now: dict[str, Rows] = {"a": {}, "b": {}}
-    states = []
-    for batch in range(BATCHES):
-        lines = [line for name in now for line in _events(name, now[name], batch, dice)]
-        lake.land(*lines, "{no event")
-        states.append({name: dict(rows) for name, rows in now.items()})
-    return states
+def land(lake: Lake, states: list[dict[str, Rows]], dice: random.Random) -> None:
+    """Land the events of one more batch, and add what each table must hold after it to `states`."""
+    rows = {name: dict(states[-1][name]) if states else {} for name in ("a", "b")}
+    lines = [line for name in rows for line in _events(name, rows[name], len(states), dice)]
+    lake.land(*lines, "{no event")
+    states.append(rows)
+
+
+def batches_taken(lake: Lake) -> int:
+    """How many batches a table has taken in: of the two that a kill left apart, the one that is further."""
+    return max(0 if (number := recorded_file(Timeline(lake.uri(name)))) is None else number + 1 for name in ("a", "b"))
 
 
 def _events(name: str, rows: Rows, batch: int, dice: random.Random) -> list[str]:
@@ -73,12 +77,12 @@ def _events(name: str, rows: Rows, batch: int, dice: random.Random) -> list[str]
     return lines
 
 
-def files_below(root: Path) -> int:
-    return sum(len(names) for _, _, names in os.walk(root))
+def files_below(root: Path) -> set[str]:
+    return {f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names}
 
 
 def run_until_killed(root: Path, files: int, *, whole: bool) -> None:
-    """Ingest in another process, and kill it (the `whole` group with its JVM, or Python alone) after so many files."""
+    """Ingest in another process, and kill it (the `whole` group, or Python alone) after so many new files."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     before = files_below(root / "warehouse")
     with (root / "child.err").open("wb") as errors:
@@ -91,14 +95,16 @@ def run_until_killed(root: Path, files: int, *, whole: bool) -> None:
             start_new_session=True,
         )
         limit = time.monotonic() + 120
-        while files_below(root / "warehouse") < before + files and child.poll() is None and time.monotonic() < limit:
+        made: set[str] = set()
+        while len(made) < files and child.poll() is None and time.monotonic() < limit:
+            made |= files_below(root / "warehouse") - before
             time.sleep(0.01)
         (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
         wait_for_group(child.pid)
 
 
-def assert_as_recorded(lake: Lake, states: list[dict[str, Rows]]) -> None:
+def look(tally: Tally, lake: Lake, states: list[dict[str, Rows]]) -> None:
     """Each table holds exactly what the events leave up to the file that its newest commit records.
 
     A batch may hold two files: Spark, killed after it listed a batch's files and before it planned the batch, takes
@@ -106,13 +112,15 @@ def assert_as_recorded(lake: Lake, states: list[dict[str, Rows]]) -> None:
     """
     for name in ("a", "b"):
         timeline = Timeline(lake.uri(name))
-        recorded = timeline.extra("sml.ingest") if timeline.frontier else None
-        expected = {} if recorded is None else states[_file_number(json.loads(recorded))][name]
-        assert rows_of(timeline) == sorted(expected.items()), name
+        number = recorded_file(timeline)
+        expected = {} if number is None else states[number][name]
+        tally.compare(rows_of(timeline), sorted(expected.items()), name)
 
 
-def _file_number(recorded: dict[str, Any]) -> int:
-    return int(Path(recorded["offsets"]["last"]).stem)
+def recorded_file(timeline: Timeline) -> int | None:
+    """Number of the last file that a table's newest commit records; none before its first commit."""
+    recorded = timeline.extra("sml.ingest") if timeline.frontier else None
+    return None if recorded is None else int(Path(json.loads(recorded)["offsets"]["last"]).stem)
 
 
 def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
@@ -126,16 +134,19 @@ def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
 @pytest.mark.checklist(6, 15, 39, 56)
 @pytest.mark.timeout(200 * KILLS)
 def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
-    seed = int(os.environ.get("SML_SEED", "20240501"))
-    dice = random.Random(seed)
+    dice = random.Random(SEED)
     lake = lake_in(spark, tmp_path)
-    states = land(lake, dice)
-    for kill in range(KILLS):
-        run_until_killed(tmp_path, dice.randint(1, FILES_OF_A_BATCH), whole=kill % 2 == 0)
-        assert_as_recorded(lake, states)
-    report = lake.run()
-    assert not report.failed, report
-    assert_as_recorded(lake, states)
+    states: list[dict[str, Rows]] = []
+    with tallied("ingestion") as tally:
+        for kill in range(KILLS):
+            while len(states) < batches_taken(lake) + PENDING:
+                land(lake, states, dice)
+            run_until_killed(tmp_path, dice.randint(1, FILES_OF_A_BATCH), whole=kill % 2 == 0)
+            tally.killed("at random")
+            look(tally, lake, states)
+        report = lake.run()
+        assert not report.failed, report
+        look(tally, lake, states)
     assert {name: dict(rows_of(Timeline(lake.uri(name)))) for name in ("a", "b")} == states[-1]
-    assert [text for _, _, _, text in lake.dead_letters()] == ["{no event"] * BATCHES
+    assert [text for _, _, _, text in lake.dead_letters()] == ["{no event"] * len(states)
     assert lake.run().tables == ()

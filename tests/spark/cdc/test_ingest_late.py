@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.counts import count_events
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.cdc.tables import stored_versions
 from sqlmesh_like.names import Column
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 from tests.spoilt_files import poison_rows
@@ -80,6 +81,37 @@ def test_a_row_whose_place_is_unknown_is_not_looked_for_in_files_of_other_keys(
     march = spark.read.format("hudi").load(shop.uri()).where("year_month = '202203' and m = 2")
     assert sorted(each["id"] for each in march.collect()) == [35, 36]
     assert report_of(shop.ingest(event("u", row(15, 3, 3)))).error, "the rows are unreadable indeed"
+
+
+@pytest.mark.parametrize("order_by", [(), ("m",)])
+def test_rows_found_in_files_and_rows_found_by_a_join_lead_to_the_same_table(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order_by: tuple[str, ...]
+) -> None:
+    batches = (
+        [event("c", row(id, 10 * id, 1 + id % 3)) for id in range(1, 13)],
+        # All rows are where their events name them, and new keys are nowhere.
+        [event("u", row(1, 11, 2)), event("u", row(2, 20, 3)), event("c", row(13, 1, 1))],
+        # A row moves; two events are older than what is stored, and one of these names another partition.
+        [*(event("u", row(*each)) for each in ((3, 31, 3), (4, 1, 2), (5, 2, 1))), event("c", row(14, 1, 1))],
+        # A key with two events; a delete without partition and order (with `order_by`, a dead letter), one with both.
+        [
+            *(event("u", row(*each)) for each in ((6, 61, 2), (6, 62, 3), (8, 9, 3))),
+            *(event("d", None, before) for before in ({"id": 7}, row(10, 101, 2))),
+        ],
+        # Now it is remembered which row was deleted, and which ones moved.
+        [event("u", row(*each)) for each in ((10, 5, 2), (7, 5, 2), (6, 60, 2), (9, 91, 2), (15, 1, 1))],
+    )
+    rows, counts = [], []
+    for name, limit in (("files", stored_versions.MOST_KEYS), ("join", -1)):
+        monkeypatch.setattr(stored_versions, "MOST_KEYS", limit)
+        (tmp_path / name).mkdir()
+        shop = Lake(spark, tmp_path / name, (table(columns=TYPES, order_by=order_by, partition_by=PARTS),))
+        reports = [report_of(shop.ingest(*batch)) for batch in batches]
+        rows.append(sorted(shop.rows("t", "id", "m", "year_month")))
+        counts.append([(report.upserts, report.deletes, report.late) for report in reports])
+    assert rows[0] == rows[1] and counts[0] == counts[1]
+    assert [id for id, _, _ in rows[0]] == sorted({*range(1, 16)} - {10 if order_by else 0})
+    assert [late for _, _, late in counts[0]] == ([0, 0, 2, 1, 3] if order_by else [0] * 5)
 
 
 def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSession) -> None:

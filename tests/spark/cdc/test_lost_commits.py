@@ -24,6 +24,10 @@ def delete_timeline(uri: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@pytest.mark.fault(
+    "a table of a source is restored, replaced by an older copy, or loses its newest commit or all",
+    ends="recovers",
+)
 def test_a_table_that_went_back_gets_what_it_lacks_from_the_source_again(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.properties.case import DEEP
 from tests.services.cluster import WORKERS, cluster
 
@@ -59,10 +60,11 @@ def write_orders(root: Path, rows: list[tuple[int, int, int, str]]) -> None:
     (root / "seeds" / "orders.csv").write_text(f"id,buyer,amount,day\n{lines}")
 
 
-def sml(root: Path, *arguments: str) -> dict[str, str]:
-    """The strategy of each model of a call that must end well."""
-    words = [sys.executable, "-m", "sqlmesh_like", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+def sml(root: Path, *arguments: str, start: Sequence[str] = (sys.executable, "-m", "sqlmesh_like")) -> dict[str, str]:
+    """The strategy of each model of a call that must end well. `start`: what comes before its arguments."""
+    words = [*start, *arguments]
+    search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # `spark-submit` asks the `python3` that it finds
+    environment = {**os.environ, "PATH": search, "PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((root / "target" / "run_results.json").read_text())["results"]
@@ -85,3 +87,18 @@ def test_models_are_built_followed_and_verified_by_the_executors_of_a_cluster(
     sml(root, "verify")
     had_executors = {path.parent.name for path in work.glob("worker_*/app-*")}
     assert len(had_executors) == WORKERS
+
+
+@pytest.mark.timeout(3600)
+def test_a_script_is_submitted_to_a_cluster(master: str, tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    project(root, master)
+    write_orders(root, FIRST)
+    script = root / "run_sml.py"
+    script.write_text("import sys\nfrom sqlmesh_like.cli.app import main\nsys.exit(main())\n")
+    submit = str(Path(sys.executable).with_name("spark-submit"))
+    options = ["--master", master, "--jars", ",".join(map(str, ensure_jars())), "--driver-memory", "1g"]
+    sml(root, "build", start=(submit, *options, str(script)))
+    write_orders(root, THEN)
+    assert sml(root, "build", start=(submit, *options, str(script)))["by_city"] == "aggregate_merge"
+    sml(root, "verify", start=(submit, *options, str(script)))

@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.rules import TIED
+from sqlmesh_like.duckdb.local_sample import local_difference
+from sqlmesh_like.run.ports import Sample
 from sqlmesh_like.spark.frames.comparison import difference
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.properties.case import DEEP, Case, Row
@@ -125,6 +127,9 @@ def _require_equal(lake: Lake, drawn: World, tables: Mapping[str, Table], rows: 
         assert mismatch.total == 0, f"{name} after {when}: {mismatch.rows}\nTo have it again:\n{drawn.models.get(name)}"
     for name in sorted(tied):
         assert lake.verify(name).total == 0, f"{name} after {when}\nTo have it again:\n{drawn.models[name]}"
+    for name in sorted(drawn.models):
+        sampled = local_difference(lake.plan(name).as_recorded(), 5, Sample(keys=3, seed=len(when)))
+        assert sampled is None or not sampled.total, f"{name} after {when}, in DuckDB: {sampled}\n{drawn.models[name]}"
 
 
 def _is_tied(case: Case) -> bool:

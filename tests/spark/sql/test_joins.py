@@ -36,7 +36,7 @@ MODELS = {
         "select id, city, amount from @orders qualify row_number() over (partition by city order by amount desc) = 1",
     ),
     "sizes": (
-        "group_recompute",
+        "aggregate_merge",
         "select n, count(*) as cities from (select city, count(*) as n from @orders group by city) as c group by n",
     ),
     "both": ("group_recompute", "select buyer as id from @orders intersect select id from @people"),

@@ -95,6 +95,7 @@ MOMENTS = ("open_commit,after", "mark,after", "add_partition,after", "merge_file
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lake: Lake, orders: Table) -> None:
     lake.run_well()
     orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
@@ -111,6 +112,7 @@ def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lak
     lake.assert_maintained()
 
 
+@pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orders: Table) -> None:
     lake.use_engine("spark")
     lake.run_well()
@@ -125,6 +127,7 @@ def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orde
 
 
 @pytest.mark.checklist(39)
+@pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, orders: Table) -> None:
     lake.use_engine("spark")
     lake.run_well()
@@ -138,6 +141,7 @@ def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, 
     assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("6.00"), 1)]
 
 
+@pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake, orders: Table) -> None:
     run_and_die(lake, "in the middle")
     assert lake.run_well() == {"agg": "full_refresh"}
@@ -153,6 +157,7 @@ HALF_MADE = {
 
 
 @pytest.mark.parametrize("properties", HALF_MADE.values(), ids=HALF_MADE)
+@pytest.mark.fault("a table was only half created", ends="recovers")
 def test_a_table_that_was_half_made_is_made_again(
     properties: str | None, lake: Lake, orders: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -169,6 +174,7 @@ def test_a_table_that_was_half_made_is_made_again(
     assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("7.00"), 2)]
 
 
+@pytest.mark.fault("a commit of a model is truncated or overwritten", ends="refuses")
 def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked_for(lake: Lake, orders: Table) -> None:
     lake.model("top", "select city, total from {{ ref('agg') }} where total > 5")
     lake.model("other", "select id, amount from @orders")
@@ -192,6 +198,7 @@ def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked
     assert lake.rows("agg") == [("x", D("14.00"), 2), ("y", D("6.00"), 1)]
 
 
+@pytest.mark.fault("a model's table loses data files, then its timeline", ends="recovers")
 def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or_more(
     lake: Lake, orders: Table
 ) -> None:
@@ -217,6 +224,7 @@ def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or
     assert len(lake.rows("rows")) == 4  # those of the files without a commit do not count again
 
 
+@pytest.mark.fault("an input is restored to a savepoint", ends="recovers")
 def test_an_input_that_went_back_to_a_savepoint_is_read_from_there(lake: Lake, orders: Table) -> None:
     lake.model("big", "select id, amount from @orders where amount > 5")
     lake.run_well("agg")

@@ -28,6 +28,7 @@ from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, WEIGHT
+from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.writer import local_commit
@@ -254,6 +255,30 @@ def test_rows_of_many_bytes_are_left_to_hudi(lake: Lake, monkeypatch: pytest.Mon
     assert table.frontier() == before
     assert local_commit.commit_locally(frame, table.layout, {}, 1) and table.frontier() != before
     assert sum(shown(table).values()) == 4
+
+
+def test_a_few_rows_in_memory_are_fetched_without_files_and_are_the_same(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, dice = small(lake)
+    avro = table.timeline.schema_json(table.frontier())
+    assert avro is not None
+    fields = [field for field in file_schema(avro) if field.name not in HUDI_COLUMNS]
+    values = [(*row(dice, id, id, id % 3 + 1), id % 2 == 0) for id in range(30)]
+    kept = cached(lake.spark.createDataFrame(values, f"{COLUMNS}, {IS_DELETED} boolean"))
+    assert kept.frame.count() == 30  # from here on Spark knows their size
+    staged = local_commit._staged(kept.frame, 30)
+    monkeypatch.setattr(local_commit, "_staged", lambda *_: None)
+    collected = local_commit._fetched(kept.frame, 30)
+    assert staged is not None and collected is not None
+    names = [field.name for field in fields]
+    assert staged.column_names == collected.column_names == names
+    one, other = (rows.cast(pa.schema(fields)).sort_by("_sml_key").to_pylist() for rows in (staged, collected))
+    assert repr(one) == repr(other)  # as texts, because of NaN
+    assert local_commit._fetched(kept.frame.where("false"), 0) is None  # without rows: through files
+    monkeypatch.setattr(local_commit, "_MOST_COLLECTED_BYTES", 0)
+    assert local_commit._fetched(kept.frame, 30) is None
+    kept.release()
 
 
 def test_another_writer_in_between_is_seen(lake: Lake) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.spark.tables.table_swap import recover
-from tests.unit.hudi.test_timeline import Lake
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
+from sqlmesh_like.spark.tables.table_swap import recover, replace_table
+from tests.unit.hudi.test_timeline import Lake, at
 
 
 def table(path: Path, *, is_complete: bool = True) -> None:
@@ -35,3 +37,13 @@ def test_each_state_is_recovered(tmp_path: Path, left: dict[str, bool], kept: st
     if kept is not None:
         assert list((tmp_path / "t" / "p=1").glob(f"{kept}_0-1-2_*.parquet"))
     assert not recover(str(tmp_path / "t"))
+
+
+def test_a_table_with_a_savepoint_is_not_replaced(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "t")
+    saved = lake.commit(1, ["a"])
+    lake.mark(f"{at(1)}.savepoint.inflight")
+    lake.mark(f"{saved}.savepoint")
+    with pytest.raises(NodeError, match=f"has the savepoint {at(1)}"):
+        replace_table(HudiTable(str(lake.root), "t", ("id",)), lambda _: pytest.fail("nothing may be built"))
+    assert lake.timeline.frontier == saved

@@ -25,7 +25,10 @@ WRONG = {
     "select a as _sml_key from ods.t": ("models/m.sql:1:8: the alias '_sml_key' is reserved", ""),
     "select sum(a) from ods.t": ("models/m.sql:1:8: the column 'SUM(a)' has no name", "add an alias"),
     "select a from ods.t where sum(a) > 1": ("models/m.sql:1:27: an aggregate is not allowed in WHERE", "HAVING"),
-    "select a from ods.t union all select a, s from ods.t": ("models/m.sql:1:8: the branches of UNION ALL", ""),
+    "select a from ods.t union all select a, s from ods.t": (
+        "models/m.sql:1:38: the branches of UNION ALL have different numbers of columns: 1 and 2",
+        "by position",
+    ),
     "select a\nfrom ods.t\nwhere (a > 0": ("models/m.sql:3:", ""),
     "select a from ods.t; select 1": ("models/m.sql:1:", ""),
     "delete from ods.t": ("models/m.sql:1:1: a model is one SELECT; this is DELETE", ""),

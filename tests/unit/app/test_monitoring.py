@@ -66,6 +66,21 @@ def test_health_says_what_is_wrong_until_it_is_right_again(address: tuple[WatchS
     assert requests.get(f"{url}/health", timeout=120).status_code == 200
 
 
+def test_a_table_that_differs_is_unhealthy_until_a_sample_is_right(address: tuple[WatchStatus, str]) -> None:
+    status, url = address
+    status.note_verification("model.shop.agg", "fail", "2 rows differ")
+    status.note_round(round_of("no-op"))  # says nothing about the rows
+    status.note_verification("model.shop.agg", "error", None)
+    failing = requests.get(f"{url}/health", timeout=120)
+    assert failing.status_code == 503
+    assert failing.json()["problems"] == {"rows of model.shop.agg": "2 rows differ"}
+    status.note_verification("model.shop.agg", "pass", None)
+    assert requests.get(f"{url}/health", timeout=120).status_code == 200
+    lines = requests.get(f"{url}/metrics", timeout=120).text.splitlines()
+    for result in ("fail", "error", "pass"):
+        assert f'sml_verifications_total{{model="model.shop.agg",result="{result}"}} 1.0' in lines
+
+
 def test_metrics_are_those_that_prometheus_reads(address: tuple[WatchStatus, str]) -> None:
     status, url = address
     status.note_batch(batch(dead_letters=2))
@@ -165,13 +180,15 @@ def test_what_is_worth_an_alert() -> None:
     watched.note_batch(batch())
     watched.note_round(round_of("success", "full_refresh", reason("HIS001", "first build")))
     watched.note_round(round_of("success", "full_refresh", reason("CFG001", "configured")))
+    watched.note_difference("model.shop.agg", None)
     assert sent == []
     watched.note_batch(batch("disk full", lag=11, dead_letters=2))
     watched.note_round(round_of("error"))
     watched.note_round(round_of("success", "full_refresh", reason("HIS003", "cleaned")))
+    watched.note_difference("model.shop.agg", "2 rows differ")
     assert [(each.kind, each.subject) for each in sent] == [
         ("dead letters", "shop"), ("failure", "ods.orders"), ("lag", "ods.orders"),
-        ("failure", "model.shop.agg"), ("full refresh", "model.shop.agg"),
+        ("failure", "model.shop.agg"), ("full refresh", "model.shop.agg"), ("difference", "model.shop.agg"),
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations import ingestion
-from sqlmesh_like.app.operations.recovery.repair import _set_aside, find_damage, restore_ingested_table
+from sqlmesh_like.app.operations.recovery.repair import find_damage, restore_ingested_table
 from sqlmesh_like.app.operations.recovery.rollback import plan_rollback
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.discover import discover
@@ -20,6 +20,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.last_commits import note_last_commits, tables_that_went_back
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.recovery.table_removal import set_aside
 from sqlmesh_like.project.nodes import Source
 from tests.faults.shop import ORDERS, Shop
 from tests.unit.cdc.test_missing_batches import entry, query
@@ -114,7 +115,7 @@ def test_a_table_that_is_set_aside_twice_within_a_second_is_not_moved_into_the_f
     for number in range(5):
         table.mkdir()
         (table / f"{number}.parquet").touch()
-        _set_aside(str(table))
+        set_aside(str(table))
     asides = sorted(tmp_path.glob("orders__sml_broken_*"))
     assert [[file.name for file in aside.iterdir()] for aside in asides] == [[f"{n}.parquet"] for n in range(5)]
 
@@ -146,7 +147,7 @@ def ingested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(source.name for source in sources)
         return []
 
-    monkeypatch.setattr(ingestion, "session_for", lambda *_: nullcontext())
+    monkeypatch.setattr(ingestion, "session_for", lambda *_, **__: nullcontext())
     monkeypatch.setattr(ingestion, "_ingest_pending", ingest_pending)
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
     return names

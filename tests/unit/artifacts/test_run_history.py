@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.artifacts.run_history import HISTORY, MOST_CALLS, extend_history, target_history
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.run.result import RunResult
 
 History = dict[str, object]
 
@@ -105,15 +112,36 @@ def test_results_without_a_history_are_its_first_call() -> None:
     assert history.results == last and list(history.problems) == ["t"] and len(history.calls) == 1
 
 
-def test_each_call_adds_to_the_file_and_one_that_is_broken_begins_anew(tmp_path: Path) -> None:
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/one.sql").write_text("select 1 as a")
     (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
     (tmp_path / "profiles.yml").write_text("lake: {target: t, outputs: {t: {type: duckdb}}}\n")
-    words = ["build", "-q", "--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)]
+    return tmp_path
+
+
+def test_calls_that_end_at_once_are_all_in_the_file(project: Path) -> None:
+    loaded = load(Invocation(project_dir=project))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: write_results(loaded, RunResult(), 1.0, {"which": "run"}), range(24)))
+    [target] = json.loads((project / "target" / HISTORY).read_text())["targets"].values()
+    assert len(target["calls"]) == 24
+
+
+def test_each_call_adds_to_the_file_and_one_that_is_broken_begins_anew(project: Path) -> None:
+    words = ["build", "-q", "--project-dir", str(project), "--profiles-dir", str(project)]
     assert main(words) == 0 and main(words) == 0
-    file = tmp_path / "target" / HISTORY
+    file = project / "target" / HISTORY
     assert [len(each["calls"]) for each in json.loads(file.read_text())["targets"].values()] == [2]
     file.write_text("{")
     assert main(words) == 0
     assert [len(each["calls"]) for each in json.loads(file.read_text())["targets"].values()] == [1]
+
+
+def test_runs_of_one_process_are_told_apart_by_their_time() -> None:
+    first, second = results(1, row("t", "fail")), results(2, row("t", "pass"))
+    second["metadata"] = {"generated_at": "2024-01-02T00:00:00Z", "invocation_id": "call-1"}
+    extended = target_history(history(first), "dev", second)
+    assert [call["at"] for call in extended.calls] == ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"]
+    assert extended.problems == {}

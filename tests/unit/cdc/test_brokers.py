@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,26 @@ from tests.projects import enter_project
 Shown = pytest.CaptureFixture[str]
 
 
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """A port at which the first request is answered."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(100)
+                connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
-    """One that listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
+    """One at which a broker answers: the length of its answer, and the number of the request."""
+    with answering(bytes([0, 0, 0, 10, 0, 0, 0, 1])) as port:
+        yield port
 
 
 @pytest.fixture
@@ -76,6 +93,23 @@ def test_one_broker_of_several_is_enough(
     write(tmp_path, monkeypatch, f"127.0.0.1:{closed},127.0.0.1:{port}")
     (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
     assert check.ok and check.detail == f"127.0.0.1:{port} answers, of source shop"
+
+
+def test_what_answers_but_is_not_kafka_is_no_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        write(tmp_path, monkeypatch, f"127.0.0.1:{port}")
+        assert main(["ingest"]) == 2
+    message = capsys.readouterr().err
+    assert f"models/s.yml:7:9: no broker answers at 127.0.0.1:{port}\n  what answers is not Kafka" in message
+
+
+def test_a_listener_with_tls_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(b"not for us") as port:
+        write(tmp_path, monkeypatch, f"127.0.0.1:{port}\n        options: {{kafka.security.protocol: SASL_SSL}}")
+        (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
+    assert check.ok
 
 
 def test_debug_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int) -> None:

@@ -207,6 +207,14 @@ def test_reports_of_batches_add_up_and_the_last_error_stands() -> None:
     both = TableReport(name, 1, 2, 3, 0.5).plus(TableReport(name, 10, 20, 30, 0.25, "broken"))
     assert (both.upserts, both.deletes, both.late, both.seconds, both.error) == (11, 22, 33, 0.75, "broken")
     assert IngestReport("shop", (both,)).failed
+    a, b = (TableReport(TableName("ods", name), upserts=1) for name in "ab")
+    first = IngestReport("shop", (b,), 1, 5, {"tombstone": 2}, dead_letters=1, seconds=0.5, first_dead_letter="one")
+    later = IngestReport("shop", (a, b), 1, 7, {"skip": 1, "tombstone": 1}, seconds=0.25, discovered=(a.table,))
+    total = IngestReport("shop").plus(first).plus(later)
+    assert total == IngestReport(
+        "shop", (b.plus(b), a), 2, 12, {"tombstone": 3, "skip": 1}, 1, discovered=(a.table,), seconds=0.75,
+        first_dead_letter="one",
+    )  # fmt: skip
 
 
 STORED = (Column("id", "int"), Column("n", "boolean"), Column("_sml_position", "string"))

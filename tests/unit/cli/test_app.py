@@ -203,6 +203,9 @@ def test_a_new_project_compiles_as_it_is(project: Path, monkeypatch: pytest.Monk
         (["ls", "--selct", "x"], "No such option"),
         (["ls", "-s", "userz"], "selector 'userz' matches nothing\n  did you mean"),
         (["ls", "--output", "xml"], "'xml' is not one of"),
+        (["ls", "--output", "jsn"], "did you mean 'json'?"),
+        (["ls", "--resource-type", "modle"], "did you mean 'model'?"),
+        (["schema", "projet"], "did you mean 'project'?"),
         (["ls", "-t", "c"], "profile 'lake' has no target 'c'; it has: a, b"),
         (["ls", "--profile", "lak"], "did you mean 'lake'?"),
         (["ls", "--vars", "[1]"], "--vars must be a mapping"),
@@ -267,6 +270,19 @@ def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(
     assert capsys.readouterr().err.splitlines()[0].endswith("unexpected RuntimeError: out of luck")
     assert main(["run", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_behind_the_output_is_an_error_that_says_what_to_do() -> None:
+    root = str(Path(sqlmesh_like.__file__).parents[1])
+    with open("/dev/full", "w") as full:  # noqa: PTH123 (a device)
+        done = subprocess.run(
+            [sys.executable, "-m", "sqlmesh_like", "ls", "--no-color"], stdout=full, stderr=subprocess.PIPE, text=True,
+            check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), root])},
+        )  # fmt: skip
+    first, then = done.stderr.splitlines()[:2]
+    assert (done.returncode, first) == (1, "error: the output: No space left on device")
+    assert then == "  free space on its file system, then: the same command again"
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["ls", "--help"]])

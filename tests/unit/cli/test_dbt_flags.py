@@ -33,7 +33,6 @@ REFUSED = {
     "--favor-state": "--defer reads from --state",
     "--single-threaded": "--threads 1",
     "--export-saved-queries": "publish a model",
-    "--defer-state=x": "use --state",
     "--event-time-start=2024-01-01": "leave it out",
     "--event-time-end=2024-01-01": "leave it out",
     "--record-timing-info=x": "run_results.json",

@@ -7,6 +7,7 @@ import io
 import json
 
 from sqlmesh_like.cli.printing.output import LogStep, Output, summary_line
+from sqlmesh_like.invocation_id import INVOCATION_ID
 
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0, tzinfo=datetime.UTC)
 MODEL = LogStep(1, 4, "sql incremental model", "dws.user_agg")
@@ -83,6 +84,31 @@ def test_quiet_leaves_errors_only() -> None:
 def test_json_lines_carry_time_level_and_message() -> None:
     output, stream = printer(color=True, log_format="json")
     output.error(MODEL, 1)
-    info = json.loads(stream.getvalue())["info"]
+    line = json.loads(stream.getvalue())
+    info = line["info"]
     assert (info["ts"], info["level"]) == ("2024-05-01T12:00:00Z", "error")
+    assert info["invocation_id"] == INVOCATION_ID
     assert "\x1b[" not in info["msg"]
+    assert line["data"] == {}  # there in every line, as in dbt
+
+
+def test_json_lines_have_the_names_of_dbts_events() -> None:
+    output, stream = printer(log_format="json")
+    step = LogStep(1, 1, "seed file", "dws.rates", result_event="LogSeedResult")
+    output.start(step)
+    output.success(step, "INSERT 3", 0.1)
+    output.skip(step)
+    output.end(["success", "no-op"], ["it broke"])
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["info"]["name"] for line in lines] == [
+        *("LogStartLine", "LogSeedResult", "SkippingDetails"),
+        *(["Note"] * 5),
+        "StatsLine",
+    ]
+    assert lines[-1]["data"]["stats"] == {"pass": 1, "warn": 0, "error": 0, "skip": 0, "noop": 1, "total": 2}
+
+
+def test_a_test_that_warns_is_a_warning() -> None:
+    output, stream = printer(log_format="json")
+    output.tested(LogStep(3, 4, "test", "unique_a"), "warn", 2, 0.5)
+    assert json.loads(stream.getvalue())["info"]["level"] == "warn"

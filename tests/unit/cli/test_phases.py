@@ -38,6 +38,10 @@ sources:
     schema: ods
     freshness: {warn_after: {count: 1, period: day}}
     tables: [{name: orders, columns: [{name: id, data_type: int, data_tests: [unique]}]}]
+  - name: log
+    schema: ods
+    ingest: {format: debezium, files: {path: landing}}
+    tables: [{name: events, ingest: {primary_key: id}, columns: [{name: id, data_type: int}]}]
 """,
     "models/m.sql": "{{ config(materialized='view') }} select id from {{ source('shop', 'orders') }}",
     "macros/done.sql": "{% macro done() %}{% endmacro %}",
@@ -63,9 +67,11 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("freshness", "asking source 1 of 1, ods.orders"),
         ("docs generate", "reading the tables' history"),
         ("docs generate", "compiling the models"),
+        ("ingest", "asking the brokers"),
+        ("watch", "asking the brokers"),
         ("run-operation done", "calling done"),
         ("deps -t test", "fetching packages"),
-        ("maintain --lock-timeout 1", "waiting for the lock of "),
+        ("maintain --lock-timeout 1", "waiting for the locks of "),
     ],
 )
 def test_a_command_names_what_it_does(monkeypatch: pytest.MonkeyPatch, words: str, phase: str, tmp_path: Path) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlmesh_like.cli.run_log import problems, result_data
+from sqlmesh_like.cli.run_log import problems
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId, TableName
-from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.result import RunResult, SeedResult
 
@@ -32,22 +31,3 @@ def test_the_line_is_that_of_the_place_and_not_of_the_text(tmp_path: Path) -> No
     (tmp_path / "s.csv").write_text("a,b\n")
     assert _shown(tmp_path, "s.csv:1:1: said by a database", None) == "s: s.csv:1:1: said by a database"
     assert _shown(tmp_path, "gone.csv:1:1: no", Location("gone.csv", 1, 1)) == "s: gone.csv:1:1: no"
-
-
-def test_a_line_as_json_says_what_became_of_the_node() -> None:
-    seed = RenderedSeed(NodeId("seed", "p", "s"), "s", "seeds/s.csv", TableName("dws", "s"), {}, {})
-    written = CommitSummary("20240101000000000", rows=10, files=2, bytes=4096, changed=3)
-    result = SeedResult(seed, "success", "", NOW, 1.23456, rows=3, written=written)
-    assert result_data(result) == {
-        "unique_id": "seed.p.s",
-        "resource_type": "seed",
-        "name": "s",
-        "status": "success",
-        "strategy": None,
-        "rows": 3,
-        "bytes": 4096,
-        "failures": None,
-        "elapsed": 1.235,
-        "message": "",
-    }
-    assert result_data(SeedResult(seed, "error", "no int", NOW, 0.0))["bytes"] == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.operations import verification
+from sqlmesh_like.app.operations.verification import table_verification
 from sqlmesh_like.app.setup import dependencies
 from sqlmesh_like.cli import app
 from sqlmesh_like.cli.app import main
@@ -22,7 +22,7 @@ from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.output import LogStep
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.run.ports import RowDifference
+from sqlmesh_like.run.ports import RowDifference, Sample
 from sqlmesh_like.spark.jvm.java import Jdk
 from tests.unit.hudi.test_timeline import Lake
 
@@ -147,7 +147,7 @@ def test_quiet_leaves_results_and_json_lines_are_objects(capsys: Shown) -> None:
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {line["info"]["level"] for line in lines} == {"info"}
     assert lines[-1]["info"]["msg"].startswith("Done. PASS=3")
-    nodes = [line["data"] for line in lines if "data" in line]
+    nodes = [line["data"] for line in lines if "unique_id" in line["data"]]
     assert [node["status"] for node in nodes].count("started") == 3
     ended = {node["unique_id"]: node for node in nodes if node["status"] != "started"}
     assert set(ended) == {"model.shop.one", "model.shop.per_id", "seed.shop.rates"}
@@ -217,14 +217,14 @@ def test_history_shows_the_newest_commits_first_to_go(project: Path, capsys: Sho
 
 def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     class Engine:
-        def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
+        def verify(self, planned: PlannedModel, limit: int, sample: Sample | None = None) -> RowDifference:
             return RowDifference(5, tuple((1, {"id": number}) for number in range(limit)))
 
         def stop(self) -> None:
             """Nothing was started."""
 
     monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *given: Engine())
-    monkeypatch.setattr(verification, "_verifiable", lambda planned: planned)
+    monkeypatch.setattr(table_verification, "_verifiable", lambda planned: planned)
     assert main(["verify", "one", "-t", "s", "--limit", "2"]) == 1
     shown = capsys.readouterr().out
     assert shown.count("+ id=") == 2 and "… and 3 more" in shown

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks
 from sqlmesh_like.app.operations import watch_loop
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.cdc.report import IngestReport, TableReport
@@ -35,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def rounds() -> Counted:
-    return Counted(cast(Any, None), (), cast(Any, None), ExitStack)
+    return Counted(cast(Any, None), HeldLocks(""), (), cast(Any, None), ExitStack)
 
 
 def reports(table: TableReport) -> IngestReport:

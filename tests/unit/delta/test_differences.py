@@ -31,7 +31,7 @@ QUERIES = (
 @pytest.mark.parametrize("sql", QUERIES)
 def test_copies_are_counted_on_both_sides(sql: str, partition_by: tuple[str, ...]) -> None:
     plan = compiled(sql, COLUMNS, partition_by)
-    assert plan.classification.strategy in ("group_recompute", "partition_rescan"), plan.classification.reasons
+    assert plan.classification.strategy != "full_refresh", plan.classification.reasons
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 

@@ -39,14 +39,14 @@ MERGED = {
     "positions": "select a as x, upper(s) as y, sum(c) as z from ods.t group by rollup(1, 2)",
     "an alias": "select upper(s) as y, max(c) as z from ods.t group by cube(y)",
     "a join below": "select x.a, sum(y.c) as n from ods.t as x join ods.t as y on x.a = y.b group by rollup(x.a, y.b)",
+    "sets over sets": "select a, n, count(*) as m from (select a, b, count(*) as n from ods.t group by rollup(a, b))"
+                      " as q group by cube(a, n)",
 }  # fmt: skip
 RECOMPUTED = {
     "a distinct count of a key": "select a, count(distinct a) as n from ods.t group by rollup(a)",
     "having": "select a, sum(c) as x from ods.t group by rollup(a) having a is null and count(*) > 0",
     "having of a set": "select a, sum(c) as x from ods.t group by rollup(a) having grouping(a) = 1",
     "distinct rows": "select distinct b, count(*) as n from ods.t group by rollup(a, b)",
-    "sets over sets": "select a, n, count(*) as m from (select a, b, count(*) as n from ods.t group by rollup(a, b))"
-                      " as q group by cube(a, n)",
 }  # fmt: skip
 
 

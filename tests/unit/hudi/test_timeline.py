@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -236,3 +240,81 @@ def test_a_rewrite_of_all_rows_is_no_change_and_stands_for_what_it_rewrote(tmp_p
         "INSERT_OVERWRITE_TABLE",
         "UPSERT",
     ]
+
+
+def gap(lake: Lake, *, archived_action: str = "commit", **first: object) -> tuple[str, str]:
+    """A savepointed commit whose two successors were archived, and one after them; the frontiers of first and last."""
+    saved = lake.commit(1, ["a", "b"], **first)  # type: ignore[arg-type]
+    lake.mark(f"{at(1)}.savepoint.inflight")
+    lake.mark(f"{at(1)}_{at(2)}.savepoint")
+    lake.file("a", 3, merged_from=1)
+    lake.file("c", 5)
+    (lake.folder / "history").mkdir()
+    history = pa.table({"instantTime": [at(3), at(5)], "action": ["commit", archived_action]})
+    pq.write_table(history, lake.folder / "history" / f"{at(3)}_{at(5)}_0.parquet")
+    return saved, lake.commit(7, ["b"], merged_from={"b": 1})
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_files_of_commits_that_were_archived_after_a_savepoint_count(lake: Lake, is_deleted: bool) -> None:
+    saved, newest = gap(lake)
+    if is_deleted:
+        (lake.folder / f"{at(1)}_{at(2)}.savepoint").unlink()
+    assert paths(lake.timeline, newest) == {"a": at(3), "b": at(7), "c": at(5)}
+    # What changed since then is not on the timeline any more.
+    assert not lake.timeline.holds(saved) and lake.timeline.holds(newest)
+    assert "no longer on the timeline" in str(LakeHistory().lost(str(lake.root), saved, newest))
+    assert [commit.instant.frontier for commit in lake.timeline.commits] == [newest]
+    assert sorted(lake.timeline.sizes(newest)) == [("p=1", "a"), ("p=1", "b"), ("p=1", "c")]
+
+
+def test_what_the_savepointed_commit_replaced_is_not_live(lake: Lake) -> None:
+    lake.file("old", 0)
+    _, newest = gap(lake, action="replacecommit", replaced={"p=1": ["old"]})
+    assert paths(lake.timeline, newest) == {"a": at(3), "b": at(7), "c": at(5)}
+
+
+def test_a_table_is_refused_while_hudi_does_not_see_files_of_the_gap(lake: Lake) -> None:
+    _, seventh = gap(lake)
+    with pytest.raises(NodeError, match=f"was archived after the savepointed commit {at(1)}, and Hudi's readers") as no:
+        LakeHistory().state(str(lake.root))
+    assert "delete the savepoint" in str(no.value)
+    newest = lake.commit(9, ["a", "c"], merged_from={"a": 3, "c": 5})
+    state = LakeHistory().state(str(lake.root))
+    assert state.frontier == newest
+    # As of the commit before, Hudi's reader would return fewer rows.
+    assert "was archived after" in str(LakeHistory().lost(str(lake.root), seventh, newest))
+    with pytest.raises(NodeError, match="was archived after"):
+        state_at(state, seventh)
+    assert LakeHistory().lost(str(lake.root), newest, newest) is None
+
+
+def test_a_merge_on_read_table_with_a_gap_is_refused(lake: Lake) -> None:
+    gap(lake)
+    lake.commit(9, ["a", "b", "c"])
+    properties = lake.root / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("COPY_ON_WRITE", "MERGE_ON_READ"))
+    with pytest.raises(NodeError, match=f"commits were archived after the savepointed commit {at(1)}"):
+        LakeHistory().state(str(lake.root))
+
+
+def test_a_replacement_that_was_archived_after_a_savepoint_is_refused(lake: Lake) -> None:
+    gap(lake, archived_action="replacecommit")
+    lake.commit(9, ["a", "b", "c"], merged_from={"a": 3, "b": 7, "c": 5})
+    with pytest.raises(NodeError, match=f"replacecommit {at(5)} was archived after the savepointed commit {at(1)}"):
+        LakeHistory().state(str(lake.root))
+
+
+def test_a_history_that_is_newer_than_every_commit_hides_none(lake: Lake) -> None:
+    newest = lake.commit(1, ["a"])
+    (lake.folder / "history").mkdir()
+    lake.mark(f"history/{at(3)}_{at(5)}_0.parquet")
+    assert lake.timeline.frontier == newest and paths(lake.timeline, newest) == {"a": at(1)}
+
+
+def test_a_restore_that_did_not_complete_hides_no_commit(lake: Lake) -> None:
+    lake.commit(1, ["a"])
+    lake.mark(f"{at(3)}.restore.requested")
+    lake.mark(f"{at(3)}.restore.inflight")
+    newest = lake.commit(5, ["a"], merged_from={"a": 1})
+    assert lake.timeline.frontier == newest and lake.timeline.unfinished == (at(3),)

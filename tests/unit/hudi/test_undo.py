@@ -110,9 +110,31 @@ def test_where_a_file_of_then_was_cleaned_nothing_is_taken_off(shop: Shop) -> No
     assert frontiers(shop) == known
 
 
-def test_a_merge_on_read_table_is_left_to_hudi(shop: Shop) -> None:
-    known, properties = frontiers(shop), Path(shop.timeline(ORDERS).uri) / ".hoodie" / "hoodie.properties"
-    properties.write_text(properties.read_text().replace("COPY_ON_WRITE", "MERGE_ON_READ"))
-    with pytest.raises(NodeError, match="merge-on-read"):
+def mark(shop: Shop, *names: str) -> None:
+    for name in names:
+        (Path(shop.timeline(ORDERS).uri) / ".hoodie" / "timeline" / name).touch()
+
+
+def test_a_savepointed_commit_is_not_taken_off(shop: Shop) -> None:
+    known = frontiers(shop)
+    saved = known[2].split("_")[0]
+    mark(shop, f"{saved}.savepoint.inflight", f"{known[2]}.savepoint")
+    with pytest.raises(NodeError, match=f"has the savepoint {saved}, which is after {known[1]}") as refused:
         undo(shop.timeline(ORDERS), known[1])
-    assert len(shop.timeline(ORDERS).commit_instants) == 4
+    assert f"`sml savepoint delete TABLE {saved}`" in str(refused.value)
+    assert frontiers(shop) == known
+    # Back to the savepoint itself nothing is in the way, and it stays.
+    assert undo(shop.timeline(ORDERS), known[2]) == [known[3].split("_")[0]]
+    assert frontiers(shop) == known[:3] and shop.timeline(ORDERS).savepointed == (saved,)
+
+
+@pytest.mark.parametrize("action", ["clean", "rollback", "restore"])
+def test_an_interrupted_service_goes_with_the_commits_that_it_was_about(action: str, shop: Shop) -> None:
+    known = frontiers(shop)
+    later, done = (f"{int(known[3].split('_')[1]) + number}" for number in (1, 2))
+    mark(shop, f"{later}.{action}.requested", f"{later}.{action}.inflight")
+    mark(shop, f"{done}.{action}.requested", f"{done}.{action}.inflight", f"{done}_{done}.{action}")
+    assert shop.timeline(ORDERS).unfinished == (later,)
+    undo(shop.timeline(ORDERS), known[2])
+    assert frontiers(shop) == known[:3] and not shop.timeline(ORDERS).unfinished
+    assert f"{done}_{done}.{action}" in shop.timeline(ORDERS).names

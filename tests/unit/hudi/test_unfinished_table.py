@@ -32,6 +32,7 @@ CUT_SHORT = [None, "", "#Properties saved", WHOLE[:90], WHOLE[:-1], WHOLE.replac
 
 
 @pytest.mark.parametrize("properties", CUT_SHORT)
+@pytest.mark.fault("a table was only half created", ends="recovers")
 def test_what_was_never_finished_is_removed(properties: str | None, tmp_path: Path) -> None:
     pending = ".hoodie/timeline/20240101000000000.commit.inflight"
     mark = "p=1/.hoodie_partition_metadata"
@@ -53,6 +54,7 @@ def test_a_table_with_whole_properties_stays_whatever_it_holds(files: tuple[str,
     assert all((tmp_path / "t" / path).exists() for path in files)
 
 
+@pytest.mark.fault("a table was only half created", ends="recovers")
 def test_a_whole_backup_is_what_hudi_goes_on_with(tmp_path: Path) -> None:
     uri = made(tmp_path / "t", **{".hoodie/hoodie.properties.backup": WHOLE}, properties="")
     assert not clear_unfinished(uri)
@@ -70,6 +72,7 @@ COMMITTED = [
 
 
 @pytest.mark.parametrize("path", COMMITTED)
+@pytest.mark.fault("the properties of a table with commits are broken", ends="refuses")
 def test_broken_properties_of_a_table_with_commits_are_an_error_and_nothing_is_removed(
     path: str, tmp_path: Path
 ) -> None:
@@ -81,6 +84,7 @@ def test_broken_properties_of_a_table_with_commits_are_an_error_and_nothing_is_r
 
 
 @pytest.mark.parametrize("path", ["notes.txt", "p=1/part-00000-abc.snappy.parquet", "data.parquet"])
+@pytest.mark.fault("a half-created table has files that are not Hudi's", ends="refuses")
 def test_files_that_are_not_hudis_are_never_removed(path: str, tmp_path: Path) -> None:
     uri = made(tmp_path / "t", path, BASE_FILE)
     with pytest.raises(NodeError, match=f"{path} is not a file of Hudi's"):

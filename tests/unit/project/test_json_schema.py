@@ -147,3 +147,8 @@ def test_the_command_prints_it(kind: str) -> None:
     result = CliRunner().invoke(build_app(), ["schema", kind])
     assert result.exit_code == 0
     assert Draft7Validator(json.loads(result.output)).schema == validator(kind).schema
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.what)
+def test_each_key_has_its_type_and_an_example(shape: Shape) -> None:
+    assert [name for name, key in shape.keys.items() if not key.form.words or key.shown is None] == []

@@ -242,6 +242,23 @@ def project(
     return ["--project-dir", str(root), "--profiles-dir", str(root)]
 
 
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("sqlite:///serving/db.sqlite", "sqlite:///{root}/serving/db.sqlite"),
+        ("sqlite+pysqlite:///db.sqlite?timeout=5", "sqlite+pysqlite:///{root}/db.sqlite?timeout=5"),
+        ("sqlite:////srv/db.sqlite", "sqlite:////srv/db.sqlite"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("sqlite://", "sqlite://"),
+        ("postgresql+psycopg://bi@db/bi", "postgresql+psycopg://bi@db/bi"),
+    ],
+)
+def test_an_sqlite_file_is_relative_to_the_project(url: str, place: str, tmp_path: Path) -> None:
+    project(tmp_path, "publish='bi'", f"{{bi: {{url: '{url}'}}}}")
+    target = load(Invocation(project_dir=tmp_path, profiles_dir=tmp_path)).target
+    assert target.publish["bi"].place == place.format(root=tmp_path)
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_wrong_config_is_told_at_its_place(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = project(tmp_path, config)

@@ -212,7 +212,11 @@ BAD = {
     ),
     "unclosed tag": ("select {{ 1 ", "models/m.sql:1:", "invalid Jinja"),
     "unclosed block": ("select\n{% if true %} 1", "models/m.sql:2:", "invalid Jinja"),
-    "unknown tag": ("select\n  {% iff x %} 1", "models/m.sql:2:6: invalid Jinja: Encountered unknown tag 'iff'", ""),
+    "unknown tag": (
+        "select\n  {% iff x %} 1",
+        "models/m.sql:2:6: invalid Jinja: there is no tag `iff`",
+        "did you mean 'if'?",
+    ),
     "unknown filter": ("select {{ 'a' | uper }}", "models/m.sql:1:17: invalid Jinja", "did you mean 'upper'?"),
     "compiler error": ("{{ exceptions.raise_compiler_error('no!') }}", "models/m.sql:1:15: no!", ""),
     "division by zero": ("select\n{{ 1 / 0 }}", "models/m.sql:2:1: ZeroDivisionError", ""),

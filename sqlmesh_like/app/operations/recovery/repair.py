@@ -8,24 +8,22 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sqlmesh_like.app.lakes.lake import open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
 from sqlmesh_like.app.operations.recovery.rollback import replayed_batches, require_ours, source_of
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.recovery.last_good_commit import TableHealth, table_health
+from sqlmesh_like.hudi.recovery.table_removal import set_aside
 from sqlmesh_like.hudi.recovery.undo import undo
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-
-_BROKEN = "__sml_broken_"
 
 
 @dataclass(frozen=True)
@@ -63,24 +61,15 @@ def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Callable[[str
     loaded = with_discovered_tables(loaded)
     source = source_of(loaded, damage.place)
     assert source is not None
-    with ExitStack() as held:
-        for purpose in ("run", "ingest"):
-            held.enter_context(lake_lock(loaded, purpose))
+    with lake_lock(loaded, "repair", upkeep_locks(open_lake(loaded), [damage.place])):
         replayed_batches(loaded, *source, damage.health.good)
         timeline = Timeline(damage.place.uri)
         if damage.health.good is None:
-            aside = _set_aside(damage.place.uri)
+            aside = set_aside(damage.place.uri)
             notify(f"{damage.place.table} has no commit that is whole: its folder is now {aside}")
             return
         undone = undo(timeline, damage.health.good)
         notify(f"{damage.place.table} went back to {damage.health.good}: taken off are {', '.join(undone)}")
-
-
-def _set_aside(uri: str) -> str:
-    """Move a table's folder and return the new address: files that may contain rows are never removed."""
-    aside = f"{uri}{_BROKEN}{datetime.now(UTC):%Y%m%d%H%M%S%f}"
-    folder(uri).fs.mv(folder(uri).path, folder(aside).path, recursive=True)
-    return aside
 
 
 def command_for(unique_id: NodeId) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.app.lakes.lake import HudiLake, built_table, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
 from sqlmesh_like.cdc.sources.query_log import PartitionOffsets
@@ -31,14 +31,16 @@ Effect = Literal["full refresh", "goes on", "follows"]
 class Rollback:
     """A rollback of a table (`place`) from commit `start` to commit `end`, and its effects.
 
-    `undone`: instants that are removed, newest first. `effects`: on the models downstream, by unique id.
-    `replayed`: number of batches that the next ingestion reads again, for a table of a source.
+    `undone`: commits that are removed, newest first; `interrupted`: services, such as `restore 2024…`, that did not
+    complete and are removed. `effects`: on the models downstream, by unique id. `replayed`: number of batches that the
+    next ingestion reads again, for a table of a source.
     """
 
     place: TablePlace
     start: str
     end: str
     undone: tuple[str, ...]
+    interrupted: tuple[str, ...]
     effects: Mapping[str, Effect]
     replayed: int | None = None
     is_snapshot: bool = False
@@ -58,10 +60,12 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
     end = frontier_at(timeline, when)
     require_undoable(timeline, end)
     assert state.frontier is not None
-    undone = tuple(instant.requested for instant in instants_after(timeline, end))
+    instants = instants_after(timeline, end)
+    undone = tuple(instant.requested for instant in instants if not instant.is_service)
+    interrupted = tuple(f"{instant.action} {instant.requested}" for instant in instants if instant.is_service)
     source = source_of(loaded, place)
     return Rollback(
-        place, state.frontier, end, undone, _effects(lake, place, undone),
+        place, state.frontier, end, undone, interrupted, _effects(lake, place, undone),
         replayed_batches(loaded, *source, end) if source and undone else None,
         place.unique_id.kind == "snapshot", _is_published(loaded, place),
     )  # fmt: skip
@@ -69,9 +73,8 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
 
 def roll_back(loaded: Loaded, name: str, when: str) -> Rollback:
     """Roll a table back as `plan_rollback` describes. Raises RetryableError where another process is writing."""
-    with ExitStack() as held:
-        for purpose in ("run", "ingest"):
-            held.enter_context(lake_lock(loaded, purpose))
+    lake = open_lake(with_discovered_tables(loaded))
+    with lake_lock(loaded, "rollback", upkeep_locks(lake, [lake.catalog.find(name)])):
         rollback = plan_rollback(loaded, name, when)
         undo(Timeline(rollback.place.uri), rollback.end)
     return rollback

@@ -26,7 +26,7 @@ STRICT = "{{ config(refresh='strict') }}\n"
 ANYWHERE = {
     f"select id\nfrom {ORDERS}\nwher id = 1": ("3:1", "unexpected `wher`", "did you mean WHERE?"),
     f"selct id from {ORDERS}": ("1:1", "unexpected `selct`", "did you mean SELECT?"),
-    f"select id\nfrom {ORDERS}\nwhere": ("3:1", "something is missing in WHERE", ""),
+    f"select id\nfrom {ORDERS}\nwhere": ("3:1", "a condition is missing after WHERE", ""),
     f"select id from {ORDERS} where id in ()": ("1:53", "the list of IN is empty", ""),
     f"select case when id > 1 then 1 as x\nfrom {ORDERS}": ("1:32", "`END` is missing before `as`", ""),
     f"select id from {ORDERS}\nlimit 'a'": ("2:7", "LIMIT must be a whole number", ""),

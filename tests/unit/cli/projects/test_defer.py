@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,22 @@ def catalog(*writes: str, target: str = "dev") -> Catalog:
     return open_lake(load(flags), writes).catalog
 
 
+def test_tables_are_read_from_the_state_for_that_and_compared_with_the_other(production: Path) -> None:
+    shutil.copytree("state", "compared")
+    manifest = json.loads(Path("compared/manifest.json").read_text())
+    del manifest["nodes"][AGG]
+    Path("compared/manifest.json").write_text(json.dumps(manifest))
+    flags = Invocation(
+        target="dev", select=("state:new",), state=Path("compared"), defer=True, defer_state=Path("state")
+    )
+    loaded = load(flags)
+    assert [node.unique_id for node in loaded.selected()] == [AGG]
+    shutil.rmtree("compared")  # not needed for tables
+    assert open_lake(load(replace(flags, select=(), state=None)), (AGG,)).catalog.places[USERS].uri == str(
+        production / "prod/dws/users"
+    )
+
+
 def test_a_missing_parent_is_read_where_the_state_has_it(production: Path) -> None:
     seen = catalog(AGG)
     assert seen.places[USERS].uri == str(production / "prod/dws/users")
@@ -85,9 +102,10 @@ def test_a_manifest_of_dbt_means_the_same_warehouse(production: Path) -> None:
 
 def test_explain_follows_what_is_borrowed(capsys: Shown) -> None:
     words = ["explain", "agg", "-t", "dev", "--output", "json"]
-    assert main([*words, "--state", "state", "--defer"]) == 0
-    (model,) = json.loads(capsys.readouterr().out)["models"]
-    assert model["inputs"][0]["to"] is not None
+    for flag in ("--state", "--defer-state"):
+        assert main([*words, flag, "state", "--defer"]) == 0
+        (model,) = json.loads(capsys.readouterr().out)["models"]
+        assert model["inputs"][0]["to"] is not None
     assert main(words) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert model["inputs"][0]["to"] is None

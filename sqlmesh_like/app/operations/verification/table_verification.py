@@ -1,7 +1,11 @@
-"""Compares tables with a full recompute of their query. Owns which tables can be compared; the engine compares them."""
+"""Compares tables with a recompute of their query, whole or by a sample of keys.
+
+Owns which tables can be compared, and the random seed; the engine compares them.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -9,12 +13,12 @@ from typing import Literal
 
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.errors import NodeError, SmlError
+from sqlmesh_like.errors import NodeError, SmlError, UsageError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import ModelVerifier, RowDifference
+from sqlmesh_like.run.ports import ModelVerifier, RowDifference, Sample
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,23 @@ OnVerified = Callable[[int, int, Verification], None]
 """Called with the number of a table, the number of all tables, and its result."""
 
 
-def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[Verification, ...]:
+SAMPLED_KEYS = 20
+"""Keys of a table that a sample compares by default."""
+
+
+def new_sample(keys: int = SAMPLED_KEYS, seed: int | None = None) -> Sample:
+    """Return a sample; without a seed, a random one. Raises UsageError if it would have no keys."""
+    if keys < 1:
+        raise UsageError(f"a sample of {keys} keys", hint="give at least one key")
+    return Sample(keys, secrets.randbelow(1_000_000) if seed is None else seed)
+
+
+def verify_tables(
+    loaded: Loaded, limit: int, on_verified: OnVerified, sample: Sample | None = None
+) -> tuple[Verification, ...]:
     """Compare the selected tables, each at its own frontier and clock; a result has at most `limit` differing rows.
 
-    Raises UsageError where the target has no lake.
+    `sample`: compare only rows of these keys. Raises UsageError where the target has no lake.
     """
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = open_lake(loaded, selected)
@@ -50,17 +67,20 @@ def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[
     try:
         for number, model in enumerate(tables, 1):
             loaded.reporter.phase(f"verifying {number} of {len(tables)}, {model.table}")
-            results.append(_verify(model, planner, lake.engine, limit))
+            results.append(verify_table(model, planner, lake.engine, limit, sample))
             on_verified(number, len(tables), results[-1])
     finally:
         lake.engine.stop()
     return tuple(results)
 
 
-def _verify(model: RenderedModel, planner: Planner, engine: ModelVerifier, limit: int) -> Verification:
+def verify_table(
+    model: RenderedModel, planner: Planner, engine: ModelVerifier, limit: int, sample: Sample | None = None
+) -> Verification:
+    """Compare one table, as `verify_tables`."""
     started = perf_counter()
     try:
-        difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit)
+        difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit, sample)
     except SmlError as error:
         return Verification(model, None, str(error), perf_counter() - started)
     return Verification(model, difference, None, perf_counter() - started)

@@ -1,0 +1,165 @@
+"""Rows forgotten, step by step. Owns the order: a crash leaves less to do for the same call, never more.
+
+Rows leave the source's table by an ordinary commit, models follow in an ordinary run, so that each is what its query
+says; only then are earlier versions removed. Every step finds what the steps before it have done.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.app.lakes.lake import hudi_options
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.table_locks import ALONE
+from sqlmesh_like.app.loading.loaded import Loaded, load
+from sqlmesh_like.app.operations.erasure.plan import Erasure
+from sqlmesh_like.app.operations.erasure.proof import Proof, artifacts, is_left_in, names_partition, prove
+from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
+from sqlmesh_like.app.reporter import RunListener
+from sqlmesh_like.cdc.tables.letters_of_keys import OPEN, letters_of_keys
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.erasure.byte_search import find_texts
+from sqlmesh_like.hudi.erasure.delete_rows import delete_rows
+from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions
+from sqlmesh_like.hudi.erasure.row_match import RowMatch
+from sqlmesh_like.hudi.recovery.table_removal import set_aside, tables_set_aside
+from sqlmesh_like.hudi.storage import local_path
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, NodeId
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.publish.freed_space import drop_freed_space
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The outcome: numbers of deleted rows by table, of removed files, and what the search found."""
+
+    rows: Mapping[str, int]
+    files: int
+    proof: Proof
+
+
+def erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
+    """Forget the rows of an erasure, and search for what is left.
+
+    Raises NodeError where a model fails, RetryableError where another process is writing: the same call continues.
+    """
+    try:
+        return _erase(erasure, listener, notify)
+    finally:
+        erasure.lake.engine.stop()
+
+
+def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
+    with _locked(erasure.loaded):
+        rows = _delete(erasure)
+    for table, count in rows.items():
+        if count or table == str(erasure.place.table):
+            notify(f"{count} row{'s' * (count != 1)} deleted in {table}")
+    _update_models(erasure, listener, notify)
+    fault_point("erasure.models")
+    with _locked(erasure.loaded):
+        _remove_copies(erasure)
+        _compact(erasure)
+        files = 0
+        for uri in erasure.uris:
+            files += remove_old_versions(uri)
+            fault_point("erasure.table")
+        for destination in erasure.destinations:
+            drop_freed_space(destination)
+        files += _remove_artifacts(erasure)
+        fault_point("erasure.artifacts")
+        erasure.loaded.reporter.phase("searching the files")
+        return Erased(rows, files, prove(erasure))
+
+
+def _locked(loaded: Loaded) -> AbstractContextManager[HeldLocks]:
+    """Keep all others out: the files of the whole warehouse are searched."""
+    return lake_lock(loaded, "forget", ALONE)
+
+
+def _delete(erasure: Erasure) -> dict[str, int]:
+    """Delete the rows where no query does: in the source's table, beside it, and in snapshots."""
+    tombstones, dead_letters = erasure.side_tables
+    named = letters_of_keys(dead_letters, erasure.table, erasure.keys, erasure.record_keys, erasure.texts)
+    rows = {
+        str(erasure.place.table): _delete_in(erasure, erasure.place, erasure.own_match),
+        "its remembered deletes": delete_rows(tombstones, _of_keys(erasure.record_keys)),
+        str(erasure.paths.dead_letters): delete_rows(dead_letters, _of_keys(named), (OPEN,)) if named else 0,
+    }
+    for snapshot in erasure.snapshots:
+        matches = erasure.matches[snapshot.unique_id]
+        rows[str(snapshot.table)] = sum(_delete_in(erasure, snapshot, match) for match in matches)
+    return rows
+
+
+def _delete_in(erasure: Erasure, place: TablePlace, match: RowMatch) -> int:
+    """Delete rows of one table; in one that is merge-on-read, Spark does."""
+    if Timeline(place.uri).is_cow:
+        return delete_rows(place.uri, match)
+    options = hudi_options(erasure.loaded, place.unique_id)
+    return erasure.lake.engine.delete_rows(place.uri, match.columns, match.values, options)
+
+
+def _compact(erasure: Erasure) -> None:
+    """Merge the log files of merge-on-read tables, which keep deleted rows, and their base files do too."""
+    for uri in erasure.uris:
+        if erasure.lake.catalog.history.uncompacted(uri):
+            erasure.lake.engine.compact(uri)
+
+
+def _of_keys(keys: Collection[str]) -> RowMatch:
+    return RowMatch((KEY,), [(key,) for key in keys])
+
+
+def _remove_copies(erasure: Erasure) -> None:
+    """Remove copies of rows that nothing reads: stored failures, tables that were set aside, remains of exports.
+
+    Comes after the models: a test that ran meanwhile may have stored failures, and a model is set aside until rebuilt.
+    """
+    for failures in erasure.failures:
+        shutil.rmtree(local_path(failures.uri), ignore_errors=True)
+    for place in (erasure.place, *erasure.models, *erasure.snapshots):
+        for aside in tables_set_aside(place.uri):
+            shutil.rmtree(aside)
+    shutil.rmtree(local_path(erasure.loaded.target.warehouse) / "_sml" / "publish", ignore_errors=True)
+
+
+def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> None:
+    """Run the models downstream; those that still have the rows afterwards do not follow deletes and are rebuilt."""
+    names = [place.unique_id for place in erasure.models]
+    if not names:
+        return
+    _run(erasure.loaded, names, listener)
+    with _locked(erasure.loaded):
+        _compact(erasure)
+    left = [place for place in erasure.models if is_left_in(erasure, place)]
+    if left:
+        notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
+        with _locked(erasure.loaded):
+            for place in left:
+                # The timeline names the partitions of all commits, also after a rebuild in place.
+                if names_partition(erasure, place) and erasure.may_rebuild(place):
+                    set_aside(place.uri)
+                    fault_point("erasure.set_aside")
+        rebuilding = replace(erasure.loaded.invocation, full_refresh=True)
+        loaded = load(rebuilding, reporter=erasure.loaded.reporter, spark=erasure.loaded.spark, broken=True)
+        _run(loaded, [place.unique_id for place in left], listener)
+        _run(erasure.loaded, names, listener)
+
+
+def _run(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> None:
+    if not run_nodes(loaded, RunRequest("run", only=names, advances=True), listener).ok:
+        raise NodeError("a model downstream failed, so old versions were kept", hint="when it is right, run this again")
+
+
+def _remove_artifacts(erasure: Erasure) -> int:
+    """Remove files below the target folder that have one of the texts: commands write them again."""
+    paths = {each.path for each in find_texts(artifacts(erasure), erasure.texts, erasure.loaded.target_folder)}
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return len(paths)

@@ -1,0 +1,54 @@
+"""Record keys of rows that may be gone: from the values of a primary key alone. Owns no spelling: `ods_layout` has it.
+
+Remembered deletes and dead letters name rows by record key only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from sqlmesh_like.cdc.schema.ods_layout import KEY_ESCAPES
+
+
+def record_keys(names: Sequence[str], values: Sequence[object]) -> tuple[str, ...]:
+    """The record keys of a row with these values of its primary key, in both spellings.
+
+    >>> record_keys(["id", "at"], [7, "a|b"])[0]
+    '7|a%7Cb'
+    """
+    texts = [_text(value) for value in values]
+    named = json.dumps(dict(zip(names, texts, strict=True)), ensure_ascii=False, separators=(",", ":"))
+    return "|".join(map(_escaped, texts)), hashlib.sha256(named.encode()).hexdigest()
+
+
+def _escaped(text: str) -> str:
+    for sign, escape in KEY_ESCAPES.items():
+        text = text.replace(sign, escape)
+    return text
+
+
+def _text(value: object) -> str:
+    """A value as Spark casts it to string.
+
+    >>> [_text(v) for v in (True, Decimal("1.50"), datetime(2024, 5, 1, 12, microsecond=500_000))]
+    ['true', '1.5', '2024-05-01 12:00:00.5']
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case Decimal():
+            plain = f"{value:f}"
+            return plain.rstrip("0").rstrip(".") if "." in plain else plain
+        case datetime():
+            moment = value.astimezone(UTC) if value.tzinfo else value
+            fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
+            return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            return str(value)

@@ -1,0 +1,62 @@
+"""The dead letters that are about certain rows. Owns recognizing them, also where an event could not be read at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+
+import pyarrow.parquet as pq
+
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY
+from sqlmesh_like.project.nodes import SourceTable
+
+OPEN = "open"
+"""Key in the metadata of the table's commits: whether it still has letters."""
+
+
+def letters_of_keys(
+    uri: str,
+    table: SourceTable,
+    keys: Sequence[Sequence[str]],
+    record_keys: Collection[str],
+    texts: Collection[str],
+) -> list[str]:
+    """`KEY` of the letters that name one of these rows or contain one of the texts. Needs no JVM.
+
+    `keys`: values of the primary key as texts. A letter of an unknown table counts where it names this one.
+    """
+    timeline = Timeline(uri)
+    if timeline.frontier is None or table.ingest is None:
+        return []
+    patterns = [_pattern(table.ingest.primary_key, key) for key in keys]
+    result = []
+    for each in timeline.slices(timeline.frontier).values():
+        columns = [KEY, "table_name", "row_key", "text", "raw"]
+        rows = pq.read_table(f"{timeline.folder.path}/{each.path}", columns=columns, partitioning=None)
+        for row in rows.to_pylist():
+            text = f"{row['text'] or ''}\n{(row['raw'] or b'').decode(errors='replace')}"
+            is_ours = row["table_name"] == table.name or (row["table_name"] is None and table.ingest.table in text)
+            is_named = is_ours and (row["row_key"] in record_keys or any(_names(text, each) for each in patterns))
+            if is_named or any(spelt in text for each in texts for spelt in (each, json.dumps(each)[1:-1])):
+                result.append(row[KEY])
+    return result
+
+
+def _pattern(names: Sequence[str], key: Sequence[str]) -> list[re.Pattern[str]]:
+    """For each column of the key, its value in JSON, which may itself be a text in JSON."""
+    return [_member(name, value) for name, value in zip(names, key, strict=True)]
+
+
+def _member(name: str, value: str) -> re.Pattern[str]:
+    """
+    >>> bool(_member("id", "7").search('{"id": 7, "n": 70}')), bool(_member("id", "7").search('{"id": 70}'))
+    (True, False)
+    """
+    spelt = re.escape(json.dumps(value, ensure_ascii=False)[1:-1])
+    return re.compile(rf'\\*"{re.escape(name)}\\*"\s*:\s*\\*"?{spelt}\\*"?(?=\s*[,}}\]])', re.IGNORECASE)
+
+
+def _names(text: str, pattern: Sequence[re.Pattern[str]]) -> bool:
+    return all(each.search(text) for each in pattern)

@@ -1,0 +1,105 @@
+"""Stored rows that a batch's events may replace without saying where they are. Owns finding them by their keys.
+
+Few keys are looked up in the table's files (`hudi.key_lookup`); otherwise Spark joins the table with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.cdc.decode.decode import Decoded
+from sqlmesh_like.cdc.formats.literal_frame import frame_query, literal_frame
+from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.merge.counts import ranged_columns, within_ranges
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.bucket_count import known_buckets
+from sqlmesh_like.hudi.key_lookup import MOST_KEYS, KeyLookup, rows_by_key
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+
+_COMPARABLE = {"int", "bigint", "string"}
+"""Types whose values Python and Parquet's statistics compare alike; Python has no dates after the year 9999."""
+
+
+@dataclass(frozen=True)
+class LookedUpRows:
+    """The stored rows (`rows`; grain: row) of the events (`events`; grain: event) that do not say where these are.
+
+    Both as tuples: record key, partition and, in a table with `order_by`, what orders the versions of a key.
+    """
+
+    layout: OdsLayout
+    events: Sequence[tuple[Any, ...]]
+    rows: Sequence[tuple[Any, ...]]
+
+    @property
+    def are_as_named(self) -> bool:
+        """Whether each row is in the partition that its event names, and not newer, if each key has one event."""
+        versions = {key: (part, rank) for key, part, *rank in self.events}
+        return all(
+            part == versions[key][0] and None not in rank and rank <= versions[key][1] for key, part, *rank in self.rows
+        )
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows with their columns in the table."""
+        types = ["string", "string", *([*self.layout.order_types(), "string"] if self.layout.order_columns else [])]
+        schema = ", ".join(f"c{number} {kind}" for number, kind in enumerate(types))
+        frame = literal_frame(spark, self.rows, schema)
+        frame = frame if self.layout.partition_field else frame.drop("c1")
+        return frame.toDF(KEY, *_stored_names(self.layout))
+
+
+def looked_up_rows(decoded: Decoded, uri: str) -> LookedUpRows | None:
+    """Look the rows up in the table's files; None where Spark must join.
+
+    That is where there are many such events or one changes its primary key, and for tables that `rows_by_key` rejects.
+    """
+    layout, timeline = decoded.layout, Timeline(uri)
+    frontier = timeline.frontier
+    if decoded.counts.blind > MOST_KEYS or decoded.counts.rekeyed or frontier is None:
+        return None
+    avro = timeline.schema_json(frontier)
+    stored = {column.name.lower(): column for column in (schema_of(avro) if avro else ())}
+    ranged = ranged_columns(layout, {name: column.type for name, column in stored.items()})
+    typed = [stored[column.name.lower()].name for column in ranged if column.type in _COMPARABLE]
+    ranks = (*layout.orders("row"), "position") if layout.order_columns else ()
+    columns = [layout.record_key("row"), layout.partition("row"), *ranks]
+    kept = [*columns, *(f"row.{quoted_name(name)}" for name in typed)]
+    read = decoded.good.where("lacks_before_position").selectExpr(*(f"{sql} as c{n}" for n, sql in enumerate(kept)))
+    events = [tuple(event) for event in read.collect()]
+    values = {name: {event[len(columns) + number] for event in events} for number, name in enumerate(typed)}
+    buckets = known_buckets(timeline) or 1
+    rows = rows_by_key(timeline, KeyLookup({event[0] for event in events}, _stored_names(layout), buckets, values))
+    if rows is None:
+        return None
+    parts = [row if layout.partition_field else (row[0], "", *row[1:]) for row in rows]
+    return LookedUpRows(layout, [event[: len(columns)] for event in events], parts)
+
+
+def _stored_names(layout: OdsLayout) -> list[str]:
+    """Names in the table of the partition and of what orders the versions of a key, where it has these."""
+    return [*([layout.partition_field] if layout.partition_field else []), *layout.order_columns]
+
+
+def joined_rows(decoded: Decoded, uri: str, versions: DataFrame, *, is_ranked: bool, again: bool) -> DataFrame:
+    """The stored rows of the `versions` that do not say where these are (`again`: of all), by a join in Spark."""
+    keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
+    stored = _stored(versions.sparkSession, uri, hidden=is_ranked)
+    stored = stored if again else within_ranges(stored, decoded.events, decoded.layout)
+    text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
+    return frame_query(versions.sparkSession, text, stored=stored, keys=keys)
+
+
+def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
+    """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
+    timeline = Timeline(uri)
+    newest = timeline.newest_readable
+    if newest is None:
+        return spark.read.format("hudi").load(uri)
+    return change_feed(spark, timeline).current(newest, hidden=hidden)

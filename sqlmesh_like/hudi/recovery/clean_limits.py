@@ -1,0 +1,40 @@
+"""What a clean says about the commits that can still be read, after a return to a savepoint before them.
+
+A clean records the earliest commit whose files it kept, and Hudi refuses reads as of any before it, also of a
+savepointed one. Once the table is back at that one it is the newest, and it is whole: the record has to name it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import fastavro
+
+from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import write_whole
+
+_LIMIT = "earliestCommitToRetain"
+
+
+def lower_clean_limits(timeline: Timeline, instant: str) -> None:
+    """Let completed cleans name this instant where they name a later one. What they removed stays recorded."""
+    folder = Path(timeline.folder.path) / ".hoodie" / "timeline"
+    for each in timeline.completed:
+        path = folder / f"{each.frontier}.clean"
+        if each.action != "clean" or each.requested < instant or not path.stat().st_size:
+            continue
+        try:
+            reader = fastavro.reader(io.BytesIO(path.read_bytes()))
+            records: list[Any] = list(reader)
+        except (*NOT_METADATA, *NOT_SCHEMA):  # whoever reads it says so
+            continue
+        if not any(str(record.get(_LIMIT) or "") > instant for record in records):
+            continue
+        target = io.BytesIO()
+        assert reader.writer_schema is not None
+        fastavro.writer(target, reader.writer_schema, [{**record, _LIMIT: instant} for record in records])
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        write_whole(path, target.getvalue(), path.with_name(f".{path.name}.new"))

@@ -1,0 +1,66 @@
+"""Removal of whole tables from a warehouse. Owns the order that survives a crash, and the names of tables set aside.
+
+A table leaves its schema by one rename, into `_sml/dropped` of the warehouse, and is deleted there: readers see all of
+it or nothing. What a crash leaves in that folder is deleted by the next call.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlmesh_like.errors import MachineError
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.storage import folder, local_path
+
+_ASIDE = "__sml_broken_"
+
+
+def remove_table(warehouse: str, uri: str) -> None:
+    """Remove a table's folder. The caller holds the lake's lock. Raises MachineError where the folder cannot be moved,
+    having changed nothing, or cannot be deleted after that."""
+    source, dropped = Path(folder(uri).path), _dropped(warehouse)
+    target = dropped / f"{source.parent.name}.{source.name}.{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    try:
+        dropped.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    except OSError as error:
+        hint = "check the permissions of the warehouse; nothing of the table was changed"
+        raise MachineError(f"{uri} cannot be moved to {dropped}: {error.strerror}", hint=hint) from error
+    fault_point("drop.moved")
+    _delete(target)
+    fault_point("drop.end")
+
+
+def set_aside(uri: str) -> str:
+    """Move a table's folder beside it and return the new address: files that may contain rows stay until somebody
+    removes them. The caller holds the table's lock."""
+    aside = f"{uri}{_ASIDE}{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    folder(uri).fs.mv(folder(uri).path, folder(aside).path, recursive=True)
+    return aside
+
+
+def tables_set_aside(uri: str) -> list[Path]:
+    """The folders on this machine to which a table was moved by `set_aside`."""
+    place = local_path(uri)
+    return sorted(place.parent.glob(f"{place.name}{_ASIDE}*"))
+
+
+def delete_remains(warehouse: str) -> None:
+    """Delete what interrupted removals left. The caller holds the lake's lock. Raises MachineError."""
+    dropped = _dropped(warehouse)
+    for path in sorted(dropped.iterdir()) if dropped.is_dir() else ():
+        _delete(path)
+
+
+def _dropped(warehouse: str) -> Path:
+    return Path(folder(warehouse).path) / "_sml" / "dropped"
+
+
+def _delete(path: Path) -> None:
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        hint = "check its permissions; the next `sml clean --orphans` tries again"
+        raise MachineError(f"{path} cannot be deleted: {error.strerror}", hint=hint) from error

@@ -1,0 +1,68 @@
+"""The columns by which rows of a table are sampled. Owns which; engines hash them, and compare the rows of some hashes.
+
+A sample is sound for any columns: a row belongs to it by its own values, in the table and in the recompute alike, so
+rows that are wrong, missing or superfluous are found with the same probability. The choice decides the cost: a
+condition on the columns that rows are computed by, such as those of GROUP BY, is applied before anything is computed.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.lineage import window_keys
+from sqlmesh_like.analyze.algebra.relation import (
+    Aggregate,
+    Distinct,
+    Explode,
+    Filter,
+    Join,
+    Named,
+    Projection,
+    Relation,
+    Windowed,
+    columns,
+)
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.affected_keys import key_columns, shown_keys
+from sqlmesh_like.names import Schema
+
+_HASHED = ("tinyint", "smallint", "int", "bigint", "boolean", "string", "date", "timestamp")
+
+
+def sample_columns(compiled: CompiledModel, shown: Schema) -> tuple[str, ...]:
+    """Of the visible columns of a table, those by which its rows are sampled: its groups, its declared key, or all.
+
+    None of them is a floating-point number, whose last digits may differ. Empty if there are no others.
+    """
+    hashed = {c.name.lower(): c.name for c in shown if c.type in _HASHED or (c.type or "").startswith("decimal")}
+    relation = compiled.facts.relation
+    groups = group_columns(relation) if relation is not None else ()
+    for names in (groups, compiled.model.config.unique_key):
+        if usable := tuple(hashed[name.lower()] for name in names if name.lower() in hashed):
+            return usable
+    return tuple(hashed.values())
+
+
+def group_columns(relation: Relation) -> tuple[str, ...]:
+    """Columns of a relation such that rows with equal values in them are computed together, from no other rows.
+
+    Empty if there are none or they are not known.
+    """
+    match relation:
+        case Aggregate():
+            return tuple(name for name, _ in shown_keys(relation, key_columns(len(relation.keys))))
+        case Distinct():
+            return tuple(column.name for column in columns(relation))
+        case Windowed():
+            return _copies(relation.items, {repr(key) for key in window_keys(relation)})
+        case Filter(child=child) | Explode(child=child) | Join(kind="semi" | "anti", left=child):
+            return group_columns(child)
+        case Projection():
+            below = set(group_columns(relation.child))
+            copied = [i for i in relation.items if isinstance(i.expression, exp.Column) and i.expression.name in below]
+            return tuple(item.name for item in copied)
+    return ()
+
+
+def _copies(items: tuple[Named, ...], expressions: set[str]) -> tuple[str, ...]:
+    return tuple(item.name for item in items if repr(item.expression) in expressions)

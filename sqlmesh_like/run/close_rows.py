@@ -1,0 +1,57 @@
+"""Rows that differ between a table and its recompute. Owns when two rows with floating-point numbers count as equal.
+
+All values are compared exactly, by the engine, except doubles and floats, whose last digits may depend on the order of
+addition: they are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where more
+than 20,000 rows differ, these are compared exactly, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from sqlmesh_like.run.ports import Row, RowDifference
+
+RELATIVE_TOLERANCE = 1e-9
+_MATCHED_AT_MOST = 20_000
+
+RowsOf = Callable[[int, int | None], list[Row]]
+"""Rows that only one side has, as often as it has more of them, and at most so many: -1 the table, +1 the recompute."""
+
+
+def close_difference(total: int, rows_of: RowsOf, floats: Sequence[str], limit: int) -> RowDifference:
+    """The difference of two sides, of which `total` rows are not exactly equal to a row of the other one."""
+    if not total:
+        return RowDifference(0, ())
+    if floats and total <= _MATCHED_AT_MOST:
+        left, right = _unmatched(rows_of(-1, None), rows_of(1, None), floats)
+        rows = [(-1, row) for row in left] + [(1, row) for row in right]
+        return RowDifference(len(rows), tuple(rows[:limit]))
+    rows = [(sign, row) for sign in (-1, 1) for row in rows_of(sign, limit)]
+    return RowDifference(total, tuple(rows[:limit]))
+
+
+def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str]) -> tuple[list[Row], list[Row]]:
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in right:
+        groups[_exact_part(row, floats)].append(row)
+    alone: list[Row] = []
+    for row in left:
+        candidates = groups[_exact_part(row, floats)]
+        match = next((other for other in candidates if all(_close(row[name], other[name]) for name in floats)), None)
+        if match is None:
+            alone.append(row)
+        else:
+            candidates.remove(match)
+    return alone, [row for rows in groups.values() for row in rows]
+
+
+def _exact_part(row: Row, floats: Sequence[str]) -> str:
+    return repr([(name, value) for name, value in row.items() if name not in floats])
+
+
+def _close(one: object, other: object) -> bool:
+    if not isinstance(one, float) or not isinstance(other, float):
+        return one is other
+    return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE) or (math.isnan(one) and math.isnan(other))
