@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import yaml
 
 from bench.program import IMPORTABLE, python, run_program
+from tests.services.cluster import MASTER_VARIABLE
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,14 @@ class Lake:
         self.write(path, yaml.safe_dump(data, sort_keys=False))
 
     def write_settings(self, name: str, memory: str, threads: int = 1) -> None:
-        """Write the project file and the profile."""
+        """Write the project file and the profile, for the cluster of `tests.services.cluster` if there is one."""
         self.write("pyproject.toml", f'[tool.sqlmesh_like]\nname = "{name}"\nprofile = "lake"\n')
         output = {
             "type": "spark", "schema": "dws", "warehouse": "warehouse", "threads": threads,
             "spark": {"spark.driver.memory": memory},
         }  # fmt: skip
+        if master := os.environ.get(MASTER_VARIABLE):
+            output["master"] = master
         self.write_yaml("profiles.yml", {"lake": {"target": "local", "outputs": {"local": output}}})
 
 
