@@ -41,8 +41,8 @@ test-fast: $(VENV)/.installed-dev
 
 # 10,000 random cases instead of 500, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
 # more. What fails is filed in tests/properties/failed_once.
-# Calls without a JVM are killed 1,000 times instead of 40, an ingestion 30 times instead of 5: docs/reliability.md has
-# the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
+# Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
+# at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/properties
 	$(BIN)/sml deps

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -107,6 +108,23 @@ def kill_after(call: Call, seconds: float) -> tuple[int | None, str]:
     if not call.ended(seconds):
         kill_group(call)
     return finished(call)
+
+
+def wait_for_files(folder: Path, before: Set[str], count: int, has_ended: Callable[[], bool]) -> int:
+    """Until so many files that were not there before have been seen, or the process has ended; how many were seen.
+
+    A moment in a process's work that does not depend on the machine's speed.
+    """
+    limit = time.monotonic() + LIMIT
+    seen: set[str] = set()
+    while len(seen) < count and not has_ended() and time.monotonic() < limit:
+        seen |= files_below(folder) - before
+        time.sleep(0.01)
+    return len(seen)
+
+
+def files_below(folder: Path) -> set[str]:
+    return {f"{path}/{name}" for path, _, names in os.walk(folder) for name in names}
 
 
 def kill_group(call: Call) -> None:

@@ -1,4 +1,7 @@
-"""The ingesting process is killed at random moments: nothing lost or doubled, no table ahead of what it records."""
+"""The ingesting process is killed anywhere: nothing lost or doubled, no table ahead of what it records.
+
+`make test` kills it at random moments, `make test-deep` at each named step too.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,24 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.fault_points import FAULT_VARIABLE, INGEST_POINTS
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
-from tests.faults.calls import wait_for_group
+from tests.faults.calls import LIMIT, files_below, wait_for_files, wait_for_group
 from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
 from tests.spark.ingest_lake import Lake, event, table
 
 REPOSITORY = Path(__file__).parents[3]
 KILLS = 30 if IS_DEEP else 5
+STEPS = [step for step in INGEST_POINTS if step not in ("ingest.truncates", "ingest.floors")] if IS_DEEP else []
+"""Without those of a truncated table."""
 PENDING = 4
 """Batches that each process has before it: more than it takes in until it is killed, however late that is."""
 FILES_OF_A_BATCH = 70
@@ -77,31 +82,33 @@ def _events(name: str, rows: Rows, batch: int, dice: random.Random) -> list[str]
     return lines
 
 
-def files_below(root: Path) -> set[str]:
-    return {f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names}
+def killed_at(root: Path, step: str) -> None:
+    """Ingest in another process, which dies at a named step."""
+    child = _ingest(root, {FAULT_VARIABLE: step})
+    assert child.wait(timeout=LIMIT) == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
+    wait_for_group(child.pid)
 
 
-def run_until_killed(root: Path, files: int, *, whole: bool) -> None:
+def killed_after(root: Path, files: int, *, whole: bool) -> None:
     """Ingest in another process, and kill it (the `whole` group, or Python alone) after so many new files."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     before = files_below(root / "warehouse")
+    child = _ingest(root, {})
+    wait_for_files(root / "warehouse", before, files, lambda: child.poll() is not None)
+    (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
+    wait_for_group(child.pid)
+
+
+def _ingest(root: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     with (root / "child.err").open("wb") as errors:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-c", CHILD, str(root)],
-            env=environment,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
             cwd=REPOSITORY,
             stdout=errors,
             stderr=errors,
             start_new_session=True,
         )
-        limit = time.monotonic() + 120
-        made: set[str] = set()
-        while len(made) < files and child.poll() is None and time.monotonic() < limit:
-            made |= files_below(root / "warehouse") - before
-            time.sleep(0.01)
-        (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
-        wait_for_group(child.pid)
 
 
 def look(tally: Tally, lake: Lake, states: list[dict[str, Rows]]) -> None:
@@ -132,17 +139,20 @@ def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.checklist(6, 15, 39, 56)
-@pytest.mark.timeout(200 * KILLS)
+@pytest.mark.timeout(200 * (KILLS + len(STEPS)))
 def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(SEED)
     lake = lake_in(spark, tmp_path)
     states: list[dict[str, Rows]] = []
     with tallied("ingestion") as tally:
-        for kill in range(KILLS):
+        for kill, step in enumerate([*STEPS, *[None] * KILLS]):
             while len(states) < batches_taken(lake) + PENDING:
                 land(lake, states, dice)
-            run_until_killed(tmp_path, dice.randint(1, FILES_OF_A_BATCH), whole=kill % 2 == 0)
-            tally.killed("at random")
+            if step:
+                killed_at(tmp_path, f"{step}:{dice.randint(1, 2)}")
+            else:
+                killed_after(tmp_path, dice.randint(1, FILES_OF_A_BATCH), whole=kill % 2 == 0)
+            tally.killed(step or "at random")
             look(tally, lake, states)
         report = lake.run()
         assert not report.failed, report

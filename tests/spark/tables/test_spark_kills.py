@@ -1,10 +1,13 @@
-"""Calls that need Spark are killed at each named step: seeds, builds, full refreshes, swaps, snapshots, compaction.
+"""Calls that need Spark are killed at each named step and at random moments.
+
+Seeds, builds, full refreshes, swaps, snapshots, compaction.
 
 `make test-deep` only: each kill starts two JVMs.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -16,10 +19,12 @@ import pytest
 
 from sqlmesh_like.app.api import Project
 from sqlmesh_like.fault_points import SPARK_POINTS, SWAP_POINTS
-from tests.faults.calls import finished, start
+from tests.faults.calls import files_below, finished, kill_group, start, wait_for_files
 from tests.faults.shop import PROFILE, Row, Rows
 from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
 
+RANDOM_KILLS = int(os.environ.get("SML_SPARK_KILLS", "10"))
+"""Of each kind of call."""
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "towns"\nprofile = "lake"\n',
     "profiles.yml": PROFILE,
@@ -120,8 +125,8 @@ KILLS = (
 
 
 @pytest.mark.skipif(not IS_DEEP, reason="each kill starts two JVMs: only where SML_DEEP=1")
-@pytest.mark.timeout(3600)
-def test_killed_at_any_step_on_spark_the_next_call_is_right(tmp_path: Path) -> None:
+@pytest.mark.timeout(3600 * 4)
+def test_killed_anywhere_on_spark_the_next_call_is_right(tmp_path: Path) -> None:
     towns = Towns(tmp_path, random.Random(SEED))
     for path, text in FILES.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -132,15 +137,47 @@ def test_killed_at_any_step_on_spark_the_next_call_is_right(tmp_path: Path) -> N
     for kill in KILLS:
         with tallied(kill.what) as tally:
             for step in kill.steps:
-                kill.before(towns)
-                _kill(towns, tally, step, kill.words)
+                _kill_at(towns, tally, step, kill)
+            most = _files_of(towns, kill)
+            while tally.kills["at random"] < RANDOM_KILLS:
+                _kill_at_random(towns, tally, most, kill)
 
 
-def _kill(towns: Towns, tally: Tally, step: str, words: Sequence[str]) -> None:
-    """Kill a call at a step; then all is built, which includes what the call would have done."""
-    code, output = towns.call(*words, fault=step)
+def _kill_at(towns: Towns, tally: Tally, step: str, kill: Kill) -> None:
+    """Kill a call at a step."""
+    kill.before(towns)
+    code, output = towns.call(*kill.words, fault=step)
     assert code == -signal.SIGKILL, output
     tally.killed(step)
+    _build(towns, tally)
+
+
+def _files_of(towns: Towns, kill: Kill) -> int:
+    """How many files the call leaves when it is not killed."""
+    kill.before(towns)
+    before = files_below(towns.root)
+    code, output = towns.call(*kill.words)
+    assert code == 0, output
+    return len(files_below(towns.root) - before)
+
+
+def _kill_at_random(towns: Towns, tally: Tally, most: int, kill: Kill) -> None:
+    """Kill a call after some of its files. One that ends before does not count."""
+    kill.before(towns)
+    before = files_below(towns.root)
+    call = start(towns.root, *kill.words)
+    wait_for_files(towns.root, before, towns.dice.randint(1, most), call.ended)
+    kill_group(call)
+    code, output = finished(call)
+    if code == -signal.SIGKILL:
+        tally.killed("at random")
+        _build(towns, tally)
+    else:
+        assert code == 0, output
+
+
+def _build(towns: Towns, tally: Tally) -> None:
+    """Build all, which includes what the killed call would have done."""
     code, output = towns.call("build")
     if code != 0:
         tally.add("stuck", f"exit code {code}: {output[-1500:]}")
