@@ -85,8 +85,10 @@ def rows_by_key(timeline: Timeline, lookup: KeyLookup) -> list[tuple[Any, ...]] 
 
 
 def _may_have(file_slice: Slice, lookup: KeyLookup) -> bool:
+    """Whether a file is in one of the buckets, or in none: with another index its id is random, and can be digits."""
     bucket = file_slice.file_id[:8]
-    return lookup.own_buckets is None or not bucket.isdigit() or int(bucket) in lookup.own_buckets
+    is_bucket = bucket.isdigit() and int(bucket) < lookup.buckets
+    return lookup.own_buckets is None or not is_bucket or int(bucket) in lookup.own_buckets
 
 
 @dataclass(frozen=True)

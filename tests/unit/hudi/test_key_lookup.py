@@ -90,6 +90,18 @@ def test_only_the_buckets_of_the_keys_are_read(tmp_path: Path) -> None:
         rows_of(table, "k7:1", buckets=4)
 
 
+@pytest.mark.parametrize("buckets", [1, 4])
+def test_a_file_group_of_another_index_is_read_although_its_random_id_begins_with_digits(
+    tmp_path: Path, buckets: int
+) -> None:
+    table = WrittenTable(tmp_path / "t", COLUMNS, "p", buckets=99_999_999).create()
+    (bucket,) = buckets_of(["some key"], 99_999_999)
+    table.upsert([("some key", "x", 1, 7)])
+    (path,) = (table.root / "p=x").glob("*.parquet")
+    assert path.name.startswith(f"{bucket:08d}-") and bucket > buckets
+    assert rows_of(table, "some key", buckets=buckets) == [("some key", "x", 7)]
+
+
 def test_what_would_take_long_here_is_left_to_spark(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_of(table, *map(str, range(key_lookup.MOST_KEYS + 1))) is None
     for name, limit in {"_MOST_FILES": 2, "_MOST_BYTES": 10}.items():
