@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import Source
 
-_ADDRESS = re.compile(r"\s*\[?(.+?)\]?:(\d+)\s*")
+_ADDRESS = re.compile(r"\s*(?:[\w.%-]*://)?\[?(.+?)\]?:(\d+)\s*")
+"""Kafka's client ignores a protocol in front of the host, e.g. `PLAINTEXT://`."""
 _SECONDS = 5.0
 _REQUEST = struct.pack(">ihhih3s", 13, 18, 0, 1, 3, b"sml")
 """Kafka's ApiVersions, version 0, with correlation id 1; brokers answer it before a client is authenticated.
@@ -32,7 +33,7 @@ def check_brokers(source: Source) -> str | None:
             with socket.create_connection((host, port), timeout=_SECONDS / len(addresses)) as connection:
                 if _is_encrypted(kafka) or _may_be_kafka(connection):
                     return f"{host}:{port}"
-        except OSError:
+        except (OSError, UnicodeError):  # the latter for a host that is no name, e.g. `a..b`
             continue
         has_others = True
     if not addresses:
@@ -71,6 +72,8 @@ def bootstrap_addresses(servers: object) -> Sequence[tuple[str, int]]:
 
     >>> bootstrap_addresses("a.example:9092, [::1]:9093"), bootstrap_addresses("somewhere")
     ([('a.example', 9092), ('::1', 9093)], [])
+    >>> bootstrap_addresses("PLAINTEXT://a.example:9092")
+    [('a.example', 9092)]
     """
     texts = map(str, servers) if isinstance(servers, list) else str(servers).split(",")
     return [(match[1], int(match[2])) for match in map(_ADDRESS.fullmatch, texts) if match]

@@ -71,6 +71,15 @@ def test_no_broker_is_an_error_at_its_setting(
     )
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".example"])
+def test_a_host_that_is_no_name_is_an_error_at_its_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, host: str
+) -> None:
+    write(tmp_path, monkeypatch, f"{host}:9092")
+    assert main(["ingest"]) == 2
+    assert f"models/s.yml:7:9: no broker answers at {host}:9092" in capsys.readouterr().err
+
+
 def test_brokers_that_are_silent_are_waited_for_five_seconds_in_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
@@ -93,6 +102,14 @@ def test_one_broker_of_several_is_enough(
     write(tmp_path, monkeypatch, f"127.0.0.1:{closed},127.0.0.1:{port}")
     (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
     assert check.ok and check.detail == f"127.0.0.1:{port} answers, of source shop"
+
+
+def test_a_protocol_in_front_of_the_host_is_ignored_as_kafka_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
+    write(tmp_path, monkeypatch, f"PLAINTEXT://127.0.0.1:{port}")
+    (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
+    assert check.ok
 
 
 def test_what_answers_but_is_not_kafka_is_no_broker(
