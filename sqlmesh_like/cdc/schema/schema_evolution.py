@@ -236,12 +236,12 @@ def _check_texts(layout: OdsLayout, before: Mapping[str, str]) -> None:
     ingest = layout.ingest
     keys = {name.lower(): "primary key" for name in ingest.primary_key}
     by = ingest.partition_by
-    named = {by.column.lower(): "partition", **keys} if by else keys
+    named = {**keys, by.column.lower(): "partition"} if by else keys
     for column in layout.columns:
         old, what = before.get(column.name), named.get(column.name.lower())
         if what is None or old in (None, column.type) or {old, column.type} <= _SAME_TEXTS:
             continue
-        if what == "partition" or not (decimal_parts(str(old)) and decimal_parts(str(column.type))):
+        if what == "partition" or not _are_keys_alike(str(old), str(column.type)):
             raise IngestError(
                 f"{what} column {column.name!r} of {layout.table.table} changed from {old} to {column.type}",
                 location=layout.table.declared_at,
@@ -250,6 +250,20 @@ def _check_texts(layout: OdsLayout, before: Mapping[str, str]) -> None:
 
 
 _SAME_TEXTS = {"int", "bigint", "string"}
+_PLAIN_SCALE = 6
+"""Digits after the point up to which Java spells every decimal without an exponent."""
+
+
+def _are_keys_alike(old: str, new: str) -> bool:
+    """Whether keys of both types are decimals with the same texts: Java spells 0 as `0E-10` at a scale of ten.
+
+    >>> _are_keys_alike("decimal(9,2)", "decimal(12,4)"), _are_keys_alike("decimal(20,10)", "decimal(22,12)")
+    (True, False)
+    """
+    before, now = decimal_parts(old), decimal_parts(new)
+    if before is None or now is None:
+        return False
+    return before[1] == now[1] or max(before[1], now[1]) <= _PLAIN_SCALE
 
 
 def _check_order(layout: OdsLayout, stored: Schema) -> None:

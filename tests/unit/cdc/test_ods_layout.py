@@ -340,6 +340,10 @@ def test_a_change_of_case_is_told_once() -> None:
     [
         ({}, "int", "string", True),
         ({}, "decimal(9,2)", "decimal(12,4)", True),
+        ({}, "decimal(20,10)", "decimal(22,10)", True),
+        ({}, "decimal(20,10)", "decimal(22,12)", False),
+        ({}, "decimal(9,2)", "decimal(20,10)", False),
+        ({"partition_by": PartitionBy("id", None, "p")}, "decimal(9,2)", "decimal(12,4)", False),
         ({}, "int", "double", False),
         ({}, "float", "string", False),
         ({"primary_key": ("x",), "partition_by": PartitionBy("id", None, "p")}, "int", "bigint", True),
