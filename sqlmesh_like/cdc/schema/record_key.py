@@ -33,22 +33,24 @@ def _escaped(text: str) -> str:
 
 
 def _text(value: object) -> str:
-    """A value as Spark casts it to string.
+    """A value as `ods_layout` spells it: as Spark casts it to string, without the zeros that a scale adds.
 
     >>> [_text(v) for v in (True, Decimal("1.50"), datetime(2024, 5, 1, 12, microsecond=500_000))]
     ['true', '1.5', '2024-05-01 12:00:00.5']
+    >>> [_text(v) for v in (Decimal(100), Decimal("0E-10"), datetime(999, 5, 1))]
+    ['100', '0E-1', '0999-05-01 00:00:00']
     """
     match value:
         case bool():
             return str(value).lower()
         case Decimal():
-            plain = f"{value:f}"
-            return plain.rstrip("0").rstrip(".") if "." in plain else plain
+            has_scale = value.as_tuple().exponent != 0
+            return str(value).rstrip("0").rstrip(".") if has_scale else str(value)
         case datetime():
             moment = value.astimezone(UTC) if value.tzinfo else value
             fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
-            return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
+            return f"{moment.year:04d}-{moment:%m-%d %H:%M:%S}{fraction}"
         case bytes():
-            return base64.b64encode(value).decode()
+            return base64.encodebytes(value).decode().rstrip("\n").replace("\n", "\r\n")
         case _:
             return str(value)
