@@ -140,7 +140,9 @@ class LockRegistry:
     def _others(self, own: int | None = None) -> tuple[list[Holder | None], int]:
         """Return the records of all other processes that hold locks, and the first number without a holder."""
         others: dict[int, Holder | None] = {}
-        for number in {int(path.stem) for path in self._folder.glob("[0-9]*.lock")} - {own}:
+        # Records too: filelock 3.21 to 3.29 removes a lock's file when it is released, as it is to see if it is free.
+        paths = (path for kind in ("lock", "json") for path in self._folder.glob(f"[0-9]*.{kind}"))
+        for number in {int(path.stem) for path in paths} - {own}:
             if not self._is_free(number):
                 others[number] = self._read(number)
             elif (killed := self._read(number)) is not None:
