@@ -265,10 +265,10 @@ def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
 def _lock(
     lake: HudiLake, command: str, selected: Collection[str], executor: Executor, publisher: LakePublisher | None
 ) -> AbstractContextManager[HeldLocks]:
-    """Return the locks of a run; tests that store nothing need none, because they read pinned states."""
+    """Return the locks of a run; tests that store nothing and have no hooks need none: they read pinned states."""
     loaded = lake.loaded
     stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
-    if command == "test" and not stores:
+    if command == "test" and not stores and executor.hooks is None:
         return nullcontext(HeldLocks(loaded.target.warehouse))
     locks = run_locks(lake, executor.planner, selected, publisher, has_hooks=executor.hooks is not None)
     return lake_lock(loaded, command, locks)

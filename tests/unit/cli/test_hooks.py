@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
 
 Shown = pytest.CaptureFixture[str]
@@ -48,3 +51,12 @@ def test_on_duckdb_hooks_are_left_out_with_a_warning(capsys: Shown) -> None:
     assert main(["run", "-t", "d"]) == 0
     shown = capsys.readouterr().out
     assert "on-run-start and on-run-end are statements for Spark: they are not run on DuckDB" in shown
+
+
+def test_tests_with_hooks_keep_others_out_too(capsys: Shown) -> None:
+    Path("tests").mkdir()
+    Path("tests/none.sql").write_text("select * from {{ ref('m') }} where a > 1")
+    holder = load(Invocation(project_dir=Path()))
+    with lake_lock(holder, "maintain", {"~runs": "read", "s.t": "replace"}):
+        assert main(["test"]) == 1
+    assert "another `sml maintain` is writing" in capsys.readouterr().err
