@@ -18,8 +18,10 @@ from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.erasure.plan import ErasureRequest, plan_erasure
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.fault_points import ERASURE_POINTS
+from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from tests.faults.calls import finished, start, wait_until_stopped
 from tests.faults.first_tables import make_tables
@@ -308,6 +310,51 @@ def test_a_savepoint_downstream_is_refused(shop: Register, capsys: pytest.Captur
     assert shop.stored(CUSTOMERS) == before
 
 
+def test_a_savepoint_that_is_created_meanwhile_is_kept(shop: Register) -> None:
+    words = ("forget", "till.customers", "3", "--yes")
+    call = start(shop.root, *words, fault="erasure.models:1:stop")
+    wait_until_stopped(call)
+    sml(shop, "savepoint", "create", "region")
+    os.killpg(call.pid, signal.SIGCONT)
+    code, output = finished(call)
+    assert code == 1 and "sml savepoint delete TABLE" in output, output
+    timeline = shop.timeline(REGION)
+    [saved] = savepoints(timeline)
+    names = [f"{partition}/{name}".strip("/") for partition, files in saved.files.items() for name in files]
+    assert names and set(names) <= timeline.data_files
+    sml(shop, "savepoint", "delete", "region", saved.instant)
+    sml(shop, *words)
+
+
+def test_a_table_that_is_built_while_somebody_answers_is_not_left_out(
+    shop: Register, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, aside = shop.root / "warehouse" / "dws" / "detail", shop.root / "detail"
+    table.rename(aside)
+
+    class Slow(Terminal):
+        def readline(self, *_: object) -> str:
+            aside.rename(table)
+            return "y\n"
+
+    monkeypatch.setattr("sys.stdin", Slow())
+    assert forget(shop, "till.customers", "3") == 1
+    assert "were built or dropped meanwhile" in capsys.readouterr().err
+    assert (3, NAME) in shop.stored(CUSTOMERS)
+    assert forget(shop, "till.customers", "3", "--text", NAME, "--yes") == 0
+
+
+def test_a_table_that_was_built_from_it_by_an_earlier_query_is_run_too(shop: Register) -> None:
+    model = shop.root / "models" / "customer.sql"
+    text = model.read_text()
+    model.write_text("select id, region from {{ source('till', 'customers') }}")
+    try:
+        planned = plan_erasure(load(Invocation(project_dir=shop.root)), ErasureRequest("till.orders", ("3",)))
+    finally:
+        model.write_text(text)
+    assert "dws.customer" in {str(each.table) for each in planned.models}
+
+
 def test_a_writer_at_work_is_not_disturbed(shop: Register, capsys: pytest.CaptureFixture[str]) -> None:
     loaded = load(Invocation(project_dir=shop.root))
     with lake_lock(loaded, "ingest", ingestion_locks(loaded, loaded.project.sources)):
@@ -339,6 +386,24 @@ def test_dead_letters_and_remembered_deletes_of_the_key_go_too(shop: Register) -
     assert sorted(row[0] for row in dead_letters.rows()) == ["c", "d"]
     assert [row[0] for row in tombstones.rows()] == ["4"]
     assert len(dead_letters.timeline.data_files) == len(tombstones.timeline.data_files) == 1
+
+
+def test_dead_letters_of_a_key_that_begins_with_this_one_stay(shop: Register) -> None:
+    sources = shop.root / "models" / "sources.yml"
+    text = sources.read_text()
+    before, name, after = text.partition("name: customers")
+    sources.write_text(before + name + after.replace("primary_key: [id]", "primary_key: [region]"))
+    shop.put(CUSTOMERS, (7, "CUST-1", False))
+    dead_letters, _ = side_tables(shop)
+    dead_letters.upsert([
+        (row_key, "x", "customers", row_key, json.dumps({"after": {"region": row_key}}), None)
+        for row_key in ("CUST-1", "CUST-10", "CUST-1.a", "cust-1", "A CUST-1")
+    ])  # fmt: skip
+    try:
+        forget(shop, "till.customers", "CUST-1", "--yes")
+    finally:
+        sources.write_text(text)
+    assert sorted(row[0] for row in dead_letters.rows()) == ["CUST-1.a", "CUST-10", "cust-1"]
 
 
 def side_tables(shop: Register) -> tuple[WrittenTable, WrittenTable]:

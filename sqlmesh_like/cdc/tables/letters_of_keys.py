@@ -25,12 +25,15 @@ def letters_of_keys(
 ) -> list[str]:
     """`KEY` of the letters that name one of these rows or contain one of the texts. Needs no JVM.
 
-    `keys`: values of the primary key as texts. A letter of an unknown table counts where it names this one.
+    `keys`: values of the primary key as texts. A letter of an unknown table counts where it names this one. Of the
+    texts, those that are keys count as whole values only: letters of other rows, whose keys they begin, stay.
     """
     timeline = Timeline(uri)
     if timeline.frontier is None or table.ingest is None:
         return []
     patterns = [_pattern(table.ingest.primary_key, key) for key in keys]
+    values = {*record_keys, *(part for key in keys for part in key)}
+    searched = [_spelt(text, is_value=text in values) for text in texts]
     result = []
     for each in timeline.slices(timeline.frontier).values():
         columns = [KEY, "table_name", "row_key", "text", "raw"]
@@ -39,9 +42,19 @@ def letters_of_keys(
             text = f"{row['text'] or ''}\n{(row['raw'] or b'').decode(errors='replace')}"
             is_ours = row["table_name"] == table.name or (row["table_name"] is None and table.ingest.table in text)
             is_named = is_ours and (row["row_key"] in record_keys or any(_names(text, each) for each in patterns))
-            if is_named or any(spelt in text for each in texts for spelt in (each, json.dumps(each)[1:-1])):
+            if is_named or any(each.search(text) for each in searched):
                 result.append(row[KEY])
     return result
+
+
+def _spelt(text: str, *, is_value: bool) -> re.Pattern[str]:
+    """A text, plainly or in JSON.
+
+    >>> bool(_spelt("C-1", is_value=True).search("C-10")), bool(_spelt("C-1", is_value=False).search("C-10"))
+    (False, True)
+    """
+    spelt = "|".join(re.escape(each) for each in (text, json.dumps(text)[1:-1]))
+    return re.compile(rf"(?<![\w.@+-])(?:{spelt})(?![\w.@+-])" if is_value else spelt)
 
 
 def _pattern(names: Sequence[str], key: Sequence[str]) -> list[re.Pattern[str]]:
@@ -55,7 +68,7 @@ def _member(name: str, value: str) -> re.Pattern[str]:
     (True, False)
     """
     spelt = re.escape(json.dumps(value, ensure_ascii=False)[1:-1])
-    return re.compile(rf'\\*"{re.escape(name)}\\*"\s*:\s*\\*"?{spelt}\\*"?(?=\s*[,}}\]])', re.IGNORECASE)
+    return re.compile(rf'\\*"(?i:{re.escape(name)})\\*"\s*:\s*\\*"?{spelt}\\*"?(?=\s*[,}}\]])')
 
 
 def _names(text: str, pattern: Sequence[re.Pattern[str]]) -> bool:

@@ -38,8 +38,10 @@ def remove_old_versions(uri: str) -> int:
     """Remove all data files but those of the newest commit, change logs, and partitions without files.
 
     Returns the number of removed files. The caller holds the lake's locks. Raises RetryableError while a write is
-    incomplete, NodeError where rows are in log files.
+    incomplete, NodeError where rows are in log files or `unremovable_reason` has a reason.
     """
+    if reason := unremovable_reason(uri):
+        raise NodeError(f"earlier versions of {uri} cannot be removed: {reason}", hint="then run this again")
     timeline = settled_timeline(uri)
     if not timeline.commit_instants:
         return 0

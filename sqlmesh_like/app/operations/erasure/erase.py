@@ -15,7 +15,7 @@ from sqlmesh_like.app.lakes.lake import hudi_options
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
 from sqlmesh_like.app.lakes.table_locks import ALONE
 from sqlmesh_like.app.loading.loaded import Loaded, load
-from sqlmesh_like.app.operations.erasure.plan import Erasure
+from sqlmesh_like.app.operations.erasure.plan import Erasure, require_erasable, require_planned
 from sqlmesh_like.app.operations.erasure.proof import Proof, artifacts, is_left_in, names_partition, prove
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
 from sqlmesh_like.app.reporter import RunListener
@@ -56,6 +56,8 @@ def erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]
 
 def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
     with _locked(erasure.loaded):
+        require_planned(erasure)  # it was planned without locks, and somebody had time to answer
+        require_erasable(erasure)
         rows = _delete(erasure)
     for table, count in rows.items():
         if count or table == str(erasure.place.table):
@@ -63,6 +65,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
     _update_models(erasure, listener, notify)
     fault_point("erasure.models")
     with _locked(erasure.loaded):
+        require_planned(erasure)  # nor were others kept out while models ran
         _remove_copies(erasure)
         _compact(erasure)
         files = 0
@@ -137,10 +140,11 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
     _run(erasure.loaded, names, listener)
     with _locked(erasure.loaded):
         _compact(erasure)
-    left = [place for place in erasure.models if is_left_in(erasure, place)]
+    left = [each for each in erasure.models if is_left_in(erasure, each) or names_partition(erasure, each)]
     if left:
         notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
         with _locked(erasure.loaded):
+            require_erasable(erasure)
             for place in left:
                 # The timeline names the partitions of all commits, also after a rebuild in place.
                 if names_partition(erasure, place) and erasure.may_rebuild(place):

@@ -16,7 +16,7 @@ from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
 from sqlmesh_like.app.operations.recovery.rollback import source_of
 from sqlmesh_like.cdc.schema.record_key import record_keys
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.errors import NodeError, SmlError, UsageError
+from sqlmesh_like.errors import NodeError, RetryableError, SmlError, UsageError
 from sqlmesh_like.hudi.erasure.byte_search import SHORTEST
 from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
@@ -25,6 +25,7 @@ from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
 from sqlmesh_like.hudi.storage import is_local
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
@@ -124,7 +125,7 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
         models, snapshots, failures, _matches(loaded, place, names, parts, (*models, *snapshots)),
         _destinations(loaded, models),
     )  # fmt: skip
-    _require_erasable(erasure)
+    require_erasable(erasure)
     return erasure
 
 
@@ -196,7 +197,7 @@ def _downstream(
     loaded: Loaded, lake: HudiLake, place: TablePlace
 ) -> tuple[tuple[TablePlace, ...], tuple[TablePlace, ...], tuple[TablePlace, ...]]:
     """Models and snapshots downstream that were built, in the order of the graph, and stored test failures."""
-    below = loaded.graph.order(loaded.graph.descendants(place.unique_id))
+    below = loaded.graph.order(_readers(loaded, lake, place.unique_id))
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
     built = [each for each in places if Timeline(each.uri).exists or tables_set_aside(each.uri)]
@@ -208,6 +209,29 @@ def _downstream(
         tuple(each for each in built if _node(loaded, each.unique_id) == "snapshot"),
         tuple(each for each in tests if Timeline(each.uri).exists),
     )
+
+
+def _readers(loaded: Loaded, lake: HudiLake, source_id: NodeId) -> frozenset[str]:
+    """Nodes downstream, and those whose table was last built from one of these, by an earlier text of its query."""
+    below = loaded.graph.descendants(source_id)
+    while earlier := {
+        unique_id
+        for unique_id, place in lake.catalog.places.items()
+        if place.unique_id.kind in ("model", "snapshot")
+        and unique_id not in below
+        and _inputs_read(lake, unique_id) & {source_id, *below}
+    }:
+        below = below.union(earlier, *map(loaded.graph.descendants, earlier))
+    return below
+
+
+def _inputs_read(lake: HudiLake, unique_id: str) -> set[str]:
+    """The inputs that a table's newest commit records; none where it cannot be read, whose files are searched too."""
+    try:
+        record = lake.catalog.state(unique_id).record
+    except NodeError:
+        return set()
+    return set(record.frontier) if record else set()
 
 
 def _node(loaded: Loaded, unique_id: str) -> str:
@@ -250,7 +274,16 @@ def _destinations(loaded: Loaded, models: Sequence[TablePlace]) -> tuple[Destina
     return tuple({each.name: each for model in published for each in destinations(model, loaded)}.values())
 
 
-def _require_erasable(erasure: Erasure) -> None:
+def require_planned(erasure: Erasure) -> None:
+    """Raise RetryableError where tables downstream were built or dropped since, by calls that no lock kept out."""
+    planned = (erasure.models, erasure.snapshots, erasure.failures)
+    if _downstream(erasure.loaded, erasure.lake, erasure.place) != planned:
+        raise RetryableError(
+            f"tables downstream of {erasure.place.table} were built or dropped meanwhile", hint="run this again"
+        )
+
+
+def require_erasable(erasure: Erasure) -> None:
     """Raise NodeError, before anything is changed, for a table in which rows cannot be deleted, or versions kept."""
     written = [erasure.place.uri, *erasure.side_tables, *(place.uri for place in erasure.snapshots)]
     for uri in erasure.uris:

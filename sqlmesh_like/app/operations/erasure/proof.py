@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.operations.erasure.plan import Erasure
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.hudi.erasure.byte_search import Finding, files_below, find_rows, find_texts, spellings
+from sqlmesh_like.hudi.erasure.byte_search import Finding, files_below, find_rows, find_texts
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
@@ -74,11 +74,9 @@ def is_left_in(erasure: Erasure, place: TablePlace) -> bool:
 
 
 def names_partition(erasure: Erasure, place: TablePlace) -> bool:
-    """Whether a partition of a model's table is named after one of the texts."""
-    timeline = Timeline(place.uri)
-    slices = timeline.slices(timeline.frontier) if timeline.frontier else {}
-    spelt = [each.decode() for text in erasure.texts for each in spellings(text)]
-    return any(each in partition for partition, _ in slices for each in spelt)
+    """Whether commits of a model's table name a partition after one of the texts, be it empty by now."""
+    root = local_path(place.uri)
+    return next(find_texts(files_below(root / ".hoodie" / "timeline"), erasure.texts, root), None) is not None
 
 
 def _rows_left(erasure: Erasure) -> Iterator[Finding]:
