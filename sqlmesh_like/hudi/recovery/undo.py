@@ -20,7 +20,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.recovery.clean_limits import lower_clean_limits
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer, missing_of_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import OpenCommit, remove_abandoned, unlink
+from sqlmesh_like.hudi.writer.instant import OpenCommit, note_undone, remove_abandoned, unlink
 
 _SERVICES = (".clean", ".rollback", ".restore", ".indexing")
 """Suffixes of actions that are kept where they completed: they wrote no row, and the files that they removed are gone.
@@ -94,6 +94,8 @@ def undo(timeline: Timeline, frontier: str) -> Sequence[str]:
     timeline = Timeline(timeline.uri)
     instants = instants_after(timeline, frontier)
     files = files_by_writer(timeline)
+    if instants:
+        note_undone(Path(timeline.folder.path), instants[0].requested)
     for instant in instants:
         _take_off(OpenCommit(Path(timeline.folder.path), instant.requested), instant, files.get(instant.requested, ()))
     # The last step: until it is done, readers refuse the table rather than lack a file.

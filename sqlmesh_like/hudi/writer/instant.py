@@ -30,6 +30,9 @@ _INSTANT = re.compile(r"\d{17}")
 LONGEST_WAIT = 5.0
 """Seconds for which a write by Spark waits for the clock."""
 _PARTITION_FILE = ".hoodie_partition_metadata"
+_UNDONE = ".sml_undone"
+"""Has the newest instant that was taken off the table: while the clock is set back, a commit could get it again, and
+who had read the former would take the two for one."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
     timeline = Timeline(str(root))
     if timeline.unfinished or timeline.frontier != expected:
         raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
-    commit = OpenCommit(root, next_instant(timeline.names), timeline.names)
+    commit = OpenCommit(root, next_instant((*timeline.names, _newest_undone(root))), timeline.names)
     commit.own_folder.mkdir(parents=True)
     fault_point("hudi.commit.begin")
     try:
@@ -176,6 +179,19 @@ def remove_abandoned(root: Path) -> None:
             commit.abandon()
         else:
             commit.forget()
+
+
+def note_undone(root: Path, instant: str) -> None:
+    """Note, before it is done, that an instant is taken off a table. The caller holds the lock of the table's lake."""
+    path = root / ".hoodie" / _UNDONE
+    write_whole(path, max(instant, _newest_undone(root)).encode(), path.with_name(f"{_UNDONE}.new"))
+
+
+def _newest_undone(root: Path) -> str:
+    try:
+        return (root / ".hoodie" / _UNDONE).read_text()
+    except FileNotFoundError:
+        return ""
 
 
 _NOTHING_YET = CommitContent("UPSERT", (), {})

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ def test_killed_in_between_it_stands_at_a_commit_and_the_next_call_ends_it(step:
     undo(shop.timeline(ORDERS), known[1])
     assert frontiers(shop) == known[:2] and shop.stored(ORDERS) == shop.rows_at[ORDERS, known[1]]
     assert len(shop.timeline(ORDERS).data_files) == 1 and not shop.timeline(ORDERS).unfinished
+
+
+def test_while_the_clock_is_set_back_no_commit_is_taken_for_one_that_was_removed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SetBack(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> SetBack:
+            return cls(2020, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("sqlmesh_like.hudi.writer.instant.datetime", SetBack)
+    shop.commit(ORDERS, random.Random(8))
+    *known, removed = frontiers(shop)
+    undo(shop.timeline(ORDERS), known[-1])
+    shop.commit(ORDERS, random.Random(9))
+    assert frontiers(shop)[:-1] == known and not shop.timeline(ORDERS).holds(removed)
 
 
 def test_a_writer_that_comes_after_a_kill_goes_on_from_the_commit_that_stands(shop: Shop) -> None:
