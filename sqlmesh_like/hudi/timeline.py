@@ -94,10 +94,13 @@ class Timeline:
 
     @cached_property
     def unfinished(self) -> tuple[str, ...]:
-        """Requested times of all actions that have not completed, services too, ascending."""
+        """Requested times of all actions that have not completed, services too, ascending.
+
+        Not of savepoints, whose instant is that of a commit: what a killed deletion left may outlast the commit.
+        """
         done = {instant.requested for instant in self.completed}
         matches = (_PENDING.fullmatch(name) for name in self._names)
-        return tuple(sorted({match["requested"] for match in matches if match} - done))
+        return tuple(sorted({m["requested"] for m in matches if m and m["action"] != "savepoint"} - done))
 
     @cached_property
     def savepointed(self) -> tuple[str, ...]:

@@ -318,3 +318,9 @@ def test_a_restore_that_did_not_complete_hides_no_commit(lake: Lake) -> None:
     lake.mark(f"{at(3)}.restore.inflight")
     newest = lake.commit(5, ["a"], merged_from={"a": 1})
     assert lake.timeline.frontier == newest and lake.timeline.unfinished == (at(3),)
+
+
+def test_a_savepoint_in_flight_of_an_archived_commit_keeps_no_writer_waiting(lake: Lake) -> None:
+    lake.mark(f"{at(1)}.savepoint.inflight")
+    lake.commit(3, ["a"])
+    assert lake.timeline.unfinished == lake.timeline.pending == ()
