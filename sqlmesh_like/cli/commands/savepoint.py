@@ -36,7 +36,7 @@ def create(flags: Flags, table: str, when: str | None, comment: str) -> int:
 
     Neither `sml maintain` nor Hudi's cleaner removes its files until the savepoint is deleted, and all commits since
     stay on the timeline. `sml rollback TABLE --to INSTANT` returns to it. It is a savepoint of Hudi's, which Spark's
-    procedures know too. Copy-on-write tables on this machine only.
+    procedures know too. Tables on this machine only.
     """
     loaded, output = open_project(flags), make_output(flags)
     name, savepoint = create_savepoint(loaded, table, when, comment)
