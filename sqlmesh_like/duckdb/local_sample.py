@@ -28,12 +28,13 @@ from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.names import KEY, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.plan.sample_columns import sample_columns
+from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
 from sqlmesh_like.run.close_rows import close_difference
-from sqlmesh_like.run.ports import ComparedKeys, Row, RowDifference, Sample
+from sqlmesh_like.run.ports import ComparedKeys, LargestHash, Row, RowDifference, Sample
 
 _LOG = logging.getLogger(__name__)
 _MEMORY_SHARE = "25%"
+_ENGINE = "duckdb"
 _STORED, _EXPECTED, _UNEQUAL, _COPIES = "_sml_stored", "_sml_expected", "_sml_unequal", "_sml_copies"
 
 
@@ -78,7 +79,7 @@ class _Comparison:
         )
         self.db.execute(f"CREATE TEMP TABLE {_UNEQUAL} AS {unequal}")
         total = self._fetch(f"SELECT coalesce(sum(abs({_COPIES})), 0) FROM {_UNEQUAL}")[0][0]
-        floats = [column.name for column in shown if column.type in ("double", "float")]
+        floats = inexact_columns(self.planned.compiled, shown)
 
         def rows_of(sign: int, most: int | None) -> list[Row]:
             copies = f"CAST({_COPIES} * {sign} AS BIGINT)"
@@ -91,11 +92,19 @@ class _Comparison:
     def _sampled(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
         """The keys to compare, and the condition for their rows: a hash among the smallest of the table."""
         if not names:
-            return ComparedKeys((), 0, is_all=True), ""
+            return ComparedKeys((), 0, is_all=True, up_to=LargestHash(_ENGINE, None)), ""
         hashed = f"hash({sample.seed}, {', '.join(map(duck_quoted, names))})"
-        hashes = self._fetch(f"SELECT DISTINCT {hashed} AS h FROM {_STORED} ORDER BY h LIMIT {sample.keys + 1}")
-        keys = ComparedKeys(tuple(names), min(len(hashes), sample.keys), is_all=len(hashes) <= sample.keys)
-        return keys, "" if keys.is_all else f"WHERE {hashed} <= {hashes[sample.keys - 1][0]}"
+        if sample.up_to is None:
+            hashes = self._fetch(f"SELECT DISTINCT {hashed} AS h FROM {_STORED} ORDER BY h LIMIT {sample.keys + 1}")
+            count = min(len(hashes), sample.keys)
+            largest = int(str(hashes[sample.keys - 1][0])) if len(hashes) > sample.keys else None
+            condition = _up_to(hashed, largest)
+        else:
+            largest = sample.up_to.of(_ENGINE)
+            condition = _up_to(hashed, largest)
+            count = int(str(self._fetch(f"SELECT count(DISTINCT {hashed}) FROM {_STORED} {condition}")[0][0]))
+        keys = ComparedKeys(tuple(names), count, is_all=largest is None, up_to=LargestHash(_ENGINE, largest))
+        return keys, condition
 
     def _create_expected(self, shown: Schema) -> None:
         """Create the view of the rows that the table must have, with the types of its columns."""
@@ -172,6 +181,10 @@ class _Comparison:
 
     def _fetch(self, query: str) -> list[tuple[object, ...]]:
         return self.db.execute(query).fetchall()
+
+
+def _up_to(hashed: str, largest: int | None) -> str:
+    return "" if largest is None else f"WHERE {hashed} <= {largest}"
 
 
 def _require_comparable(column: Column) -> None:

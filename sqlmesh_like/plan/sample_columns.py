@@ -1,4 +1,6 @@
-"""The columns by which rows of a table are sampled. Owns which; engines hash them, and compare the rows of some hashes.
+"""The columns by which rows of a table are sampled, and those that are compared at a tolerance. Owns which.
+
+Engines hash the former, and compare the rows of some hashes.
 
 A sample is sound for any columns: a row belongs to it by its own values, in the table and in the recompute alike, so
 rows that are wrong, missing or superfluous are found with the same probability. The choice decides the cost: a
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.column_lineage import trace
 from sqlmesh_like.analyze.algebra.lineage import window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -41,6 +44,14 @@ def sample_columns(compiled: CompiledModel, shown: Schema) -> tuple[str, ...]:
         if usable := tuple(hashed[name.lower()] for name in names if name.lower() in hashed):
             return usable
     return tuple(hashed.values())
+
+
+def inexact_columns(compiled: CompiledModel, shown: Schema) -> tuple[str, ...]:
+    """Of the visible columns, the floating-point numbers whose last digits may differ: all but copies of inputs."""
+    relation = compiled.facts.relation
+    traced = trace(relation) if relation is not None else ()
+    copied = {c.name.lower() for c in traced if c.origins and set(c.origins.values()) == {"copied"}}
+    return tuple(c.name for c in shown if c.type in ("double", "float") and c.name.lower() not in copied)
 
 
 def group_columns(relation: Relation) -> tuple[str, ...]:

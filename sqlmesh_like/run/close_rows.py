@@ -1,8 +1,8 @@
 """Rows that differ between a table and its recompute. Owns when two rows with floating-point numbers count as equal.
 
-All values are compared exactly, by the engine, except doubles and floats, whose last digits may depend on the order of
-addition: they are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where more
-than 20,000 rows differ, these are compared exactly, too.
+All values are compared exactly, by the engine, except computed doubles and floats, whose last digits may depend on the
+order of addition: they are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where
+more than 20,000 rows differ, these are compared exactly, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ RowsOf = Callable[[int, int | None], list[Row]]
 
 
 def close_difference(total: int, rows_of: RowsOf, floats: Sequence[str], limit: int) -> RowDifference:
-    """The difference of two sides, of which `total` rows are not exactly equal to a row of the other one."""
+    """The difference of two sides, of which `total` rows are not exactly equal to a row of the other one.
+
+    `floats`: the columns that are compared at the tolerance.
+    """
     if not total:
         return RowDifference(0, ())
     if floats and total <= _MATCHED_AT_MOST:

@@ -64,11 +64,27 @@ class WriteResult:
 
 
 @dataclass(frozen=True)
+class LargestHash:
+    """Up to which hash an engine compared keys; `hash` None: all keys. Engines hash differently."""
+
+    engine: str
+    hash: int | None
+
+    def of(self, engine: str) -> int | None:
+        """The hash up to which this engine has to compare keys, so that none of them is left out; None: all keys."""
+        return self.hash if engine == self.engine else None
+
+
+@dataclass(frozen=True)
 class Sample:
-    """How many keys of a table are compared, and the seed that determines which."""
+    """How many keys of a table are compared, and the seed that determines which.
+
+    `up_to` is that of an earlier comparison, whose keys are compared again, whatever other keys the table has now.
+    """
 
     keys: int
     seed: int
+    up_to: LargestHash | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +97,7 @@ class ComparedKeys:
     columns: tuple[str, ...]
     count: int
     is_all: bool
+    up_to: LargestHash | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.plan.sample_columns import sample_columns
+from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
@@ -148,10 +148,12 @@ class SparkEngine:
             feed = change_feed(bindings.session, Timeline(planned.target.uri))
             stored = feed.current(planned.target.frontier).drop(KEY)
             stored = stored.select(*[f"`{name}`" for name in expected.columns])
+            shown = sinks.frame_schema(stored)
+            inexact = inexact_columns(recorded.compiled, shown)
             if sample is None:
-                return difference(stored, expected, limit)
-            names = sample_columns(recorded.compiled, sinks.frame_schema(stored))
-            return sampled_difference(stored, expected, names, sample, limit)
+                return difference(stored, expected, limit, inexact)
+            names = sample_columns(recorded.compiled, shown)
+            return sampled_difference(stored, expected, names, sample, limit, inexact)
 
     def query(
         self,

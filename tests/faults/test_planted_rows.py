@@ -236,3 +236,21 @@ def test_a_watch_tells_once_what_differs_and_that_it_is_right_again(
     watched.pass_seconds(6)
     assert watched.problems == {"customer": None, "region": None}
     assert watched.lines[1:] == [("info", "dws.customer: the rows that differed equal the query again")]
+
+
+def test_keys_that_come_since_do_not_hide_the_one_that_differs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(shop.timeline(CUSTOMER), wrong)
+    telling = [seed for seed in SEEDS if differing(shop, CUSTOMER, 1, [seed]) == [2]]
+    watches = []
+    for seed in telling:
+        monkeypatch.setattr(watch_verification, "new_sample", lambda seed=seed: Sample(1, seed))
+        watches.append(Watched(shop, monkeypatch, 100, CUSTOMER))
+        watches[-1].pass_seconds(2)
+    for number in range(8):
+        shop.write_unlocked(ORDERS, (50 + number, 50 + number, 20, "2024-01-01", False))
+    code, output = finished(start(shop.root, "run", "-s", "customer"))
+    assert code == 0, output
+    assert [0] in [differing(shop, CUSTOMER, 1, [seed]) for seed in telling], "no new key has a smaller hash"
+    for watched in watches:
+        watched.pass_seconds(4)
+        assert watched.problems["customer"] is not None and len(watched.lines) == 1

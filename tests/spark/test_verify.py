@@ -93,6 +93,19 @@ def test_doubles_compare_at_a_tolerance_and_everything_else_exactly(lake: Lake) 
     lake.assert_maintained()
 
 
+def test_a_double_that_is_copied_compares_exactly(lake: Lake) -> None:
+    """Milliseconds since 1970: 900 of them are less than a relative tolerance would notice."""
+    table = lake.source("floats", "id int, x double, g string")
+    table.upsert((1, 1706702400000.0, "g"))
+    lake.model("f", "select id, x from @floats")
+    lake.run_well()
+    stored = lake.spark.read.format("hudi").load(lake.uri("f"))
+    stored = stored.drop(*[c for c in stored.columns if c.startswith("_hoodie_") and c != IS_DELETED])
+    altered = stored.withColumn("x", F.col("x") + 900).withColumn(IS_DELETED, F.lit(False)).localCheckpoint()
+    hudi_table.write(altered, HudiTable(lake.uri("f"), "dws_f", (KEY,)), "upsert", {})
+    assert lake.verify("f").total == 2
+
+
 def test_a_sample_in_spark_notices_what_is_wrong_missing_or_superfluous(lake: Lake) -> None:
     """COLLECT_SET is not proven for DuckDB."""
     table = lake.source("orders", ORDERS)

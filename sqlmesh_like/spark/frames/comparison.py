@@ -9,20 +9,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.run.close_rows import close_difference
-from sqlmesh_like.run.ports import ComparedKeys, Row, RowDifference, Sample
+from sqlmesh_like.run.ports import ComparedKeys, LargestHash, Row, RowDifference, Sample
 
+_ENGINE = "spark"
 _COPIES = "_sml_copies"
 _HASH = "_sml_hash"
 
 
-def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDifference:
-    """Rows of either side without an equal row on the other (multisets). If all are equal, each side is read once."""
+def difference(
+    stored: DataFrame, expected: DataFrame, limit: int, inexact: Sequence[str] | None = None
+) -> RowDifference:
+    """Rows of either side without an equal row on the other (multisets). If all are equal, each side is read once.
+
+    `inexact`: the columns that are compared at a tolerance; None: all floating-point numbers.
+    """
     alike = _cast_as(stored, expected)
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
     unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
     unequal = unequal.where(f"{_COPIES} <> 0")
     total = unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
-    floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
+    floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")] if inexact is None else inexact
 
     def rows_of(sign: int, most: int | None) -> list[Row]:
         frame = _copied(unequal, -sign)
@@ -32,19 +38,29 @@ def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDiffere
 
 
 def sampled_difference(
-    stored: DataFrame, expected: DataFrame, names: Sequence[str], sample: Sample, limit: int
+    stored: DataFrame, expected: DataFrame, names: Sequence[str], sample: Sample, limit: int, inexact: Sequence[str]
 ) -> RowDifference:
     """As `difference`, of the rows whose hash of these columns is among the smallest `sample.keys` in the table."""
     if not names:
-        return replace(difference(stored, expected, limit), keys=ComparedKeys((), 0, is_all=True))
+        keys = ComparedKeys((), 0, is_all=True, up_to=LargestHash(_ENGINE, None))
+        return replace(difference(stored, expected, limit, inexact), keys=keys)
     hashed = F.xxhash64(F.lit(sample.seed), *[F.col(f"`{name}`") for name in names])
-    hashes = stored.select(hashed.alias(_HASH)).distinct().orderBy(_HASH).limit(sample.keys + 1).collect()
-    keys = ComparedKeys(tuple(names), min(len(hashes), sample.keys), is_all=len(hashes) <= sample.keys)
-    if keys.is_all:
-        return replace(difference(stored, expected, limit), keys=keys)
-    is_sampled: Column = hashed <= F.lit(hashes[sample.keys - 1][0])
-    sampled = difference(stored.where(is_sampled), _cast_as(stored, expected).where(is_sampled), limit)
+    if sample.up_to is None:
+        hashes = stored.select(hashed.alias(_HASH)).distinct().orderBy(_HASH).limit(sample.keys + 1).collect()
+        count = min(len(hashes), sample.keys)
+        largest = hashes[sample.keys - 1][0] if len(hashes) > sample.keys else None
+        is_sampled = _up_to(hashed, largest)
+    else:
+        largest = sample.up_to.of(_ENGINE)
+        is_sampled = _up_to(hashed, largest)
+        count = stored.where(is_sampled).select(hashed).distinct().count()
+    sampled = difference(stored.where(is_sampled), _cast_as(stored, expected).where(is_sampled), limit, inexact)
+    keys = ComparedKeys(tuple(names), count, is_all=largest is None, up_to=LargestHash(_ENGINE, largest))
     return replace(sampled, keys=keys)
+
+
+def _up_to(hashed: Column, largest: int | None) -> Column:
+    return F.lit(True) if largest is None else hashed <= F.lit(largest)
 
 
 def _cast_as(stored: DataFrame, expected: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlmesh_like.names import visible
-from sqlmesh_like.plan.sample_columns import sample_columns
+from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
 from tests.properties.lake import compiled, schema
 
 COLUMNS = schema(a="int", s="string", d="decimal(10,2)", f="double", arr="array<string>")
@@ -32,3 +32,21 @@ def test_the_columns_of_a_sample(sql: str, expected: tuple[str, ...]) -> None:
     shown = model.facts.schema
     assert shown is not None
     assert sample_columns(model, visible(shown)) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select a, f from ods.t", ()),
+        ("select a, f as g from ods.t union all select a, f as g from ods.u", ()),
+        ("select a, f, f * 2 as twice from ods.t", ("twice",)),
+        ("select f, sum(f) as total, count(*) as n from ods.t group by f", ("total",)),
+        ("select a, f from ods.t limit 3", ("f",)),
+    ],
+)
+def test_only_floating_point_numbers_that_are_computed_may_differ_in_their_last_digits(
+    sql: str, expected: tuple[str, ...]
+) -> None:
+    model = compiled(sql, COLUMNS)
+    shown = visible(model.facts.schema or schema(a="int", f="double"))
+    assert inexact_columns(model, shown) == expected
