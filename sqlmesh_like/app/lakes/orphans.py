@@ -18,6 +18,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.recovery.table_removal import delete_remains, remove_table
 from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.history import History, TableState
 
@@ -76,6 +77,10 @@ def find_orphans(loaded: Loaded) -> Orphans:
             left_alone.append(f"{table} of {node}: no node of target {loaded.target.name!r} is in its schema")
         elif nested := _nested_table(place):
             left_alone.append(f"{table} of {node}: another table is inside its folder, {nested}")
+        elif saved := Timeline(place.uri).savepointed:
+            left_alone.append(
+                f"{table} of {node}: it has the savepoint {saved[-1]}, which Spark's delete_savepoint ends"
+            )
         else:
             orphans.append(_orphan(loaded, lake.catalog.history, table, node, state))
     return Orphans(tuple(orphans), tuple(left_alone))

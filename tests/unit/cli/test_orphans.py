@@ -132,6 +132,15 @@ def test_what_a_swap_left_beside_a_table_belongs_to_it(warehouse: Path, capsys: 
     assert set(listed(capsys)) == {"dws.gone", "dws.gone__sml_old"}
 
 
+def test_a_table_with_a_savepoint_is_left_alone(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (warehouse / f"dws/gone/.hoodie/timeline/{at(1)}_{at(9)}.savepoint").touch()
+    assert listed(capsys) == {}
+    assert main(["clean", "--orphans", "--yes"]) == 0
+    printed = capsys.readouterr()
+    assert f"dws.gone of model.shop.gone: it has the savepoint {at(1)}" in printed.out + printed.err
+    assert (warehouse / "dws/gone/.hoodie").is_dir()
+
+
 def test_schemas_of_other_targets_and_folders_with_other_tables_are_left_alone(
     warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
