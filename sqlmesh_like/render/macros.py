@@ -40,7 +40,7 @@ _OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_d
 
 
 _BLOCK = re.compile(r"\{%[-+]?\s*(macro|test|data_test)\s+(\w+)")
-_CALLED = re.compile(r"(\w+)\s*\(")
+_CALLED = re.compile(r"\b(\w+)\s*\(")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sqlmesh_like.plan.checks.operand_types import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import PythonCode, RenderedModel, RenderedTest
 
-_CALLED = re.compile(r"(\w+)\s*\(")
+_CALLED = re.compile(r"\b(\w+)\s*\(")
 _HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
 _WORDS = "all as by except from having in intersect join on or over select then union using when where with within"
 _BRANCH = "#incremental"
