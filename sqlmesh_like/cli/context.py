@@ -51,13 +51,13 @@ def staying() -> Iterator[None]:
     """Exclude objects that are created within the context from garbage collection, to the end of the process.
 
     After Spark has been used they are excluded only within the context: frozen objects are never collected, and would
-    keep Java objects alive.
+    keep Java objects alive. So once DuckDB is imported: at its end the process would print its objects as leaks.
     """
     with without_collector():
         try:
             yield
         finally:
-            if "py4j" not in sys.modules:
+            if sys.modules.keys().isdisjoint({"py4j", "duckdb"}):
                 gc.freeze()
 
 

@@ -285,6 +285,12 @@ def test_a_full_disk_behind_the_output_is_an_error_that_says_what_to_do() -> Non
     assert then == "  free space on its file system, then: the same command again"
 
 
+def test_a_call_that_imports_duckdb_first_ends_without_a_list_of_its_objects() -> None:
+    done = python("-m", "sqlmesh_like", "forget", "shop.user", "1", "-t", "b", "--no-color")
+    first, _hint = done.stderr.splitlines()
+    assert (done.returncode, first) == (2, "error: the target 'b' has no lake: its type is duckdb")
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["ls", "--help"]])
 def test_help_and_version_import_no_engine(words: list[str]) -> None:
     code = (
