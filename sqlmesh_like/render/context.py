@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+from jinja2 import Undefined
+
 from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import canonical, merge_config
@@ -218,14 +220,14 @@ def _references(
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
         if registry is None:
-            return TemplateRelation(TableName("", str(names[-1]) if names else ""))
+            return TemplateRelation(TableName("", _spelt(names[-1]) if names else ""))
         with noting():
             return use(registry.ref(*names, version=wanted))
 
     def source(*names: str) -> TemplateRelation:
         if registry is None:
             first, last = (names[0], names[-1]) if names else ("", "")
-            return TemplateRelation(TableName(str(first), str(last)))
+            return TemplateRelation(TableName(_spelt(first), _spelt(last)))
         with noting():
             return use(registry.source(*names))
 
@@ -233,6 +235,11 @@ def _references(
     for function in functions.values():
         vars(function)["config"] = config
     return {**functions}
+
+
+def _spelt(name: object) -> str:
+    """A name in the first pass, which knows no nodes yet; one without quotes is refused by the second, with a hint."""
+    return "" if isinstance(name, Undefined) else str(name)
 
 
 def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,22 @@ def test_strict_undefined_makes_it_an_error(project: Project) -> None:
         "models/m.sql": "select {{ nothing }}1",
     }
     assert "error: models/m.sql:1:11: 'nothing' is not defined" in project.call("compile", files=files, code=2)
+
+
+@pytest.mark.parametrize("call", ["ref('m')", "source('ods', 'm')"])
+def test_names_without_quotes_are_to_be_quoted_also_with_strict_undefined(project: Project, call: str) -> None:
+    files = {
+        "dbt_project.yml": "name: shop\nflags: {strict_undefined: true}\n",
+        "models/n.sql": f"select * from {{{{ {call.replace(chr(39), '')} }}}}",
+    }
+    assert f"quote it: {call}" in project.call("compile", files=files, code=2)
+
+
+def test_a_long_word_is_read_once(project: Project) -> None:
+    files = {"models/m.sql": f"select '{'x' * 1_000_000}' as id"}
+    began = time.process_time()
+    project.call("compile", files=files)
+    assert time.process_time() - began < 60  # an hour, if each of its letters were where a name may begin
 
 
 def test_a_disabled_model_warns_of_nothing(project: Project) -> None:
