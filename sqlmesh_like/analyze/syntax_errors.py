@@ -58,7 +58,7 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
     for index in (at + step for step in _AROUND if 0 <= at + step < len(tokens)):
         if keyword := _misspelt(tokens, index):
             return SyntaxFault(f"unexpected `{tokens[index].text}`", tokens[index].start, f"did you mean {keyword}?")
-    if said.startswith("Invalid expression"):
+    if said.startswith("Invalid expression") or _continues_alias(tokens, at):
         return _unexpected(tokens, at)
     if expected := _EXPECTED.match(said):
         # For CASE sqlglot reports the last valid token, otherwise the first invalid one.
@@ -108,11 +108,20 @@ def _unexpected(tokens: Sequence[Token], at: int) -> SyntaxFault:
     is_operand = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.STAR)
     follows_name = at > 0 and tokens[at - 1].token_type in (TokenType.VAR, TokenType.R_PAREN, TokenType.NUMBER)
     hint = "a comma or an operator may be missing before it" if is_operand and follows_name else None
+    if _continues_alias(tokens, at):
+        hint = f"a comma or an operator may be missing before `{tokens[at - 1].text}`"
     if token.token_type == TokenType.R_PAREN:
         hint = "no bracket is open here"
     if token.token_type in (TokenType.L_BRACE, TokenType.R_BRACE):
         hint = "templates stand in two braces: {{ … }}"
     return SyntaxFault(f"unexpected `{token.text}`", token.start, hint)
+
+
+def _continues_alias(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the word before a token was taken for the name of the expression before it, as in `select a b.c`."""
+    ends = (TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN)
+    continues = at > 1 and tokens[at].token_type in (TokenType.DOT, TokenType.L_PAREN)
+    return continues and tokens[at - 1].token_type == TokenType.VAR and tokens[at - 2].token_type in ends
 
 
 def _type_word(tokens: Sequence[Token], at: int) -> Token | None:
