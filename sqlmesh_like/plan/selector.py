@@ -55,8 +55,24 @@ def select(
         )
     chosen = evaluation.completed(selection)
     if not chosen and not compares((*select, *exclude), named):
+        if not graph.nodes:
+            hint = "a model is a .sql file with one SELECT, by default in models/"
+            raise SelectionError("the project has no nodes: no models, seeds or sources", hint=hint)
         raise SelectionError(f"nothing is left of the selection {_spelling(select, exclude, named)}")
     return graph.order(chosen)
+
+
+def exclusion_warnings(graph: Graph, exclude: tuple[str, ...]) -> list[str]:
+    """Return a warning for each word of `--exclude` that matches nothing, such as a misspelt one.
+
+    Raises SelectionError for a malformed word.
+    """
+    evaluation = _Evaluation(graph, None, "eager")
+    return [
+        f"--exclude {word!r} matches nothing ({_hint(graph, word)})"
+        for word in _words(exclude)
+        if not compares((word,)) and not evaluation.evaluate(parse_word(word)).direct
+    ]
 
 
 def _words(texts: tuple[str, ...]) -> list[str]:

@@ -20,7 +20,7 @@ from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, rea
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
-from sqlmesh_like.plan.selector import compares, select
+from sqlmesh_like.plan.selector import compares, exclusion_warnings, select
 from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
@@ -213,7 +213,8 @@ def load(
         log.say(message, level)
     if not broken:
         require_sound(cached.rendered.errors)
-    for warning in (*cached.project.warnings, linked_warehouse_warning(root, cached.target)):
+    excluded = exclusion_warnings(cached.graph, invocation.exclude)
+    for warning in (*cached.project.warnings, linked_warehouse_warning(root, cached.target), *excluded):
         if warning is not None:
             log.say(f"warning: {warning}", "warn")
     # dbt accepts these keys, so `--warn-error` does as well: it fails at what is reported as a warning.

@@ -8,7 +8,7 @@ import pytest
 
 from sqlmesh_like.errors import CycleError, SelectionError
 from sqlmesh_like.plan.graph import Graph, build_graph
-from sqlmesh_like.plan.selector import select
+from sqlmesh_like.plan.selector import exclusion_warnings, select
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.renderer import render_project
@@ -173,6 +173,18 @@ def test_a_selection_of_nothing_is_an_error(graph: Graph, words: str, message: s
 def test_a_selection_that_excludes_all_is_an_error(graph: Graph) -> None:
     with pytest.raises(SelectionError, match="nothing is left of the selection --select agg --exclude agg"):
         select(graph, ("agg",), ("agg",))
+
+
+def test_a_project_without_nodes_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="the project has no nodes: no models, seeds or sources"):
+        select(graph_of(tmp_path, {"pyproject.toml": FILES["pyproject.toml"]}))
+
+
+def test_an_exclusion_that_matches_nothing_is_warned_of(graph: Graph) -> None:
+    assert exclusion_warnings(graph, ("agg item", "state:modified", "tag:dayly+")) == [
+        "--exclude 'item' matches nothing (did you mean 'items'?)",
+        "--exclude 'tag:dayly+' matches nothing (did you mean 'tag:daily'?)",
+    ]
 
 
 @pytest.mark.checklist(59)
