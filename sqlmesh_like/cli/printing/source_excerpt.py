@@ -61,10 +61,10 @@ def _may_hold_secrets(path: Path) -> bool:
 
 def _up_to_value(line: str) -> str:
     """
-    >>> _up_to_value("  password: hunter2"), _up_to_value("hunter2")
-    ('  password: …', '')
+    >>> _up_to_value("  password: hunter2"), _up_to_value("- {name: id, password: hunter2}"), _up_to_value("hunter2")
+    ('  password: …', '- {name: …', '')
     """
-    match = re.match(r"(\s*(?:-\s+)?[\w+.-]+\s*[:=])(\s+\S)?", line)
+    match = re.match(r"(\s*(?:-\s+)?(?:\{\s*)?[\w+.-]+\s*[:=])(\s+\S)?", line)
     return "" if match is None else f"{match[1]} …" if match[2] else match[1]
 
 
