@@ -69,7 +69,7 @@ def page() -> str:
 
 def _sentences(command: click.Command) -> str:
     text = "\n".join(line.strip() for line in (command.help or "").strip().splitlines())
-    return re.sub(r"(<[\w-]+>\S*)", r"`\1`", text)  # else a browser takes it for a tag
+    return re.sub(r"(<[\w-]+>\S*?)(?=[:.,]?(?:\s|$))", r"`\1`", text)  # else a browser takes it for a tag
 
 
 def _arguments(command: click.Command) -> list[str]:
