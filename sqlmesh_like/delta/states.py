@@ -12,7 +12,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
-from sqlmesh_like.analyze.expressions.types import INTEGERS, avg_type, decimal_of, sum_type
+from sqlmesh_like.analyze.expressions.types import INTEGERS, averages_doubles, avg_type, decimal_of, sum_type
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.names import ROWS
 
@@ -93,17 +93,29 @@ def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
 
 
 def _average(call: Call, total: AggregateState, count: AggregateState) -> exp.Expr:
-    """Spark divides doubles for integers; for decimals it divides the sum by a decimal(20,0) and rounds half up once.
+    """The mean with the digits that Spark gives it.
 
-    Rounding the quotient first to the wider type of `/` gives the same digits for fewer than 10^11 rows in a group.
+    Of integers, and of decimals of few digits (`averages_doubles`), Spark divides doubles: for decimals the sum of
+    their digits by the count, then by the power of ten of the scale. Of other decimals it divides the sum by a
+    decimal(20,0) and rounds half up once. Rounding the quotient first to the wider type of `/` gives the same digits
+    for fewer than 10^11 rows in a group.
     """
     if call.argument_type in INTEGERS:
-        return exp.Div(
-            this=cast(column(total.name), "double"), expression=cast(column(count.name), "double"), safe=True
-        )
+        return _quotient(column(total.name), column(count.name))
     shown = cast(column(total.name), sum_type(call.argument_type))
-    quotient = exp.Div(this=shown, expression=cast(column(count.name), "decimal(20,0)"), safe=True)
-    return cast(quotient, avg_type(call.argument_type))
+    if not averages_doubles(call.argument_type):
+        quotient = exp.Div(this=shown, expression=cast(column(count.name), "decimal(20,0)"), safe=True)
+        return cast(quotient, avg_type(call.argument_type))
+    decimal = decimal_of(call.argument_type)
+    assert decimal is not None
+    digits, scale = decimal
+    power = cast(exp.Literal.number(10**scale), f"decimal({scale + 1},0)")
+    unscaled = cast(exp.Mul(this=shown, expression=power.copy()), f"decimal({digits + 10},0)")
+    return cast(_quotient(_quotient(unscaled, column(count.name)), power), avg_type(call.argument_type))
+
+
+def _quotient(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
+    return exp.Div(this=cast(dividend, "double"), expression=cast(divisor, "double"), safe=True)
 
 
 def _deciding(call: Call) -> exp.Expr:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from sqlmesh_like.analyze.algebra.relation import Join, Relation, Scan, columns, used_columns, walk
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
+from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 
@@ -27,12 +28,20 @@ def fingerprint(compiled: CompiledModel) -> str:
     }
     if compiled.facts.relation is not None and _joins_several(compiled.facts.relation):
         parts["joins"] = "flat"
+    if compiled.facts.relation is not None and _averages_decimals(compiled.facts.relation):
+        parts["averages"] = "doubles"
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _joins_several(relation: Relation) -> bool:
     """Whether row keys combine those of three tables or more: such keys were once nested in pairs and now are flat."""
     return sum(isinstance(node, Join) and node.kind == "inner" for node in walk(relation)) > 1
+
+
+def _averages_decimals(relation: Relation) -> bool:
+    """Whether there is an AVG of decimals that Spark computes from doubles; its last digit was once another one."""
+    calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
+    return any(call.function == "AVG" and averages_doubles(call.argument_type) for call in calls)
 
 
 def _columns(compiled: CompiledModel) -> object:

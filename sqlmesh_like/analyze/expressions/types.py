@@ -21,6 +21,8 @@ _ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "ti
             "decimal": "decimal(10,0)", "numeric": "decimal(10,0)", "real": "float", "text": "string",
             "timestamp_ltz": "timestamp", "timestamptz": "timestamp"}  # fmt: skip
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+DOUBLE_DIGITS = 15
+"""Digits of a decimal that a double always holds."""
 EXACT_KEYS = (*INTEGERS, "string", "date", "timestamp", "boolean")
 
 _STRING = (exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.ConcatWs, exp.Substring, exp.Replace, exp.RegexpReplace,
@@ -279,6 +281,16 @@ def sum_type(argument: str | None) -> str | None:
         return "double"
     decimal = _DECIMAL.fullmatch(argument or "")
     return f"decimal({min(38, int(decimal[1]) + 10)},{decimal[2]})" if decimal else None
+
+
+def averages_doubles(argument: str | None) -> bool:
+    """Whether Spark computes AVG of these decimals from doubles (its optimizer's rule `DecimalAggregates`).
+
+    >>> averages_doubles("decimal(11,2)"), averages_doubles("decimal(12,2)"), averages_doubles("int")
+    (True, False, False)
+    """
+    decimal = _DECIMAL.fullmatch(argument or "")
+    return decimal is not None and int(decimal[1]) + 4 <= DOUBLE_DIGITS
 
 
 def avg_type(argument: str | None) -> str | None:

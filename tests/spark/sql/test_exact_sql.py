@@ -45,7 +45,7 @@ i + j | i - j | i * j | i / j | n + i | n * n | t + t | i % j | -i | abs(j) | d 
 1 - d | (1 - d) * e | d * (1 - d) * (1 + d) | d / 3 | 100 * d / e | n / 7 | f + 1 | f * 2 | f / d | d / f | d + 0.05 | 0.5 * e
 cast(i as string) | cast(n as string) | cast(d as string) | cast(e as string) | cast(f as string) | cast(dt as string) | cast(ts as string)
 cast(b as string) | cast(i as bigint) | cast(i as decimal(20,3)) | cast(d as decimal(14,1)) | cast(d as decimal(3,2))
-cast(e as decimal(12,0)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | cast(ts as date) | cast(i as double) | cast(f as bigint)
+cast(e as decimal(12,0)) | cast(cast(i as double) / 160 as decimal(14,6)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | cast(ts as date) | cast(i as double) | cast(f as bigint)
 dt + interval 1 month | dt + interval 30 days | date_add(dt, 30) | dt - interval 90 days | dt + interval 1 year | dt + interval 360 days | ts - interval 3 hours | ts + interval 1 month | ts + interval 30 days | ts + interval 720 hours | ts + interval 1 year | ts + interval 360 days | date_add(dt, i)
 date_add(dt, 3) | date_sub(dt, 3) | datediff(dt, du) | year(dt) | month(dt) | day(dt) | quarter(ts) | year(to_date(dt)) | to_date(ts)
 date_trunc('month', dt) | date_trunc('hour', ts) | date_format(dt, 'yyyy-MM') | date_format(ts, 'yyyy-MM-dd HH:mm:ss')

@@ -140,6 +140,26 @@ def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     assert lake.rows("sums")[0][1] == top
 
 
+def test_averages_of_decimals_have_the_digits_of_doubles_as_spark_has_them(lake: Lake) -> None:
+    sales = lake.source("sales", "id int, g string, d decimal(10,2), e decimal(11,9), h decimal(11,0)")
+    lake.model("means", "select g, avg(d) as d, avg(e) as e, avg(h) as h, sum(d) as s from @sales group by g")
+
+    def sale(number: int, cents: int) -> tuple[object, ...]:
+        return number, f"g{number // 160}", D(cents) / 100, D(cents) / 10**9, D(cents)
+
+    # Exactly the first mean is 3352.0556875; by doubles it is a bit less.
+    totals = [53632891, 1_000_007, 99_999_999, 4_848_488_888]
+    sales.write(
+        *(sale(160 * g + n, total // 160 + (n < total % 160)) for g, total in enumerate(totals) for n in range(160))
+    )
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("means")[0][1] == D("3352.055687")
+    sales.upsert(*(sale(160 * g, 1_234_500 + g) for g in range(4)))
+    assert lake.run_well() == {"means": "aggregate_merge"}
+    lake.assert_maintained()
+
+
 @pytest.mark.checklist(63)
 def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Table) -> None:
     lake.model(
