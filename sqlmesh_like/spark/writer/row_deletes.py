@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -41,13 +41,11 @@ def delete_rows(
 
 
 def _matching(rows: DataFrame, columns: Sequence[str], values: Collection[Sequence[str]]) -> DataFrame:
-    """The rows, compared in the types of their columns."""
+    """The rows, compared in the types of their columns; by a join, as a thousand conditions overflow Java's stack."""
     types = dict(rows.dtypes)
     names = [next(name for name in types if name.lower() == column.lower()) for column in columns]
-    wanted = (
-        reduce(
-            and_, (F.col(f"`{name}`") == F.lit(text).cast(types[name]) for name, text in zip(names, key, strict=True))
-        )
-        for key in values
-    )
-    return rows.where(reduce(or_, wanted))
+    texts = [f"_sml_wanted_{number}" for number in range(len(names))]
+    schema = ", ".join(f"{text} string" for text in texts)
+    keys = rows.sparkSession.createDataFrame([tuple(key) for key in values], schema)
+    is_equal = (F.col(f"`{name}`") == F.col(text).cast(types[name]) for name, text in zip(names, texts, strict=True))
+    return rows.join(F.broadcast(keys), reduce(and_, is_equal), "left_semi")
