@@ -63,6 +63,18 @@ def test_whatever_order_events_come_in_the_newest_of_a_key_stays(spark: SparkSes
     assert sorted(shop.rows("t", "id", "m", "year_month")) == wanted
 
 
+def test_a_late_event_that_names_another_partition_leaves_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Lake(spark, tmp_path, (table(columns=TYPES, order_by=("m",), partition_by=PARTS),))
+    newest, late, between = ((row(1, 4, 2), row(1, 3, 2)), (row(1, 2, 1), row(1, 1, 1)), (row(1, 3, 2), row(1, 2, 1)))
+    for after, before in (newest, late, between):
+        assert not shop.ingest(event("u", after, before)).dead_letters
+        assert shop.rows("t", "id", "m", "year_month") == [(1, 4, "202202")]
+    assert not shop.ingest(event("d", None, row(1, 3, 1))).dead_letters
+    assert shop.rows("t", "id", "m", "year_month") == [(1, 4, "202202")]
+    assert not shop.ingest(event("d", None, row(1, 5, 1))).dead_letters
+    assert shop.rows("t", "id") == []
+
+
 def logged(dice: random.Random, op: str, after: Row | None, before: Row | None) -> str:
     """The event; every other update that keeps its key does not tell the row before."""
     keeps = after is not None and before is not None and after["id"] == before["id"]
