@@ -65,9 +65,9 @@ class Decoded:
     """A table's events as typed images, in memory until released.
 
     Grain: one row of a line. `row` is the before image of a delete, else the after image. `reason`: why the event
-    cannot be ingested, or NULL. `lacks_before_position`: the event does not say, or with `order_by` need not say, where its row is stored.
-    `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated size of the rows in a
-    table. `is_of_files`: they are rows of typed files, and have the columns `OF_FILE`.
+    cannot be ingested, or NULL. `lacks_before_position`: the event does not say, or with `order_by` need not say,
+    where its row is stored. `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated
+    size of the rows in a table. `is_of_files`: they are rows of typed files, and have the columns `OF_FILE`.
     """
 
     layout: OdsLayout
