@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyarrow import compute, dataset, parquet
 
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import visible
@@ -16,21 +19,35 @@ from sqlmesh_like.run.ports import Rows
 def read_table_rows(state: TableState, limit: int) -> Rows | None:
     """Visible rows of a table at its frontier (`limit` -1: all); None where only Spark can read it.
 
-    Files of different writer schemas and other table types are left to Spark.
+    Files of different writer schemas and other table types are left to Spark. Raises NodeError where a file is missing.
     """
-    paths = whole_files(state)
-    if paths is None or state.schema is None:
-        return None
-    if not paths:
-        return Rows(visible(state.schema), ())
-    table = _scanned(state, paths, limit)
+    with _missing_file_named(state):
+        paths = whole_files(state)
+        if paths is None or state.schema is None:
+            return None
+        if not paths:
+            return Rows(visible(state.schema), ())
+        table = _scanned(state, paths, limit)
     return Rows(visible(state.schema), tuple(zip(*(column.to_pylist() for column in table.columns), strict=True)))
 
 
 def read_arrow_table(state: TableState, limit: int) -> Any | None:
-    """The same rows as a `pyarrow.Table` in the types of the files; None also where the table has no file."""
-    paths = whole_files(state)
-    return _scanned(state, paths, limit) if paths else None
+    """The same rows as a `pyarrow.Table` in the types of the files; None also where the table has no file.
+
+    Raises NodeError where a file is missing.
+    """
+    with _missing_file_named(state):
+        paths = whole_files(state)
+        return _scanned(state, paths, limit) if paths else None
+
+
+@contextmanager
+def _missing_file_named(state: TableState) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        hint = "unless it has just been cleaned by another process: sml repair builds the table again"
+        raise NodeError(f"a data file of {state.uri} is missing: {error}", hint=hint) from error
 
 
 def _scanned(state: TableState, paths: list[str], limit: int) -> Any:

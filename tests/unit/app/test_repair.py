@@ -97,6 +97,14 @@ def test_it_goes_back_and_the_ingestion_sees_what_it_lacks(till: Till) -> None:
     assert lost.is_whole and known[3] in lost.problem
 
 
+def test_a_reader_names_the_file_that_is_missing(till: Till, capsys: pytest.CaptureFixture[str]) -> None:
+    path = till.file_of(till.frontiers[3])
+    path.unlink()
+    assert main(["show", "till.orders", "--project-dir", str(till.root)]) == 1
+    said = capsys.readouterr().err
+    assert path.name in said and "sml repair" in said and "unexpected" not in said
+
+
 def test_without_a_whole_commit_it_is_set_aside_and_nothing_is_removed(till: Till) -> None:
     known, message = till.frontiers, list[str]()
     timeline = Path(till.timeline(ORDERS).uri)
