@@ -2,7 +2,7 @@
 
 All values are compared exactly, by the engine, except computed doubles and floats, whose last digits may depend on the
 order of addition: they are compared at a relative tolerance of 1e-9, between rows whose other columns are equal. Where
-more than 20,000 rows differ, these are compared exactly, too.
+more than 20,000 rows differ, the engine has to match them; those that it leaves are compared exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from sqlmesh_like.run.ports import Row, RowDifference
 
 RELATIVE_TOLERANCE = 1e-9
-_MATCHED_AT_MOST = 20_000
+MATCHED_AT_MOST = 20_000
+"""Rows that are matched in this process."""
 
 RowsOf = Callable[[int, int | None], list[Row]]
 """Rows that only one side has, as often as it has more of them, and at most so many: -1 the table, +1 the recompute."""
@@ -27,7 +28,7 @@ def close_difference(total: int, rows_of: RowsOf, floats: Sequence[str], limit: 
     """
     if not total:
         return RowDifference(0, ())
-    if floats and total <= _MATCHED_AT_MOST:
+    if floats and total <= MATCHED_AT_MOST:
         left, right = _unmatched(rows_of(-1, None), rows_of(1, None), floats)
         rows = [(-1, row) for row in left] + [(1, row) for row in right]
         return RowDifference(len(rows), tuple(rows[:limit]))

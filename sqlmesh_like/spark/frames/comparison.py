@@ -8,12 +8,13 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.run.close_rows import close_difference
+from sqlmesh_like.run.close_rows import MATCHED_AT_MOST, RELATIVE_TOLERANCE, close_difference
 from sqlmesh_like.run.ports import ComparedKeys, LargestHash, Row, RowDifference, Sample
 
 _ENGINE = "spark"
 _COPIES = "_sml_copies"
 _HASH = "_sml_hash"
+_ROWS, _FEWEST, _STORED, _WANTED, _EXACT = "_sml_rows", "_sml_fewest", "_sml_stored_", "_sml_wanted_", "_sml_exact_"
 
 
 def difference(
@@ -27,14 +28,57 @@ def difference(
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
     unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
     unequal = unequal.where(f"{_COPIES} <> 0")
-    total = unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
+    total = _count(unequal)
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")] if inexact is None else inexact
+    if floats and total > MATCHED_AT_MOST:
+        unequal = _without_close_pairs(unequal, floats)
+        total = _count(unequal)
 
     def rows_of(sign: int, most: int | None) -> list[Row]:
         frame = _copied(unequal, -sign)
         return _rows(frame if most is None else frame.limit(most))
 
     return close_difference(total, rows_of, floats, limit)
+
+
+def _count(unequal: DataFrame) -> int:
+    return unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
+
+
+def _without_close_pairs(unequal: DataFrame, floats: Sequence[str]) -> DataFrame:
+    """Without the pairs of one row of each side that differ in these columns only, and there within the tolerance.
+
+    Rows that share their other columns with further ones stay.
+    """
+    exact = [name for name in unequal.columns if name not in (*floats, _COPIES)]
+    sides = unequal.groupBy(*[f"`{name}`" for name in exact]).agg(
+        F.count(F.lit(1)).alias(_ROWS),
+        F.min(_COPIES).alias(_FEWEST),
+        F.max(_COPIES).alias(_COPIES),
+        *(
+            F.max(F.when(F.col(_COPIES) > 0, F.col(f"`{name}`"))).alias(f"{_STORED}{n}")
+            for n, name in enumerate(floats)
+        ),
+        *(
+            F.max(F.when(F.col(_COPIES) < 0, F.col(f"`{name}`"))).alias(f"{_WANTED}{n}")
+            for n, name in enumerate(floats)
+        ),
+    )
+    is_pair = (F.col(_ROWS) == 2) & (F.col(_FEWEST) == -1) & (F.col(_COPIES) == 1)
+    for number in range(len(floats)):
+        is_pair &= _is_close(F.col(f"{_STORED}{number}"), F.col(f"{_WANTED}{number}"))
+    pairs = sides.where(is_pair).select(*[F.col(f"`{name}`").alias(f"{_EXACT}{n}") for n, name in enumerate(exact)])
+    is_same = F.lit(True)
+    for number, name in enumerate(exact):
+        is_same &= F.col(f"`{name}`").eqNullSafe(F.col(f"{_EXACT}{number}"))
+    return unequal.join(pairs, is_same, "left_anti")
+
+
+def _is_close(one: Column, other: Column) -> Column:
+    """As `math.isclose` by the relative tolerance, and NULLs and NaNs are equal. In Spark NaN is above infinity."""
+    distance = F.abs(one - other)
+    is_near = distance <= F.greatest(F.abs(one), F.abs(other)) * RELATIVE_TOLERANCE
+    return one.eqNullSafe(other) | F.coalesce(is_near & (distance < float("inf")), F.lit(False))
 
 
 def sampled_difference(
