@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -42,6 +43,8 @@ MOST_LOGGED = 31 * 2**20
 """Bytes of Spark's log: three files of 10 MB."""
 MOST_INGESTIONS = 3
 """In memory after they have ended."""
+MOST_THREADS = 2
+"""More than after the first cycle."""
 KEYS = 60
 OUT = Path(__file__).parents[2] / "target" / "soak.json"
 ODS, DETAIL, TOTAL, DAYS = ("ods/orders", "dws/detail", "dws/total", "dws/days")
@@ -77,6 +80,7 @@ class Usage:
 
     `artifact_bytes`: without `log_bytes`, which are of Spark's log: it only begins another file after 10 MB.
     `ingestions`: those of the soak that are in memory. They have all ended; Java frees the last ones later.
+    `threads`: of Python; py4j has one for each thread of Java's that calls Python.
     """
 
     files: int
@@ -86,6 +90,7 @@ class Usage:
     python: float
     java: float
     ingestions: int
+    threads: int
 
 
 @dataclass
@@ -190,7 +195,9 @@ class Soak:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         ingestions = sum(each not in self.earlier for each in _ingestions())
         python = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-        return Usage(len(files), instants, artifacts, logged, python, self._heap(), ingestions)
+        return Usage(
+            len(files), instants, artifacts, logged, python, self._heap(), ingestions, threading.active_count()
+        )
 
     def _heap(self) -> float:
         """The least that some collections leave: objects with finalizers are freed by the one after these have run."""
@@ -240,6 +247,7 @@ def test_rows_stay_right_and_nothing_grows(soak: Soak, monkeypatch: pytest.Monke
     assert sum(soak.restored.values()) == CYCLES // RESTORED_EVERY
     assert max(each.log_bytes for each in soak.usage) <= MOST_LOGGED
     assert max(each.ingestions for each in soak.usage) <= MOST_INGESTIONS
+    assert max(each.threads for each in soak.usage) - soak.usage[0].threads <= MOST_THREADS
     if CYCLES >= 200:  # the stream's checkpoint keeps a hundred batches
         assert not (grown := growing(soak.usage[WARM_UP:])), grown
 
@@ -259,7 +267,7 @@ def growing(usage: Sequence[Usage]) -> dict[str, tuple[float, float]]:
 
 
 def test_only_what_grows_is_named() -> None:
-    steady = [Usage(100 + each % 10, 40, 1000, 500, 200.0, 90.0 + each % 20, 1) for each in range(60)]
+    steady = [Usage(100 + each % 10, 40, 1000, 500, 200.0, 90.0 + each % 20, 1, 9) for each in range(60)]
     assert growing(steady) == {}
     leaking = [replace(each, python=200.0 + 2 * number) for number, each in enumerate(steady)]
     assert growing(leaking) == {"python": (258.0, 318.0)}

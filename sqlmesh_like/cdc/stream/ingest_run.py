@@ -36,6 +36,7 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 from sqlmesh_like.remedies import remedy
+from sqlmesh_like.spark.jvm.session import close_idle_callbacks
 
 _POLL_SECONDS = 0.2
 
@@ -144,6 +145,7 @@ class IngestRun:
             self.query.stop()
             # The query holds this run as its function: as long as the run holds the query too, neither is ever freed.
             self.query = None
+            close_idle_callbacks(self.context.spark)
 
     def stop(self) -> None:
         """Let the batch that is under way finish, then end the query. Raises the error that ended it, if any."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from py4j.clientserver import ClientServer
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -87,6 +88,17 @@ def stop_session(session: SparkSession) -> None:
         return
     SparkSession._instantiatedSession = None
     SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+
+
+def close_idle_callbacks(session: SparkSession) -> None:
+    """Close the connections through which Java's threads have called Python, unless a call is under way.
+
+    py4j opens one for each thread, with a thread and a socket here, and keeps it after Java's thread has ended, such as
+    that of a streaming query. A thread that calls again opens another one. Without pinned threads they share a pool.
+    """
+    gateway = session.sparkContext._gateway
+    if isinstance(gateway, ClientServer):
+        gateway.java_gateway_server.getCallbackClient().periodicCleanup()
 
 
 def _launch(settings: Mapping[str, str]) -> _Settings:
