@@ -29,13 +29,14 @@ def validate_events(
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
     moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
-    # This holds for inserts too: one can be older than the stored row, which may be in another partition by now.
-    is_bare = f"(before is null or {lonely})"
-    is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
-    blind = f"(kind = 'upsert' and ({is_bare} or {is_other})) or (kind = 'delete' and ({lonely} or not is_told))"
     if layout.ingest.order_by:
         # Events come in any order: the row before may not be the one that is stored, or be stored later.
         blind = "kind in ('upsert', 'delete')"
+    else:
+        # This holds for inserts too: one can be older than the stored row, which may be in another partition by now.
+        is_bare = f"(before is null or {lonely})"
+        is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
+        blind = f"(kind = 'upsert' and ({is_bare} or {is_other})) or (kind = 'delete' and ({lonely} or not is_told))"
     return frame.selectExpr(
         *(*_REST_OF_LINE, *also_kept, "item", *IMAGES, "missing", "unsure"),
         "if(kind = 'delete', before, after) as row",
