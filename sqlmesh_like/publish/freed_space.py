@@ -6,16 +6,15 @@ A database only marks the space of deleted rows as free. Servers do so too, but 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
 from pathlib import Path
 
 import duckdb
 
-from sqlmesh_like.duckdb.duck_connection import database, file_worker
+from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.storage import is_local, local_path
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.sql_text import standard_identifier, standard_literal
+from sqlmesh_like.sql_text import standard_literal
 
 _SQLITE = ("sqlite:///", "sqlite+pysqlite:///")
 
@@ -28,6 +27,14 @@ def local_file(destination: Destination) -> Path | None:
         )
         return Path(path.partition("?")[0]) if path and not path.startswith(":memory:") else None
     return local_path(destination.place) if is_local(destination.place) else None
+
+
+def local_files(destination: Destination) -> list[Path]:
+    """What a destination has on this machine: its file or folder, and a database's logs beside it."""
+    path = local_file(destination)
+    if path is None:
+        return []
+    return [path, *(path.with_name(f"{path.name}{suffix}") for suffix in (".wal", "-wal", "-journal"))]
 
 
 def drop_freed_space(destination: Destination) -> None:
@@ -58,23 +65,3 @@ def _copy(path: Path) -> None:
         db.execute("DETACH old")
         db.execute("DETACH new")
     new.replace(path)
-
-
-def texts_in_database(destination: Destination, texts: Collection[str]) -> list[str]:
-    """Those of the texts that a DuckDB file has in a row: its pages are compressed, so bytes do not show them."""
-    path = local_file(destination)
-    if destination.kind != "duckdb" or path is None or not path.is_file():
-        return []
-    result = set[str]()
-    with database(str(path)) as db:
-        tables = db.execute(
-            "SELECT table_schema, table_name, list(column_name) FROM information_schema.columns"
-            " WHERE table_catalog = current_database() GROUP BY ALL"
-        ).fetchall()
-        for schema, table, columns in tables:
-            where = " OR ".join(f"contains(CAST({standard_identifier(name)} AS VARCHAR), $1)" for name in columns)
-            name = f"{standard_identifier(schema)}.{standard_identifier(table)}"
-            for text in texts:
-                if db.execute(f"SELECT 1 FROM {name} WHERE {where} LIMIT 1", [text]).fetchone():
-                    result.add(text)
-    return sorted(result)

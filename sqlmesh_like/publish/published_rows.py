@@ -1,4 +1,4 @@
-"""Rows of some keys in published tables on this machine, compared by value. Owns reading each kind of destination."""
+"""Rows of some keys, and texts, in published tables on this machine. Owns reading each kind of destination."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_connection import database
-from sqlmesh_like.hudi.erasure.byte_search import Finding, find_rows
+from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, find_rows
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.freed_space import local_file
@@ -27,6 +27,46 @@ def published_rows(destination: Destination, table: str, match: RowMatch) -> Ite
     find = _in_duckdb if destination.kind == "duckdb" else _in_sqlite
     for values in find(path, destination.schema, table, match):
         yield Finding(path, ", ".join(f"{name}={value}" for name, value in zip(match.columns, values, strict=True)))
+
+
+def texts_in_database(destination: Destination, needles: Needles) -> Iterator[Finding]:
+    """The texts that a row of a database on this machine has, each once.
+
+    DuckDB compresses its pages, so bytes do not show them; SQLite has values side by side, so bytes do not show where
+    one ends.
+    """
+    path = local_file(destination)
+    if destination.kind == "parquet" or path is None or not path.is_file():
+        return
+    values = _duckdb_values if destination.kind == "duckdb" else _sqlite_values
+    found = {text for value in values(path, needles) for text in needles.texts_in(value.encode(errors="replace"))}
+    yield from (Finding(path, text) for text in sorted(found))
+
+
+def _duckdb_values(path: Path, needles: Needles) -> Iterator[str]:
+    with database(str(path)) as db:
+        columns = db.execute(
+            "SELECT table_schema, table_name, column_name FROM information_schema.columns"
+            " WHERE table_catalog = current_database()"
+        ).fetchall()
+        for schema, table, column in columns:
+            value = f"CAST({quoted(column)} AS VARCHAR)"
+            query = f"SELECT DISTINCT {value} FROM {quoted(schema)}.{quoted(table)} WHERE contains({value}, ?)"
+            for spelt in needles.spelt:
+                yield from (row[0] for row in db.execute(query, [spelt.decode()]).fetchall())
+
+
+def _sqlite_values(path: Path, needles: Needles) -> Iterator[str]:
+    with closing(sqlite3.connect(path)) as db:
+        db.text_factory = lambda data: data.decode(errors="replace")
+        columns = db.execute(
+            "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'"
+        ).fetchall()
+        for table, column in columns:
+            value = f"CAST({quoted(column)} AS TEXT)"
+            query = f"SELECT DISTINCT {value} FROM {quoted(table)} WHERE instr({value}, ?)"
+            for spelt in needles.spelt:
+                yield from (row[0] for row in db.execute(query, [spelt.decode()]))
 
 
 def _in_duckdb(path: Path, schema: str | None, table: str, match: RowMatch) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -388,22 +389,47 @@ def test_dead_letters_and_remembered_deletes_of_the_key_go_too(shop: Register) -
     assert len(dead_letters.timeline.data_files) == len(tombstones.timeline.data_files) == 1
 
 
-def test_dead_letters_of_a_key_that_begins_with_this_one_stay(shop: Register) -> None:
+@pytest.fixture
+def keyed_by_name(shop: Register) -> Iterator[Register]:
+    """The shop, its customers' names being their keys."""
     sources = shop.root / "models" / "sources.yml"
     text = sources.read_text()
     before, name, after = text.partition("name: customers")
     sources.write_text(before + name + after.replace("primary_key: [id]", "primary_key: [region]"))
+    yield shop
+    sources.write_text(text)
+
+
+def test_dead_letters_of_a_key_that_begins_with_this_one_stay(keyed_by_name: Register) -> None:
+    shop = keyed_by_name
     shop.put(CUSTOMERS, (7, "CUST-1", False))
     dead_letters, _ = side_tables(shop)
     dead_letters.upsert([
         (row_key, "x", "customers", row_key, json.dumps({"after": {"region": row_key}}), None)
         for row_key in ("CUST-1", "CUST-10", "CUST-1.a", "cust-1", "A CUST-1")
     ])  # fmt: skip
-    try:
-        forget(shop, "till.customers", "CUST-1", "--yes")
-    finally:
-        sources.write_text(text)
+    forget(shop, "till.customers", "CUST-1", "--yes")
     assert sorted(row[0] for row in dead_letters.rows()) == ["CUST-1.a", "CUST-10", "cust-1"]
+
+
+def test_a_key_that_begins_with_this_one_is_not_what_is_left(
+    keyed_by_name: Register, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = keyed_by_name
+    shop.put(CUSTOMERS, (7, "CUST-1", False), (8, "CUST-12", False))
+    shop.put(ORDERS, (30, 7, 100, "2024-01-20", False), (31, 8, 100, "2024-01-20", False))
+    sml(shop, "run")
+    assert forget(shop, "till.customers", "CUST-1", "--yes") == 0
+    assert (8, "CUST-12") in shop.stored(CUSTOMERS) and (7, "CUST-1") not in shop.stored(CUSTOMERS)
+    assert "built anew" not in capsys.readouterr().out
+    for place in PUBLISHED:
+        assert any("CUST-12" in row for row in shop.published(place)[1])
+    export = shop.root / "warehouse" / "export.json"
+    export.write_text('["CUST-12", "CUST-1", "CUST-13"]')
+    assert forget(shop, "till.customers", "CUST-1", "--yes") == 1
+    assert f"{export}: CUST-1" in capsys.readouterr().out
+    export.write_text('["CUST-12"]')
+    assert forget(shop, "till.customers", "CUST-1", "--text", "CUST-1", "--yes") == 1, "a --text must be nowhere"
 
 
 def side_tables(shop: Register) -> tuple[WrittenTable, WrittenTable]:

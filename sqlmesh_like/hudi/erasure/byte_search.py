@@ -1,7 +1,8 @@
 """Texts in files, whatever their encoding. Owns decoding them: Parquet pages, Avro records, gzip, zip archives.
 
 All bytes of a file are searched, and what it has in compressed form. A short text would be found in compressed bytes by
-chance, so there it is searched in decoded values and the uncompressed rest only.
+chance, so there it is searched in decoded values and the uncompressed rest only. A text that is only a part of another
+row's longer key (`customer-1` in `customer-12`) does not count: each place is compared with the longer ones.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -30,7 +31,8 @@ SHORTEST = 4
 _BY_CHANCE = 8
 """Bytes below which a text may be in compressed bytes by chance."""
 _PIECE = 8 * 1024**2
-_BINARY = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+_TEXT = (pa.types.is_string, pa.types.is_large_string)
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,77 @@ def spellings(text: str) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(each.encode() for each in texts))
 
 
-def find_texts(paths: Iterable[Path], texts: Iterable[str], root: Path) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class _Needle:
+    """One spelling of a text. `longer`: spellings of longer texts, by where in them it begins and their length."""
+
+    spelt: bytes
+    longer: Mapping[tuple[int, int], frozenset[bytes]]
+
+    @property
+    def margin(self) -> int:
+        """Bytes around a place that decide whether it counts."""
+        return max([len(self.spelt), *(length for _, length in self.longer)])
+
+    def is_in(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
+        """Whether data has it, beginning at a place of this range, other than as a part of a longer text."""
+        last = len(data) if end is None else end
+        at = data.find(self.spelt, start)
+        while 0 <= at < last:
+            if not any(
+                data[at - by : at - by + length] in texts for (by, length), texts in self.longer.items() if by <= at
+            ):
+                return True
+            at = data.find(self.spelt, at + 1)
+        return False
+
+
+class Needles:
+    """Texts to search. `longer`: for some of them, others' texts that contain them, as a part of which they may stay.
+
+    >>> needles = Needles(["ann@x.io"], {"ann@x.io": ["joann@x.io"]})
+    >>> list(needles.texts_in(b"joann@x.io, ann@x.iou")), list(needles.texts_in(b"joann@x.io"))
+    (['ann@x.io'], [])
+    """
+
+    def __init__(self, texts: Iterable[str], longer: Mapping[str, Collection[str]] | None = None) -> None:
+        self._needles = {text: _needles(text, (longer or {}).get(text, ())) for text in texts}
+        self.margin = max([each.margin for needles in self._needles.values() for each in needles], default=0)
+
+    def __len__(self) -> int:
+        return len(self._needles)
+
+    @property
+    def spelt(self) -> list[bytes]:
+        return [each.spelt for needles in self._needles.values() for each in needles]
+
+    def texts_in(
+        self, data: bytes, start: int = 0, end: int | None = None, *, is_compressed: bool = False
+    ) -> Iterator[str]:
+        """The texts of which data has a spelling, beginning at a place of a range."""
+        for text, needles in self._needles.items():
+            if not (is_compressed and len(text.encode()) < _BY_CHANCE) and any(
+                each.is_in(data, start, end) for each in needles
+            ):
+                yield text
+
+
+def _needles(text: str, longer: Collection[str]) -> list[_Needle]:
+    around = [spelt for each in longer for spelt in spellings(each)]
+    result = []
+    for spelt in spellings(text):
+        by_place: dict[tuple[int, int], set[bytes]] = {}
+        for each in around:
+            by = each.find(spelt)
+            while by >= 0 and each != spelt:
+                by_place.setdefault((by, len(each)), set()).add(each)
+                by = each.find(spelt, by + 1)
+        result.append(_Needle(spelt, {place: frozenset(texts) for place, texts in by_place.items()}))
+    return result
+
+
+def find_texts(paths: Iterable[Path], needles: Needles, root: Path) -> Iterator[Finding]:
     """Search files for texts, in their names and those of folders below `root` too; each file and text once."""
-    needles = {text: spellings(text) for text in texts}
     for path in paths if needles else ():
         for text in _texts_of_file(path, needles, root):
             yield Finding(path, text)
@@ -70,6 +140,10 @@ def find_rows(paths: Iterable[Path], match: RowMatch) -> Iterator[Finding]:
             yield Finding(path, values)
 
 
+def is_text(type_: pa.DataType) -> bool:
+    return any(check(type_) for check in _TEXT)
+
+
 def files_below(root: Path) -> list[Path]:
     """All files below a folder, sorted; a file itself. None where nothing is there."""
     if root.is_file():
@@ -77,15 +151,12 @@ def files_below(root: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file())
 
 
-def _texts_of_file(path: Path, needles: Mapping[str, tuple[bytes, ...]], root: Path) -> list[str]:
+def _texts_of_file(path: Path, needles: Needles, root: Path) -> list[str]:
     below = str(path.relative_to(root)) if path.is_relative_to(root) else path.name
-    named = below.encode(errors="surrogateescape")
-    result = {text for text, spelt in needles.items() if any(each in named for each in spelt)}
+    result = set(needles.texts_in(below.encode(errors="surrogateescape")))
     try:
-        for chunk, is_compressed in _contents(path, needles):
-            for text, spelt in needles.items():
-                if text not in result and not (is_compressed and len(spelt[0]) < _BY_CHANCE):
-                    result |= {text for each in spelt if each in chunk}
+        for piece in _contents(path, needles):
+            result |= set(needles.texts_in(piece.data, piece.start, piece.end, is_compressed=piece.is_compressed))
             if len(result) == len(needles):
                 break
     except FileNotFoundError:  # another process has replaced it since it was listed
@@ -93,31 +164,43 @@ def _texts_of_file(path: Path, needles: Mapping[str, tuple[bytes, ...]], root: P
     return sorted(result)
 
 
-def _contents(path: Path, needles: Mapping[str, tuple[bytes, ...]]) -> Iterator[tuple[bytes, bool]]:
-    """Pieces of a file's content, and whether they are compressed."""
+@dataclass(frozen=True)
+class _Piece:
+    """Bytes of a file. Texts that begin from `start` to `end` (excluded) count; the rest shows what is around these."""
+
+    data: bytes
+    start: int = 0
+    end: int | None = None
+    is_compressed: bool = False
+
+
+def _contents(path: Path, needles: Needles) -> Iterator[_Piece]:
+    """A file's content, decoded where it can be, then its bytes."""
     with path.open("rb") as file:
         start = file.read(4)
     if _is_parquet(path):
-        yield from ((piece, False) for piece in _parquet_values(path, needles))
-        yield _behind_pages(path), False
+        yield from map(_Piece, _parquet_values(path, needles))
+        yield _Piece(_behind_pages(path))
     elif start[:3] == b"Obj":
-        yield from ((piece, False) for piece in _avro_values(path))
+        yield from map(_Piece, _avro_values(path))
     elif start[:2] == b"\x1f\x8b":
-        yield from ((piece, False) for piece in _unzipped(path))
+        yield from map(_Piece, _unzipped(path))
     elif start == b"PK\x03\x04":
-        yield from ((piece, False) for piece in _members(path))
+        yield from map(_Piece, _members(path))
     is_compressed = start[:3] == b"Obj" or start[:2] in (b"\x1f\x8b", b"PK") or start == b"PAR1"
-    longest = max(len(each) for spelt in needles.values() for each in spelt)
-    yield from ((piece, is_compressed) for piece in _raw(path, longest))
+    yield from _raw(path, needles.margin, is_compressed)
 
 
-def _raw(path: Path, overlap: int) -> Iterator[bytes]:
-    """Pieces of a file that overlap, so that no text is cut."""
+def _raw(path: Path, margin: int, is_compressed: bool) -> Iterator[_Piece]:
+    """Pieces of a file that overlap, so that no text is cut and each is seen with what is around it."""
     with path.open("rb") as file:
-        before = b""
-        while piece := file.read(_PIECE):
-            yield before + piece
-            before = piece[-overlap:]
+        data, start = file.read(_PIECE), 0
+        while data:
+            more = file.read(_PIECE)
+            end = max(start, len(data) - margin) if more else len(data)
+            yield _Piece(data, start, end, is_compressed)
+            kept = data[max(0, end - margin) :] if more else b""
+            data, start = kept + more, min(end, margin)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -128,16 +211,15 @@ def _is_parquet(path: Path) -> bool:
         return False
 
 
-def _parquet_values(path: Path, needles: Mapping[str, tuple[bytes, ...]]) -> Iterator[bytes]:
+def _parquet_values(path: Path, needles: Needles) -> Iterator[bytes]:
     """Values of a Parquet file that have a text; the texts are searched in whole columns."""
-    wanted = [each for spelt in needles.values() for each in spelt]
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=65_536):
             for column in batch.columns:
                 for leaf in _leaves(column):
-                    for each in wanted:
-                        if pc.any(pc.match_substring(leaf, each.decode())).as_py():
-                            yield each
+                    for each in needles.spelt:
+                        found = leaf.filter(pc.match_substring(leaf, each.decode()))
+                        yield from (value.as_buffer().to_pybytes() for value in found.unique())
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
@@ -153,7 +235,7 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
         yield from _leaves(array.items)
     elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
         yield from _leaves(array.flatten())
-    elif any(check(type_) for check in _BINARY):
+    elif any(check(type_) for check in (*_TEXT, *_BINARY)):
         yield array
 
 

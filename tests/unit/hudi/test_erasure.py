@@ -14,7 +14,7 @@ import pytest
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.change_log import FOLDER
-from sqlmesh_like.hudi.erasure.byte_search import files_below, find_rows, find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Needles, files_below, find_rows, find_texts
 from sqlmesh_like.hudi.erasure.delete_rows import delete_rows, undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions, unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
@@ -39,9 +39,11 @@ def test_deleted_rows_are_in_no_file(partition: str | None, ordering: tuple[str,
     assert (made.root / FOLDER).is_dir()
     assert delete_rows(str(made.root), RowMatch(("ID",), [("3",), ("77",), ("no number",)])) == 1
     assert sorted(row[0] for row in made.rows()) == ["0", "1", "2", "4", "5"]
-    assert list(find_texts(files_below(made.root), [NAME], made.root))
+    assert list(find_texts(files_below(made.root), Needles([NAME]), made.root))
     assert remove_old_versions(str(made.root)) > 0
-    assert not list(find_texts(files_below(made.root), [NAME], made.root)) and not (made.root / FOLDER).exists()
+    assert (
+        not list(find_texts(files_below(made.root), Needles([NAME]), made.root)) and not (made.root / FOLDER).exists()
+    )
     assert not list(find_rows(files_below(made.root), RowMatch(("id",), [("3",)])))
     assert sorted(row[0] for row in made.rows()) == ["0", "1", "2", "4", "5"]
     made.upsert([("3", 3, "again", "d1", 1)])
@@ -130,22 +132,46 @@ def contents(folder: Path) -> dict[str, Path]:
 def test_a_text_is_found_in_any_encoding(tmp_path: Path) -> None:
     paths = contents(tmp_path)
     (tmp_path / "other.json").write_text('{"n": "Zoe"}')
-    assert {each.path for each in find_texts(files_below(tmp_path), [NAME], tmp_path)} == set(paths.values())
-    assert not list(find_texts(files_below(tmp_path), ["nobody at all"], tmp_path))
+    assert {each.path for each in find_texts(files_below(tmp_path), Needles([NAME]), tmp_path)} == set(paths.values())
+    assert not list(find_texts(files_below(tmp_path), Needles(["nobody at all"]), tmp_path))
+
+
+@pytest.mark.parametrize("place", range(-30, 4))
+def test_a_part_of_a_longer_key_is_told_from_the_key(place: int, tmp_path: Path) -> None:
+    before = b"-" * (8 * 1024**2 + place)  # the end of the first piece is somewhere in the texts
+    needles = Needles(["CUST-1"], {"CUST-1": ["CUST-12", "A CUST-12", "CUST-1CUST-1"]})
+    for text, found in {
+        "CUST-12": 0,
+        "a CUST-12, CUST-12": 0,
+        "CUST-12CUST-13": 1,
+        "CUST-1CUST-1": 0,
+        "CUST-1": 1,
+    }.items():
+        (tmp_path / "x").write_bytes(before + text.encode() + b"-" * 40)
+        assert len(list(find_texts([tmp_path / "x"], needles, tmp_path))) == found, text
+
+
+def test_a_longer_key_counts_in_no_kind_of_file(tmp_path: Path) -> None:
+    paths = contents(tmp_path)
+    longer = Needles(["Lovelace"], {"Lovelace": [NAME]})
+    assert list(find_texts(files_below(tmp_path), longer, tmp_path)) == []
+    assert {each.path for each in find_texts(files_below(tmp_path), Needles(["Lovelace"]), tmp_path)} == set(
+        paths.values()
+    )
 
 
 def test_the_folder_that_has_the_lake_is_no_finding(tmp_path: Path) -> None:
     root = tmp_path / NAME / "warehouse"
     root.mkdir(parents=True)
     (root / "a.txt").write_text("nothing")
-    assert not list(find_texts(files_below(root), [NAME], root))
-    assert not list(find_texts(files_below(root), [NAME], tmp_path / "elsewhere"))
+    assert not list(find_texts(files_below(root), Needles([NAME]), root))
+    assert not list(find_texts(files_below(root), Needles([NAME]), tmp_path / "elsewhere"))
 
 
 def test_a_broken_file_is_searched_as_bytes(tmp_path: Path) -> None:
     for name, start in {"a.parquet": b"PAR1", "b.gz": b"\x1f\x8b", "c.zip": b"PK\x03\x04", "d": b"Obj\x01"}.items():
         (tmp_path / name).write_bytes(start + NAME.encode())
-    assert len(list(find_texts(files_below(tmp_path), [NAME], tmp_path))) == 4
+    assert len(list(find_texts(files_below(tmp_path), Needles([NAME]), tmp_path))) == 4
 
 
 def test_rows_are_compared_in_the_type_of_the_column(tmp_path: Path) -> None:

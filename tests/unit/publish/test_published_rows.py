@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sqlmesh_like.hudi.erasure.byte_search import Needles
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.published_rows import published_rows
+from sqlmesh_like.publish.freed_space import local_files
+from sqlmesh_like.publish.published_rows import published_rows, texts_in_database
 
 
 def in_duckdb(root: Path) -> Destination:
@@ -60,3 +62,22 @@ def test_what_is_not_there_or_elsewhere_has_nothing(tmp_path: Path) -> None:
     for kind, place in (("duckdb", str(tmp_path / "no.duckdb")), ("url", "postgresql://x/y"), ("parquet", "s3://b/c")):
         assert list(published_rows(Destination("bi", kind, place), "shown", match)) == []  # type: ignore[arg-type]
     assert not (tmp_path / "no.duckdb").exists()
+
+
+@pytest.mark.parametrize("make", [in_duckdb, in_sqlite])
+def test_a_text_of_a_row_is_found_but_not_in_a_longer_key(make: Callable[[Path], Destination], tmp_path: Path) -> None:
+    destination = make(tmp_path)
+
+    def found(*texts: str, longer: tuple[str, ...] = ()) -> list[str]:
+        needles = Needles(texts, dict.fromkeys(texts, longer))
+        return [finding.text for finding in texts_in_database(destination, needles)]
+
+    assert found("1.5", "17", "none") == ["1.5", "17"]
+    assert found("7", longer=("17",)) == ["7"] and found("1", longer=("17", "1.5")) == []
+
+
+def test_a_database_is_its_file_and_the_logs_beside_it(tmp_path: Path) -> None:
+    logs = {path.name for path in local_files(in_sqlite(tmp_path))}
+    assert {"bi.sqlite", "bi.sqlite-wal", "bi.sqlite-journal"} <= logs
+    assert "bi.duckdb.wal" in {path.name for path in local_files(in_duckdb(tmp_path))}
+    assert local_files(Destination("far", "url", "postgresql://x/y")) == []

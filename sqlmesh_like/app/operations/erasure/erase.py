@@ -22,7 +22,7 @@ from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.tables.letters_of_keys import OPEN, letters_of_keys
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.erasure.byte_search import find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Needles, find_texts
 from sqlmesh_like.hudi.erasure.delete_rows import delete_rows
 from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
@@ -163,7 +163,8 @@ def _run(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> No
 
 def _remove_artifacts(erasure: Erasure) -> int:
     """Remove files below the target folder that have one of the texts: commands write them again."""
-    paths = {each.path for each in find_texts(artifacts(erasure), erasure.texts, erasure.loaded.target_folder)}
+    found = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
+    paths = {each.path for each in found}
     for path in paths:
         path.unlink(missing_ok=True)
     return len(paths)

@@ -53,6 +53,7 @@ class ErasureRequest:
 class Erasure:
     """What an erasure concerns. `keys`: values of the primary key as texts; `record_keys`: as tables spell them.
 
+    `texts`: what must be in no file, `key_texts` the ones among them that are there because of a key alone.
     `models`, `snapshots`: built tables downstream that exist. `matches`: by unique id, the rows of these tables in
     which lineage finds the key. `failures`: tables of stored test failures downstream.
     """
@@ -65,6 +66,7 @@ class Erasure:
     keys: tuple[tuple[str, ...], ...]
     record_keys: frozenset[str]
     texts: tuple[str, ...]
+    key_texts: frozenset[str]
     models: tuple[TablePlace, ...]
     snapshots: tuple[TablePlace, ...]
     failures: tuple[TablePlace, ...]
@@ -121,7 +123,7 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     parts = tuple(_spelt(request.keys, len(names)))
     erasure = Erasure(
         loaded, lake, place, source, table, parts,
-        frozenset(each for spelt in stored_keys for each in spelt), texts,
+        frozenset(each for spelt in stored_keys for each in spelt), texts, frozenset(texts).difference(request.texts),
         models, snapshots, failures, _matches(loaded, place, names, parts, (*models, *snapshots)),
         _destinations(loaded, models),
     )  # fmt: skip

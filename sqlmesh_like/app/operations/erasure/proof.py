@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.operations.erasure.plan import Erasure
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.hudi.erasure.byte_search import Finding, files_below, find_rows, find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, files_below, find_rows, find_texts, is_text
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, RECORD_KEY
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.publish.freed_space import local_file, texts_in_database
-from sqlmesh_like.publish.published_rows import published_rows
+from sqlmesh_like.publish.freed_space import local_file, local_files
+from sqlmesh_like.publish.published_rows import published_rows, texts_in_database
 from sqlmesh_like.publish.publisher import published_name
 
 
@@ -37,12 +40,28 @@ class Proof:
 def prove(erasure: Erasure) -> Proof:
     """Search the warehouse, destinations on this machine and the target folder. The caller holds the lake's locks."""
     files = sorted({path for place in _places(erasure) for path in files_below(place)} | set(artifacts(erasure)))
-    findings = [*find_texts(files, erasure.texts, local_path(erasure.loaded.target.warehouse)), *_rows_left(erasure)]
+    needles = searched_texts(erasure)
+    findings = [*find_texts(files, needles, local_path(erasure.loaded.target.warehouse)), *_rows_left(erasure)]
     for each in erasure.destinations:
-        path = local_file(each)
-        findings += [Finding(path, text) for text in texts_in_database(each, erasure.texts) if path is not None]
+        findings += texts_in_database(each, needles)
     findings += _rows_published(erasure)
     return Proof(len(files), tuple(dict.fromkeys(findings)), tuple(_without_key(erasure)), tuple(_beyond(erasure)))
+
+
+def searched_texts(erasure: Erasure) -> Needles:
+    """The texts to search; those of keys do not count where they are a part of another row's longer key."""
+    timeline, longer = Timeline(erasure.place.uri), dict[str, set[str]]()
+    newest = timeline.commit_instants[-1].frontier
+    columns = {name.lower() for name in (*erasure.own_match.columns, KEY, RECORD_KEY)}
+    for each in timeline.slices(newest).values() if erasure.key_texts else ():
+        with pq.ParquetFile(local_path(erasure.place.uri) / each.path) as file:
+            names = [field.name for field in file.schema_arrow if field.name.lower() in columns and is_text(field.type)]
+            for column in file.read(columns=names).columns:
+                values = column.unique()
+                for text in erasure.key_texts:
+                    others = values.filter(pc.match_substring(values, text)).to_pylist()
+                    longer.setdefault(text, set()).update(other for other in others if other != text)
+    return Needles(erasure.texts, longer)
 
 
 def artifacts(erasure: Erasure) -> list[Path]:
@@ -57,8 +76,7 @@ def artifacts(erasure: Erasure) -> list[Path]:
 def _places(erasure: Erasure) -> list[Path]:
     """The warehouse, tables outside of it, and the destinations on this machine."""
     places = [erasure.loaded.target.warehouse, *erasure.uris]
-    local = [path for path in (local_file(each) for each in erasure.destinations) if path is not None]
-    return [*map(local_path, places), *local]
+    return [*map(local_path, places), *(path for each in erasure.destinations for path in local_files(each))]
 
 
 def is_left_in(erasure: Erasure, place: TablePlace) -> bool:
@@ -70,13 +88,14 @@ def is_left_in(erasure: Erasure, place: TablePlace) -> bool:
     root = local_path(place.uri)
     paths = [root / each.path for each in timeline.slices(newest).values()]
     rows = (each for match in erasure.matches.get(place.unique_id, ()) for each in find_rows(paths, match))
-    return next(rows, None) is not None or next(find_texts(paths, erasure.texts, root), None) is not None
+    return next(rows, None) is not None or next(find_texts(paths, searched_texts(erasure), root), None) is not None
 
 
 def names_partition(erasure: Erasure, place: TablePlace) -> bool:
     """Whether commits of a model's table name a partition after one of the texts, be it empty by now."""
     root = local_path(place.uri)
-    return next(find_texts(files_below(root / ".hoodie" / "timeline"), erasure.texts, root), None) is not None
+    commits = files_below(root / ".hoodie" / "timeline")
+    return next(find_texts(commits, searched_texts(erasure), root), None) is not None
 
 
 def _rows_left(erasure: Erasure) -> Iterator[Finding]:
