@@ -39,8 +39,8 @@ def texts_in_database(destination: Destination, needles: Needles) -> Iterator[Fi
     if destination.kind == "parquet" or path is None or not path.is_file():
         return
     values = _duckdb_values if destination.kind == "duckdb" else _sqlite_values
-    found = {text for value in values(path, needles) for text in needles.texts_in(value.encode(errors="replace"))}
-    yield from (Finding(path, text) for text in sorted(found))
+    texts = {text for value in values(path, needles) for text in needles.texts_in(value.encode(errors="replace"))}
+    yield from (Finding(path, text) for text in sorted(texts))
 
 
 def _duckdb_values(path: Path, needles: Needles) -> Iterator[str]:

@@ -218,8 +218,8 @@ def _parquet_values(path: Path, needles: Needles) -> Iterator[bytes]:
             for column in batch.columns:
                 for leaf in _leaves(column):
                     for each in needles.spelt:
-                        found = leaf.filter(pc.match_substring(leaf, each.decode()))
-                        yield from (value.as_buffer().to_pybytes() for value in found.unique())
+                        matching = leaf.filter(pc.match_substring(leaf, each.decode()))
+                        yield from (value.as_buffer().to_pybytes() for value in matching.unique())
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:

@@ -136,11 +136,11 @@ def test_a_text_is_found_in_any_encoding(tmp_path: Path) -> None:
     assert not list(find_texts(files_below(tmp_path), Needles(["nobody at all"]), tmp_path))
 
 
-@pytest.mark.parametrize("place", range(-30, 4))
+@pytest.mark.parametrize("place", range(-16, 2))
 def test_a_part_of_a_longer_key_is_told_from_the_key(place: int, tmp_path: Path) -> None:
     before = b"-" * (8 * 1024**2 + place)  # the end of the first piece is somewhere in the texts
     needles = Needles(["CUST-1"], {"CUST-1": ["CUST-12", "A CUST-12", "CUST-1CUST-1"]})
-    for text, found in {
+    for text, count in {
         "CUST-12": 0,
         "a CUST-12, CUST-12": 0,
         "CUST-12CUST-13": 1,
@@ -148,7 +148,7 @@ def test_a_part_of_a_longer_key_is_told_from_the_key(place: int, tmp_path: Path)
         "CUST-1": 1,
     }.items():
         (tmp_path / "x").write_bytes(before + text.encode() + b"-" * 40)
-        assert len(list(find_texts([tmp_path / "x"], needles, tmp_path))) == found, text
+        assert len(list(find_texts([tmp_path / "x"], needles, tmp_path))) == count, text
 
 
 def test_a_longer_key_counts_in_no_kind_of_file(tmp_path: Path) -> None:

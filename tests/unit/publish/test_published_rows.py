@@ -68,12 +68,12 @@ def test_what_is_not_there_or_elsewhere_has_nothing(tmp_path: Path) -> None:
 def test_a_text_of_a_row_is_found_but_not_in_a_longer_key(make: Callable[[Path], Destination], tmp_path: Path) -> None:
     destination = make(tmp_path)
 
-    def found(*texts: str, longer: tuple[str, ...] = ()) -> list[str]:
+    def texts_of(*texts: str, longer: tuple[str, ...] = ()) -> list[str]:
         needles = Needles(texts, dict.fromkeys(texts, longer))
         return [finding.text for finding in texts_in_database(destination, needles)]
 
-    assert found("1.5", "17", "none") == ["1.5", "17"]
-    assert found("7", longer=("17",)) == ["7"] and found("1", longer=("17", "1.5")) == []
+    assert texts_of("1.5", "17", "none") == ["1.5", "17"]
+    assert texts_of("7", longer=("17",)) == ["7"] and texts_of("1", longer=("17", "1.5")) == []
 
 
 def test_a_database_is_its_file_and_the_logs_beside_it(tmp_path: Path) -> None:

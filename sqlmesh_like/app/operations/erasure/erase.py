@@ -163,8 +163,8 @@ def _run(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> No
 
 def _remove_artifacts(erasure: Erasure) -> int:
     """Remove files below the target folder that have one of the texts: commands write them again."""
-    found = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
-    paths = {each.path for each in found}
+    with_texts = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
+    paths = {each.path for each in with_texts}
     for path in paths:
         path.unlink(missing_ok=True)
     return len(paths)
