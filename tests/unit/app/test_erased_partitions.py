@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from sqlmesh_like.app.operations.erasure.proof import names_partition
+from sqlmesh_like.hudi.erasure.byte_search import Needles
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from tests.unit.hudi.test_timeline import Lake
@@ -18,7 +17,5 @@ def test_a_partition_that_a_commit_has_emptied_is_still_named_by_earlier_ones(tm
     frontier = lake.commit(3, action="replacecommit", operation="INSERT_OVERWRITE", replaced={"p=1": ["a"]})
     assert not lake.timeline.slices(frontier)
     place = TablePlace(NodeId("model", "p", "t"), TableName("dws", "t"), str(lake.root))
-    erasure: Any = SimpleNamespace(texts=("p=1",))
-    assert names_partition(erasure, place)
-    erasure.texts = ("p=2",)
-    assert not names_partition(erasure, place)
+    assert names_partition(place, Needles(["p=1"]))
+    assert not names_partition(place, Needles(["p=2"])) and not names_partition(place, Needles(["p="], {"p=": ["p=1"]}))

@@ -16,7 +16,14 @@ from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
 from sqlmesh_like.app.lakes.table_locks import ALONE
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations.erasure.plan import Erasure, require_erasable, require_planned
-from sqlmesh_like.app.operations.erasure.proof import Proof, artifacts, is_left_in, names_partition, prove
+from sqlmesh_like.app.operations.erasure.proof import (
+    Proof,
+    artifacts,
+    is_left_in,
+    names_partition,
+    prove,
+    searched_texts,
+)
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.tables.letters_of_keys import OPEN, letters_of_keys
@@ -140,14 +147,15 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
     _run(erasure.loaded, names, listener)
     with _locked(erasure.loaded):
         _compact(erasure)
-    left = [each for each in erasure.models if is_left_in(erasure, each) or names_partition(erasure, each)]
+    needles = searched_texts(erasure)
+    left = [each for each in erasure.models if is_left_in(erasure, each, needles) or names_partition(each, needles)]
     if left:
         notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
         with _locked(erasure.loaded):
             require_erasable(erasure)
             for place in left:
                 # The timeline names the partitions of all commits, also after a rebuild in place.
-                if names_partition(erasure, place) and erasure.may_rebuild(place):
+                if names_partition(place, needles) and erasure.may_rebuild(place):
                     set_aside(place.uri)
                     fault_point("erasure.set_aside")
         rebuilding = replace(erasure.loaded.invocation, full_refresh=True)

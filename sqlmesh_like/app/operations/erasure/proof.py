@@ -79,8 +79,8 @@ def _places(erasure: Erasure) -> list[Path]:
     return [*map(local_path, places), *(path for each in erasure.destinations for path in local_files(each))]
 
 
-def is_left_in(erasure: Erasure, place: TablePlace) -> bool:
-    """Whether the newest commit of a model's table still has the rows."""
+def is_left_in(erasure: Erasure, place: TablePlace, needles: Needles) -> bool:
+    """Whether the newest commit of a model's table still has the rows or one of the texts."""
     timeline = Timeline(place.uri)
     if not timeline.commit_instants:
         return False
@@ -88,14 +88,14 @@ def is_left_in(erasure: Erasure, place: TablePlace) -> bool:
     root = local_path(place.uri)
     paths = [root / each.path for each in timeline.slices(newest).values()]
     rows = (each for match in erasure.matches.get(place.unique_id, ()) for each in find_rows(paths, match))
-    return next(rows, None) is not None or next(find_texts(paths, searched_texts(erasure), root), None) is not None
+    return next(rows, None) is not None or next(find_texts(paths, needles, root), None) is not None
 
 
-def names_partition(erasure: Erasure, place: TablePlace) -> bool:
+def names_partition(place: TablePlace, needles: Needles) -> bool:
     """Whether commits of a model's table name a partition after one of the texts, be it empty by now."""
     root = local_path(place.uri)
     commits = files_below(root / ".hoodie" / "timeline")
-    return next(find_texts(commits, searched_texts(erasure), root), None) is not None
+    return next(find_texts(commits, needles, root), None) is not None
 
 
 def _rows_left(erasure: Erasure) -> Iterator[Finding]:
