@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_connection import database
-from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, find_rows
+from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, Piece, find_rows
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.freed_space import local_file
@@ -39,7 +39,9 @@ def texts_in_database(destination: Destination, needles: Needles) -> Iterator[Fi
     if destination.kind == "parquet" or path is None or not path.is_file():
         return
     values = _duckdb_values if destination.kind == "duckdb" else _sqlite_values
-    texts = {text for value in values(path, needles) for text in needles.texts_in(value.encode(errors="replace"))}
+    texts = {
+        text for value in values(path, needles) for text in needles.texts_in(Piece(value.encode(errors="replace")))
+    }
     yield from (Finding(path, text) for text in sorted(texts))
 
 

@@ -2,7 +2,8 @@
 
 All bytes of a file are searched, and what it has in compressed form. A short text would be found in compressed bytes by
 chance, so there it is searched in decoded values and the uncompressed rest only. A text that is only a part of another
-row's longer key (`customer-1` in `customer-12`) does not count: each place is compared with the longer ones.
+row's longer key (`customer-1` in `customer-12`) does not count: each place is compared with the longer ones. These must
+stand alone, since `customer-12024` may also be `customer-1` and a year. Bytes that are not text do not show that.
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ SHORTEST = 4
 _BY_CHANCE = 8
 """Bytes below which a text may be in compressed bytes by chance."""
 _PIECE = 8 * 1024**2
-_TEXT = (pa.types.is_string, pa.types.is_large_string)
-_BINARY = (pa.types.is_binary, pa.types.is_large_binary)
+_BINARY = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,20 @@ def spellings(text: str) -> tuple[bytes, ...]:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Bytes to search. Texts that begin from `start` to `end` (excluded) count; the rest shows what is around these.
+
+    `is_binary`: what is beside a text may be something else, such as the length of the next value.
+    """
+
+    data: bytes
+    start: int = 0
+    end: int | None = None
+    is_compressed: bool = False
+    is_binary: bool = False
+
+
+@dataclass(frozen=True)
 class _Needle:
     """One spelling of a text. `longer`: spellings of longer texts, by where in them it begins and their length."""
 
@@ -65,27 +79,41 @@ class _Needle:
     @property
     def margin(self) -> int:
         """Bytes around a place that decide whether it counts."""
-        return max([len(self.spelt), *(length for _, length in self.longer)])
+        return max([len(self.spelt), *(length for _, length in self.longer)]) + 1
 
-    def is_in(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether data has it, beginning at a place of this range, other than as a part of a longer text."""
-        last = len(data) if end is None else end
-        at = data.find(self.spelt, start)
+    def is_in(self, piece: Piece) -> bool:
+        """Whether a piece has it, other than as a part of a longer text."""
+        last = len(piece.data) if piece.end is None else piece.end
+        at = piece.data.find(self.spelt, piece.start)
         while 0 <= at < last:
-            if not any(
-                data[at - by : at - by + length] in texts for (by, length), texts in self.longer.items() if by <= at
-            ):
+            if not self._is_part(piece, at):
                 return True
-            at = data.find(self.spelt, at + 1)
+            at = piece.data.find(self.spelt, at + 1)
         return False
+
+    def _is_part(self, piece: Piece, at: int) -> bool:
+        places = ((at - by, at - by + length, texts) for (by, length), texts in self.longer.items() if by <= at)
+        return any(
+            piece.data[start:end] in texts and (piece.is_binary or _stands_alone(piece.data, start, end))
+            for start, end, texts in places
+        )
+
+
+def _stands_alone(data: bytes, start: int, end: int) -> bool:
+    """Whether no letter or digit is beside a text; bytes of other scripts count as letters.
+
+    >>> [_stands_alone(text, 1, 3) for text in (b"-ab.", b"-abc", b"2ab.", "-abß".encode())]
+    [True, False, False, False]
+    """
+    return not any(each.isalnum() or each >= b"\x80" for each in (data[max(0, start - 1) : start], data[end : end + 1]))
 
 
 class Needles:
     """Texts to search. `longer`: for some of them, others' texts that contain them, as a part of which they may stay.
 
     >>> needles = Needles(["ann@x.io"], {"ann@x.io": ["joann@x.io"]})
-    >>> list(needles.texts_in(b"joann@x.io, ann@x.iou")), list(needles.texts_in(b"joann@x.io"))
-    (['ann@x.io'], [])
+    >>> [list(needles.texts_in(Piece(data))) for data in (b"joann@x.io, ann@x.iou", b"joann@x.io", b"jjoann@x.io")]
+    [['ann@x.io'], [], ['ann@x.io']]
     """
 
     def __init__(self, texts: Iterable[str], longer: Mapping[str, Collection[str]] | None = None) -> None:
@@ -99,14 +127,11 @@ class Needles:
     def spelt(self) -> list[bytes]:
         return [each.spelt for needles in self._needles.values() for each in needles]
 
-    def texts_in(
-        self, data: bytes, start: int = 0, end: int | None = None, *, is_compressed: bool = False
-    ) -> Iterator[str]:
-        """The texts of which data has a spelling, beginning at a place of a range."""
+    def texts_in(self, piece: Piece) -> Iterator[str]:
+        """The texts of which a piece has a spelling."""
         for text, needles in self._needles.items():
-            if not (is_compressed and len(text.encode()) < _BY_CHANCE) and any(
-                each.is_in(data, start, end) for each in needles
-            ):
+            is_too_short = piece.is_compressed and len(text.encode()) < _BY_CHANCE
+            if not is_too_short and any(each.is_in(piece) for each in needles):
                 yield text
 
 
@@ -124,10 +149,14 @@ def _needles(text: str, longer: Collection[str]) -> list[_Needle]:
     return result
 
 
-def find_texts(paths: Iterable[Path], needles: Needles, root: Path) -> Iterator[Finding]:
-    """Search files for texts, in their names and those of folders below `root` too; each file and text once."""
+def find_texts(paths: Iterable[Path], needles: Needles, root: Path, *, are_binary: bool = False) -> Iterator[Finding]:
+    """Search files for texts, in their names and those of folders below `root` too; each file and text once.
+
+    `are_binary`: whether values are side by side in these files, so that only a search of the values shows where one
+    ends (that of a database file is the caller's).
+    """
     for path in paths if needles else ():
-        for text in _texts_of_file(path, needles, root):
+        for text in _texts_of_file(path, needles, root, are_binary):
             yield Finding(path, text)
 
 
@@ -140,10 +169,6 @@ def find_rows(paths: Iterable[Path], match: RowMatch) -> Iterator[Finding]:
             yield Finding(path, values)
 
 
-def is_text(type_: pa.DataType) -> bool:
-    return any(check(type_) for check in _TEXT)
-
-
 def files_below(root: Path) -> list[Path]:
     """All files below a folder, sorted; a file itself. None where nothing is there."""
     if root.is_file():
@@ -151,12 +176,12 @@ def files_below(root: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file())
 
 
-def _texts_of_file(path: Path, needles: Needles, root: Path) -> list[str]:
+def _texts_of_file(path: Path, needles: Needles, root: Path, is_binary: bool) -> list[str]:
     below = str(path.relative_to(root)) if path.is_relative_to(root) else path.name
-    result = set(needles.texts_in(below.encode(errors="surrogateescape")))
+    result = set(needles.texts_in(Piece(below.encode(errors="surrogateescape"))))
     try:
-        for piece in _contents(path, needles):
-            result |= set(needles.texts_in(piece.data, piece.start, piece.end, is_compressed=piece.is_compressed))
+        for piece in _contents(path, needles, is_binary):
+            result |= set(needles.texts_in(piece))
             if len(result) == len(needles):
                 break
     except FileNotFoundError:  # another process has replaced it since it was listed
@@ -164,41 +189,32 @@ def _texts_of_file(path: Path, needles: Needles, root: Path) -> list[str]:
     return sorted(result)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Bytes of a file. Texts that begin from `start` to `end` (excluded) count; the rest shows what is around these."""
-
-    data: bytes
-    start: int = 0
-    end: int | None = None
-    is_compressed: bool = False
-
-
-def _contents(path: Path, needles: Needles) -> Iterator[_Piece]:
+def _contents(path: Path, needles: Needles, is_binary: bool) -> Iterator[Piece]:
     """A file's content, decoded where it can be, then its bytes."""
     with path.open("rb") as file:
         start = file.read(4)
     if _is_parquet(path):
-        yield from map(_Piece, _parquet_values(path, needles))
-        yield _Piece(_behind_pages(path))
+        yield from map(Piece, _parquet_values(path, needles))
+        yield Piece(_behind_pages(path), is_binary=True)
     elif start[:3] == b"Obj":
-        yield from map(_Piece, _avro_values(path))
+        yield from map(Piece, _avro_values(path))
     elif start[:2] == b"\x1f\x8b":
-        yield from map(_Piece, _unzipped(path))
+        yield from map(Piece, _unzipped(path))
     elif start == b"PK\x03\x04":
-        yield from map(_Piece, _members(path))
+        yield from map(Piece, _members(path))
     is_compressed = start[:3] == b"Obj" or start[:2] in (b"\x1f\x8b", b"PK") or start == b"PAR1"
-    yield from _raw(path, needles.margin, is_compressed)
+    for data, begin, end in _raw(path, needles.margin):
+        yield Piece(data, begin, end, is_compressed=is_compressed, is_binary=is_binary or is_compressed)
 
 
-def _raw(path: Path, margin: int, is_compressed: bool) -> Iterator[_Piece]:
-    """Pieces of a file that overlap, so that no text is cut and each is seen with what is around it."""
+def _raw(path: Path, margin: int) -> Iterator[tuple[bytes, int, int]]:
+    """Bytes of a file, and which of them are new: they overlap, so that each text is seen with what is around it."""
     with path.open("rb") as file:
         data, start = file.read(_PIECE), 0
         while data:
             more = file.read(_PIECE)
             end = max(start, len(data) - margin) if more else len(data)
-            yield _Piece(data, start, end, is_compressed)
+            yield data, start, end
             kept = data[max(0, end - margin) :] if more else b""
             data, start = kept + more, min(end, margin)
 
@@ -235,7 +251,7 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
         yield from _leaves(array.items)
     elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
         yield from _leaves(array.flatten())
-    elif any(check(type_) for check in (*_TEXT, *_BINARY)):
+    elif any(check(type_) for check in _BINARY):
         yield array
 
 

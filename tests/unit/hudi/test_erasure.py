@@ -120,12 +120,12 @@ def contents(folder: Path) -> dict[str, Path]:
     (folder / "text.json").write_text('{"n": "Zo\\u00eb Lovelace"}')
     (folder / "log.gz").write_bytes(gzip.compress(NAME.encode()))
     with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("member", NAME * 10)
+        archive.writestr("member", f"{NAME} " * 10)
     schema = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "string"}]}
     with (folder / "commit.avro").open("wb") as file:
-        fastavro.writer(file, schema, [{"n": NAME * 10}], codec="deflate")
+        fastavro.writer(file, schema, [{"n": f"{NAME} " * 10}], codec="deflate")
     (folder / "n=Zo%C3%AB%20Lovelace").touch()
-    (folder / "long.txt").write_bytes(b"x" * (8 * 1024**2 - 3) + NAME.encode())
+    (folder / "long.txt").write_bytes(b"-" * (8 * 1024**2 - 3) + NAME.encode())
     return {path.name: path for path in folder.iterdir()}
 
 
@@ -146,9 +146,25 @@ def test_a_part_of_a_longer_key_is_told_from_the_key(place: int, tmp_path: Path)
         "CUST-12CUST-13": 1,
         "CUST-1CUST-1": 0,
         "CUST-1": 1,
+        "CUST-12024": 1,
+        "xCUST-12": 1,
     }.items():
         (tmp_path / "x").write_bytes(before + text.encode() + b"-" * 40)
         assert len(list(find_texts([tmp_path / "x"], needles, tmp_path))) == count, text
+
+
+def test_a_key_before_another_value_is_told_from_a_longer_key(tmp_path: Path) -> None:
+    needles = Needles(["CUST-1"], {"CUST-1": ["CUST-12"]})
+    for number, (value, count) in enumerate(
+        {"CUST-12024-01-01": 1, "12CUST-12": 1, "12:CUST-12,d": 0, "CUST-12": 0}.items()
+    ):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"x": [value]}), path)
+        assert len(list(find_texts([path], needles, tmp_path))) == count, value
+    # A database's file has its values side by side, which are searched one by one elsewhere.
+    (tmp_path / "db").write_bytes(b"CUST-12north")
+    assert list(find_texts([tmp_path / "db"], needles, tmp_path, are_binary=True)) == []
+    assert len(list(find_texts([tmp_path / "db"], needles, tmp_path))) == 1
 
 
 def test_a_longer_key_counts_in_no_kind_of_file(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_text_of_a_row_is_found_but_not_in_a_longer_key(make: Callable[[Path],
         return [finding.text for finding in texts_in_database(destination, needles)]
 
     assert texts_of("1.5", "17", "none") == ["1.5", "17"]
-    assert texts_of("7", longer=("17",)) == ["7"] and texts_of("1", longer=("17", "1.5")) == []
+    assert texts_of("7", longer=("17",)) == ["7"] and texts_of("1", longer=("17", "1.5", "1.50")) == []
 
 
 def test_a_database_is_its_file_and_the_logs_beside_it(tmp_path: Path) -> None:

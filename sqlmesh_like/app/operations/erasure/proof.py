@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.operations.erasure.plan import Erasure
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, files_below, find_rows, find_texts, is_text
+from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, files_below, find_rows, find_texts
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
@@ -41,21 +42,26 @@ def prove(erasure: Erasure) -> Proof:
     """Search the warehouse, destinations on this machine and the target folder. The caller holds the lake's locks."""
     files = sorted({path for place in _places(erasure) for path in files_below(place)} | set(artifacts(erasure)))
     needles = searched_texts(erasure)
-    findings = [*find_texts(files, needles, local_path(erasure.loaded.target.warehouse)), *_rows_left(erasure)]
-    for each in erasure.destinations:
+    warehouse = local_path(erasure.loaded.target.warehouse)
+    databases = [each for each in erasure.destinations if each.kind != "parquet"]
+    of_databases = {path for each in databases for path in local_files(each)}
+    findings = [*find_texts((path for path in files if path not in of_databases), needles, warehouse)]
+    findings += find_texts((path for path in files if path in of_databases), needles, warehouse, are_binary=True)
+    for each in databases:
         findings += texts_in_database(each, needles)
-    findings += _rows_published(erasure)
+    findings += [*_rows_left(erasure), *_rows_published(erasure)]
     return Proof(len(files), tuple(dict.fromkeys(findings)), tuple(_without_key(erasure)), tuple(_beyond(erasure)))
 
 
 def searched_texts(erasure: Erasure) -> Needles:
     """The texts to search; those of keys do not count where they are a part of another row's longer key."""
     timeline, longer = Timeline(erasure.place.uri), dict[str, set[str]]()
-    newest = timeline.commit_instants[-1].frontier
+    newest = timeline.frontier
     columns = {name.lower() for name in (*erasure.own_match.columns, KEY, RECORD_KEY)}
-    for each in timeline.slices(newest).values() if erasure.key_texts else ():
+    for each in timeline.slices(newest).values() if newest and erasure.key_texts else ():
         with pq.ParquetFile(local_path(erasure.place.uri) / each.path) as file:
-            names = [field.name for field in file.schema_arrow if field.name.lower() in columns and is_text(field.type)]
+            texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
+            names = [name for name in texts if name.lower() in columns]
             for column in file.read(columns=names).columns:
                 values = column.unique()
                 for text in erasure.key_texts:
