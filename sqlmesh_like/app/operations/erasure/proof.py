@@ -55,11 +55,10 @@ def prove(erasure: Erasure) -> Proof:
 
 def searched_texts(erasure: Erasure) -> Needles:
     """The texts to search; those of keys do not count where they are a part of another row's longer key."""
-    timeline, longer = Timeline(erasure.place.uri), dict[str, set[str]]()
-    newest = timeline.frontier
+    longer = dict[str, set[str]]()
     columns = {name.lower() for name in (*erasure.own_match.columns, KEY, RECORD_KEY)}
-    for each in timeline.slices(newest).values() if newest and erasure.key_texts else ():
-        with pq.ParquetFile(local_path(erasure.place.uri) / each.path) as file:
+    for path in _newest_files(erasure.place) if erasure.key_texts else ():
+        with pq.ParquetFile(path) as file:
             texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
             names = [name for name in texts if name.lower() in columns]
             for column in file.read(columns=names).columns:
@@ -87,14 +86,16 @@ def _places(erasure: Erasure) -> list[Path]:
 
 def is_left_in(erasure: Erasure, place: TablePlace, needles: Needles) -> bool:
     """Whether the newest commit of a model's table still has the rows or one of the texts."""
-    timeline = Timeline(place.uri)
-    if not timeline.commit_instants:
-        return False
-    newest = timeline.commit_instants[-1].frontier
-    root = local_path(place.uri)
-    paths = [root / each.path for each in timeline.slices(newest).values()]
+    paths, root = _newest_files(place), local_path(place.uri)
     rows = (each for match in erasure.matches.get(place.unique_id, ()) for each in find_rows(paths, match))
     return next(rows, None) is not None or next(find_texts(paths, needles, root), None) is not None
+
+
+def _newest_files(place: TablePlace) -> list[Path]:
+    """The data files of a table's newest commit; none of a table without commits."""
+    timeline = Timeline(place.uri)
+    slices = timeline.slices(timeline.commit_instants[-1].frontier) if timeline.commit_instants else {}
+    return [local_path(place.uri) / each.path for each in slices.values()]
 
 
 def names_partition(place: TablePlace, needles: Needles) -> bool:
