@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +27,8 @@ from sqlmesh_like.own_files import require_own
 CACHE_VARIABLE = "SML_CACHE_DIR"
 MIRROR_VARIABLE = "SML_MAVEN_URL"
 _TIMEOUT_SECONDS = 60
+_WAITS_SECONDS = (1.0, 3.0)
+"""Before the second and the third attempt of a download whose connection broke."""
 _AUTHORITIES_VARIABLE = "REQUESTS_CA_BUNDLE"
 _SYSTEM_AUTHORITIES = (
     Path("/etc/ssl/certs/ca-certificates.crt"),
@@ -146,22 +149,12 @@ def _fetch(jar: Jar, path: Path, progress: Progress | None) -> None:
 
 
 def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
-    # Imported here: the resolver and its HTTP client cost a third of a second that only a download needs.
-    import requests
-    from jgo.maven import MavenContext, PythonResolver
+    import requests  # here: the HTTP client costs a third of a second that only a download needs
 
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    context = MavenContext(
-        resolver=PythonResolver(progress_callback=_resolver_progress(progress) if progress else None),
-        repo_cache=folder,
-        remote_repos={"mirror": mirror.rstrip("/")} if mirror else None,
-        timeout=_TIMEOUT_SECONDS,
-    )
-    component = context.project(jar.group, jar.artifact).at_version(jar.version)
     hint = f"connect to the network, or set {MIRROR_VARIABLE} to a Maven mirror, then run `sml deps`"
     try:
         with _system_authorities():
-            return Path(component.artifact(jar.classifier, jar.packaging).resolve())
+            return _resolved(jar, folder, progress)
     except requests.exceptions.SSLError:
         reason = f"the certificate of {_repository()} is not trusted"
         hint = f"set {_AUTHORITIES_VARIABLE} to the file of your network's certificate authorities, then run `sml deps`"
@@ -173,6 +166,30 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     except RuntimeError:
         reason = f"{_repository()} does not have it"
     raise MachineError(f"cannot fetch {jar}: {reason}", hint=hint)
+
+
+def _resolved(jar: Jar, folder: Path, progress: Progress | None) -> Path:
+    """The artifact in `folder`. A connection that breaks is tried again: a first run fetches 80 MB at once."""
+    import requests
+    from jgo.maven import MavenContext, PythonResolver
+
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    for attempt, wait in enumerate((*_WAITS_SECONDS, None)):
+        context = MavenContext(
+            resolver=PythonResolver(progress_callback=_resolver_progress(progress) if progress else None),
+            repo_cache=folder / str(attempt),  # another one each time: the resolver takes half a file for a whole one
+            remote_repos={"mirror": mirror.rstrip("/")} if mirror else None,
+            timeout=_TIMEOUT_SECONDS,
+        )
+        component = context.project(jar.group, jar.artifact).at_version(jar.version)
+        try:
+            return Path(component.artifact(jar.classifier, jar.packaging).resolve())
+        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
+            # An untrusted certificate stays one, and a minute without an answer was patience enough.
+            if wait is None or isinstance(error, requests.exceptions.SSLError | requests.Timeout):
+                raise
+            time.sleep(wait)
+    raise AssertionError("the last attempt returns or raises")
 
 
 @contextmanager

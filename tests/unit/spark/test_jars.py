@@ -11,6 +11,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import BinaryIO
 
 import pytest
 
@@ -33,6 +34,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("sqlmesh_like.spark.jvm.jars._WAITS_SECONDS", (0.01, 0.01))
     return tmp_path / "cache"
 
 
@@ -144,6 +146,25 @@ def test_authorities_that_the_user_chose_stay(requests_made: list[str], monkeypa
     seen: list[str | None] = []
     ensure_jars((JAR,), progress=lambda *step: seen.append(os.environ.get("REQUESTS_CA_BUNDLE")))
     assert set(seen) == {"chosen.pem"}
+
+
+def test_a_connection_that_breaks_in_the_middle_is_tried_twice_more(
+    requests_made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks = [True, True]
+
+    def half_first(self: _Quiet, source: BinaryIO, target: BinaryIO) -> None:
+        target.write(source.read()[: 5 if breaks and breaks.pop() else None])
+
+    monkeypatch.setattr(_Quiet, "copyfile", half_first)
+    (path,) = ensure_jars((JAR,))
+    assert path.read_bytes() == CONTENT
+    assert requests_made.count(f"/org/example/lib_2.12/1.0/{JAR.file_name}") == 3
+    path.unlink()
+    breaks.extend([True] * 3)
+    with pytest.raises(MachineError, match=r"cannot reach the mirror in SML_MAVEN_URL \(ChunkedEncodingError\)"):
+        ensure_jars((JAR,))
+    assert (breaks, path.exists()) == ([], False)
 
 
 def test_a_jar_the_mirror_lacks_is_told(requests_made: list[str]) -> None:
