@@ -25,11 +25,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the JVM away where only tests that must do without it were asked for."""
+    """Take the JVM away where only tests that must do without it were asked for, and tell of failures at once."""
+    config.pluginmanager.register(_Failures(config), "failures")
     asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
     os.environ.setdefault("DBT_PARTIAL_PARSE", "false")  # projects of tests have no place in the user's cache
     if all(any(path.is_relative_to(folder) for folder in WITHOUT_JVM) for path in asked_for):
         _block_jvm()
+
+
+class _Failures:
+    """Writes what fails and why when it fails: a suite that is cut off never reaches its report."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal and not hasattr(self._config, "workerinput"):
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = str(crash.message).splitlines()[0] if crash else str(report.longrepr).splitlines()[-1]
+            terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}): {reason[:300]}")
 
 
 def _block_jvm() -> None:
@@ -60,6 +75,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
     from sqlmesh_like.spark.jvm.session import start_session
     from tests.services.cluster import MASTER_VARIABLE
+    from tests.services.process import DEMAND_VARIABLE
 
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
@@ -75,6 +91,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         ensure_jars(locked_jars("kafka"))
         with_kafka = True
     except MachineError:
+        if os.environ.get(DEMAND_VARIABLE):
+            raise
         with_kafka = False  # the tests that need it say so
     session = start_session(target, "tests", log_file=folder / "spark.log", with_kafka=with_kafka)
     yield session

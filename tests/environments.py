@@ -12,6 +12,10 @@ from filelock import FileLock
 
 from sqlmesh_like.spark.jvm.jars import cache_dir
 
+_SECONDS = 600
+_PROBLEMS: dict[Path, str] = {}
+"""Environments that could not be made: not tried again by each test of a process."""
+
 
 def python_of(name: str, requirements: Path) -> Path:
     """Return the Python of the environment `name`, which has exactly these requirements, with checked hashes.
@@ -19,20 +23,28 @@ def python_of(name: str, requirements: Path) -> Path:
     Skips the test where it cannot be installed.
     """
     folder = cache_dir() / f"{name}-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
-    python = folder / "bin" / "python"
     cache_dir().mkdir(parents=True, exist_ok=True)
     with FileLock(str(folder) + ".lock"):
-        if not (folder / "done").exists():
-            problem = _problem([sys.executable, "-m", "venv", str(folder)])
-            fetched = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(requirements)]
-            problem = problem or _problem([str(python), "-m", "pip", "install", "--quiet", *fetched])
-            if problem:
-                pytest.skip(f"{name} cannot be installed here: {problem}")
-            (folder / "done").touch()
-    return python
+        if folder not in _PROBLEMS and not (folder / "done").exists():
+            if problem := _problem_of_making(folder, requirements):
+                _PROBLEMS[folder] = problem
+            else:
+                (folder / "done").touch()
+    if folder in _PROBLEMS:
+        pytest.skip(f"{name} cannot be installed here: {_PROBLEMS[folder]}")
+    return folder / "bin" / "python"
+
+
+def _problem_of_making(folder: Path, requirements: Path) -> str:
+    """Return the last line of what went wrong, empty where nothing did."""
+    fetched = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(requirements)]
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *fetched]
+    return _problem([sys.executable, "-m", "venv", str(folder)]) or _problem(install)
 
 
 def _problem(words: list[str]) -> str:
-    """Return the last line of what went wrong, empty where nothing did."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"not done in {_SECONDS} seconds"
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no word why"])[-1]
