@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
+from sqlmesh_like.dialects import SPARK
 
 _AGGREGATES = (
     exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.CountIf, exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg,
@@ -90,7 +91,7 @@ def _windows(select: exp.Select) -> Iterator[Misplaced]:
             if not isinstance(node, _RANKING):
                 continue
             window = node.parent.parent if isinstance(node.parent, exp.IgnoreNulls | exp.RespectNulls) else node.parent
-            name = node.sql("spark")
+            name = node.sql(SPARK)
             if not isinstance(window, exp.Window):
                 yield Misplaced(f"{name} needs a window", node, f"{name} OVER (PARTITION BY … ORDER BY …)")
             elif not window.args.get("order") and not window.args.get("alias") and not named:

@@ -31,6 +31,7 @@ from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
@@ -148,7 +149,7 @@ def parse(model: RenderedModel) -> exp.Expr:
     if misplaced := first_misplaced(statements[0]):
         offset = offset_of(misplaced.node)
         if offset is None:  # a node for which the parser records no position
-            offset = max(0, model.sql.lower().find(misplaced.node.sql("spark").lower()))
+            offset = max(0, model.sql.lower().find(misplaced.node.sql(SPARK).lower()))
         raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
     _require_faithful(statements[0], model)
     return statements[0]
@@ -161,7 +162,7 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
         first = first.this
     for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
         if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
-            name = item.sql("spark", comments=False) if as_written else f"value_{number}"
+            name = item.sql(SPARK, comments=False) if as_written else f"value_{number}"
             item.replace(exp.alias_(item.copy(), name, quoted=as_written))
 
 
@@ -174,7 +175,7 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
         message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
         raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
     try:
-        tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
+        tree.sql(SPARK, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         culprit = _unfaithful(tree)
         offset = next((at for node in culprit.walk() if (at := offset_of(node)) is not None), None)
@@ -189,7 +190,7 @@ def _unfaithful(tree: exp.Expr) -> exp.Expr:
     """The innermost part that sqlglot cannot reproduce."""
     for part in tree.iter_expressions():
         try:
-            part.sql("spark", unsupported_level=ErrorLevel.RAISE)
+            part.sql(SPARK, unsupported_level=ErrorLevel.RAISE)
         except UnsupportedError:
             return _unfaithful(part)
     return tree

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.artifacts.compare import compared, nodes_of
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.state_comparison import StateDifference
 
@@ -217,7 +218,7 @@ class _Queries:
                 table.set("db", None)
                 table.set("catalog", None)
                 table.set("this", exp.to_identifier(unique_id, quoted=True))
-        return tree.sql("spark", comments=False, normalize=True)
+        return tree.sql(SPARK, comments=False, normalize=True)
 
 
 def _asked(node: Artifact) -> str:

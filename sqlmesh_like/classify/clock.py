@@ -12,6 +12,7 @@ from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.dialects import SPARK
 
 
 def time_filter_calls(relation: Relation) -> list[exp.Expr]:
@@ -50,7 +51,7 @@ def time_value_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, .
 
 
 def _text(call: exp.Expr) -> str:
-    return "UNIX_TIMESTAMP()" if isinstance(call, exp.StrToUnix) else call.sql("spark")
+    return "UNIX_TIMESTAMP()" if isinstance(call, exp.StrToUnix) else call.sql(SPARK)
 
 
 def _place(call: exp.Expr, facts: QueryFacts) -> tuple[int | None, int | None]:

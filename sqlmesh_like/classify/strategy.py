@@ -33,6 +33,7 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.project.nodes import AuthorStrategy
 
 Strategy = (
@@ -234,7 +235,7 @@ def _is_inexact_call(function: str, type_: str | None) -> bool:
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
     if isinstance(node, Aggregate):
-        return [(named.expression.sql("spark"), named.type) for named in node.keys]
+        return [(named.expression.sql(SPARK), named.type) for named in node.keys]
     return [(column.name, column.type) for column in columns(node)] if isinstance(node, Distinct) else []
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
 from sqlmesh_like.analyze.expressions.types import INTEGERS, averages_doubles, avg_type, decimal_of, sum_type
 from sqlmesh_like.delta.keys import column
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import ROWS
 
 StateKind = Literal["rows", "count", "sum", "min", "max"]
@@ -36,7 +37,7 @@ def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
     numbers: dict[str, int] = {}
 
     def add(kind: StateKind, argument: exp.Expr, type_: str, counted_by: str | None = None) -> str:
-        sql = argument.sql("spark")
+        sql = argument.sql(SPARK)
         number = numbers.setdefault(sql, len(numbers))
         return entries.setdefault(
             (kind, sql), AggregateState(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)
@@ -72,10 +73,8 @@ def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     """The aggregate's value, of Spark's type, from the states of its group."""
     if call.argument is None:
         return column(ROWS)
-    sql = call.argument.sql("spark")
-    by_kind = {
-        state.kind: state for state in states if state.argument is not None and state.argument.sql("spark") == sql
-    }
+    sql = call.argument.sql(SPARK)
+    by_kind = {state.kind: state for state in states if state.argument is not None and state.argument.sql(SPARK) == sql}
     match call.function:
         case "COUNT":
             return column(by_kind["count"].name)
@@ -127,8 +126,8 @@ def _deciding(call: Call) -> exp.Expr:
 
 
 def _decided(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
-    sql = _deciding(call).sql("spark")
-    count = next(s for s in states if s.argument is not None and s.kind == "count" and s.argument.sql("spark") == sql)
+    sql = _deciding(call).sql(SPARK)
+    count = next(s for s in states if s.argument is not None and s.kind == "count" and s.argument.sql(SPARK) == sql)
     compare = exp.EQ if call.function == "LOGICAL_AND" else exp.GT
     return compare(this=column(count.name), expression=exp.Literal.number(0))
 

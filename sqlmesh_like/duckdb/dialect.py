@@ -8,6 +8,16 @@ from __future__ import annotations
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+
+from sqlmesh_like.dialects import generate_again
+
+
+class _DuckDB(DuckDB):
+    generate = generate_again
+
+
+DUCKDB = _DuckDB()
 
 
 def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
@@ -40,7 +50,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         _without_laterals(select)
         _without_generators(select)
         _as_comma_forms(select)
-    return (tree if is_exact else _with_spark_values(tree)).sql("duckdb")
+    return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB)
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:

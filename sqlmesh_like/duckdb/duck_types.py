@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.duckdb.dialect import DUCKDB
 from sqlmesh_like.sql_text import standard_identifier
 
 _NAMES = {
@@ -24,7 +25,7 @@ def duck_type(type_: str) -> str:
     >>> duck_type("decimal(10,2)"), duck_type("string"), duck_type("bigint")
     ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
     """
-    return without_zone(exp.DataType.build(type_, dialect="spark")).sql("duckdb")
+    return without_zone(exp.DataType.build(type_, dialect="spark")).sql(DUCKDB)
 
 
 def without_zone(node: exp.Expr) -> exp.Expr:

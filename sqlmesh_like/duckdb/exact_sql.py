@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.types import DOUBLE_DIGITS, averages_doubles
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.names import Column, Schema
@@ -681,7 +682,7 @@ def _bounded(digits: int, scale: int) -> str:
 
 
 def _spark_type(type_: exp.DataType) -> str:
-    text = type_.sql("spark").lower().replace(", ", ",")
+    text = type_.sql(SPARK).lower().replace(", ", ",")
     return {"integer": "int", "long": "bigint", "text": "string", "timestamp_ntz": "timestamp_ntz"}.get(text, text)
 
 

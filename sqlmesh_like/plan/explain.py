@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 
@@ -76,10 +77,10 @@ def program_text(plan: TablePlan) -> str:
     """The SQL that a plan runs, step by step; empty where the query is run as written."""
     steps: list[tuple[str, str]] = []
     if plan.build is not None:
-        steps.append(("full build", plan.build.sql("spark", pretty=True)))
+        steps.append(("full build", plan.build.sql(SPARK, pretty=True)))
     if plan.program is not None:
-        steps += [(step.name, step.query.sql("spark", pretty=True)) for step in plan.program.steps]
+        steps += [(step.name, step.query.sql(SPARK, pretty=True)) for step in plan.program.steps]
     if plan.rescan is not None:
-        steps.append(("affected", plan.rescan.affected.sql("spark", pretty=True)))
-        steps.append(("rescan", plan.rescan.query.sql("spark", pretty=True)))
+        steps.append(("affected", plan.rescan.affected.sql(SPARK, pretty=True)))
+        steps.append(("rescan", plan.rescan.query.sql(SPARK, pretty=True)))
     return "\n\n".join(f"-- {name}\n{sql};" for name, sql in steps)

@@ -9,6 +9,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import NodeId, Schema, TableName
 from sqlmesh_like.plan.planner import Planner
@@ -79,7 +80,7 @@ class LakeQuery:
         if not only_reads(tree):
             raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=_STATEMENTS)
         if is_asked(tree):
-            sql = with_relations(tree, self.relations(there=True), self.columns).sql("spark")
+            sql = with_relations(tree, self.relations(there=True), self.columns).sql(SPARK)
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
 

@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
@@ -84,7 +85,7 @@ class _UnitBindings(Bindings):
             self.frames["current", unique_id].drop(KEY).createOrReplaceTempView(view)
             return exp.table_(view, alias=exp.to_identifier(node.alias or node.name, quoted=True))
 
-        return self.session.sql(frozen(facts.tree, now).transform(bind).sql("spark"))
+        return self.session.sql(frozen(facts.tree, now).transform(bind).sql(SPARK))
 
 
 class _Table:

@@ -15,6 +15,7 @@ from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Re
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Column
 
 _IN_SELECT = "_sml_x"
@@ -53,7 +54,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     """The scope with the columns of a LATERAL VIEW added; its own outputs must start with their source's alias."""
     if not is_generator(view.this):
         is_query = isinstance(view.this, exp.Query)
-        rule, what = ("QRY009", "LATERAL of a query") if is_query else ("QRY007", view.this.sql("spark"))
+        rule, what = ("QRY009", "LATERAL of a query") if is_query else ("QRY007", view.this.sql(SPARK))
         raise Unsupported(rule, what, view, "LATERAL")
     alias = view.args.get("alias")
     name = (alias.name if alias else "").lower() or f"(view {number + 1})"

@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided
 from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.dialects import SPARK
 
 _MERGED = {**AGGREGATES, exp.CountIf: "COUNT", exp.LogicalAnd: "LOGICAL_AND", exp.LogicalOr: "LOGICAL_OR"}
 
@@ -118,7 +119,7 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
     def read_key(expression: exp.Expr) -> tuple[str, Named]:
         resolved = scope.resolve(_key_expression(expression, items, scope))
         if resolved is not expression and (calls := aggregate_calls(resolved)):
-            of = calls[0].sql("spark", comments=False)
+            of = calls[0].sql(SPARK, comments=False)
             message = f"GROUP BY {expression.sql('spark')} is the aggregate {of.replace('`', '')}"
             raise UnknownName(message, expression, "leave it out: an aggregate is computed for each group")
         require_pure(resolved)
@@ -217,7 +218,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     argument: exp.Expr | None = function.this if label else None
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
-    sql, offset = node.sql("spark", comments=False), offset_of(node)
+    sql, offset = node.sql(SPARK, comments=False), offset_of(node)
     if distinct or argument is None or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.expressions.nested_types import fields_of
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden
 
@@ -195,4 +196,4 @@ def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
         raise UnknownName(f"the aggregate {node.sql('spark')} is not allowed here", node)
     rules = {"random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
-    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])
+    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql(SPARK).split("(")[0])

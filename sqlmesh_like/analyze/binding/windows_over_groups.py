@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, named, offset_of
+from sqlmesh_like.dialects import SPARK
 
 _READ = re.compile(r"`_sml_\d+_((?:[^`]|``)*)`")
 """The name of what a window reads, in SQL: a backtick within a name is doubled."""
@@ -51,7 +52,7 @@ class SplitItems:
         return copy
 
     def _column(self, node: exp.Expr) -> exp.Expr:
-        text = node.sql("spark", comments=False)
+        text = node.sql(SPARK, comments=False)
         item = self._read.setdefault(text, named(node, f"_sml_{len(self._read)}_{text}"))
         column = exp.column(item.alias, quoted=True)
         if (offset := offset_of(node)) is not None:
@@ -67,7 +68,7 @@ def as_written(window: exp.Expr) -> str:
     >>> as_written(exp.column("_sml_0_SUM(`a b`)", quoted=True))
     'SUM(`a b`)'
     """
-    return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql("spark"))
+    return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql(SPARK))
 
 
 def _has_window(item: exp.Alias) -> bool:

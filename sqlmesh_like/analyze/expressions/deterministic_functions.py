@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.dialects import SPARK
+
 _SYNTAX = (
     exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Tuple, exp.DataType,
     exp.DataTypeParam, exp.Alias, exp.Var, exp.Interval, exp.Lambda, exp.Dot, exp.Bracket, exp.PropertyEQ,
@@ -96,9 +98,9 @@ def is_pure(node: exp.Expr) -> bool:
         case exp.Lambda():
             return not _captures(node)
         case exp.FromJson():
-            return "map" not in node.sql("spark").lower()
+            return "map" not in node.sql(SPARK).lower()
         case exp.Cast():
-            return node.to.find(exp.DataType) is not None and "MAP" not in node.to.sql("spark").upper()
+            return node.to.find(exp.DataType) is not None and "MAP" not in node.to.sql(SPARK).upper()
     return isinstance(node, CLASSES)
 
 

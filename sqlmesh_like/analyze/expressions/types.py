@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.clock import clock_type, is_clock_call
 from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
+from sqlmesh_like.dialects import SPARK
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -105,7 +106,7 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
         case exp.Neg() | exp.Abs():
             return _number(infer(expression.this, known))
         case exp.Cast():
-            return normalize(expression.to.sql("spark"))
+            return normalize(expression.to.sql(SPARK))
         case exp.Literal():
             return _literal(expression)
         case exp.Boolean():

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.analyze.name_resolution import foreign_tables
 from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_engine import DuckEngine
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.errors import NodeError
@@ -57,7 +58,7 @@ class FixtureQueries:
         except SqlglotError:
             return self.lake.query(sql)  # it raises the error
         for table in foreign_tables(tree, self._known()):
-            raise self._unknown(table.sql("spark", comments=False))
+            raise self._unknown(table.sql(SPARK, comments=False))
         return self.lake.query(sql)
 
     def relations(self, *, there: bool = False) -> Mapping[TableName, str]:

@@ -13,6 +13,7 @@ from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.checks.check import check_models
@@ -122,7 +123,7 @@ def _resolve_table(node: exp.Table, known: list[InputRef], model: RenderedModel)
     ]
     if len(matches) == 1 and not node.catalog:
         return replace(matches[0], table=TableName(node.db, node.name))
-    written = node.sql("spark", comments=False)
+    written = node.sql(SPARK, comments=False)
     where = locate(model, offset_of(node))
     if matches:
         names = " or ".join(str(ref.table) for ref in matches)

@@ -18,6 +18,7 @@ from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
 from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
@@ -173,7 +174,7 @@ class _Check:
         below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
         if random_call is None and below is None:
             return
-        text = random_call.sql("spark") if random_call is not None else str(below)
+        text = random_call.sql(SPARK) if random_call is not None else str(below)
         if model.config.materialized in ("view", "ephemeral"):
             self._random[model.unique_id] = text
         if model.config.refresh == "strict":

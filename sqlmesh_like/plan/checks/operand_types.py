@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.binding.grouping import call_type
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.types import infer, normalize
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.comparison_types import NEVER_EQUAL, type_family
@@ -68,7 +69,7 @@ def _as_written(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None])
 
 def _annotated(node: exp.Expr) -> str | None:
     type_ = node.type if isinstance(node, _PLAIN) else None
-    return None if type_ is None or type_.is_type(exp.DataType.Type.UNKNOWN) else normalize(type_.sql("spark"))
+    return None if type_ is None or type_.is_type(exp.DataType.Type.UNKNOWN) else normalize(type_.sql(SPARK))
 
 
 def _fault(operator: exp.Expr, type_of: TypeOf) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.program import Prune, RelationRole, name_of, split_relation
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
@@ -89,7 +90,7 @@ class Bindings:
             view = views.get(node) if isinstance(node, exp.Table) else None
             return node if view is None else exp.table_(view, alias=node.alias or None)
 
-        return self.session.sql(query.transform(bind, copy=False).sql("spark"))
+        return self.session.sql(query.transform(bind, copy=False).sql(SPARK))
 
     def _at_clocks(self, query: exp.Query) -> exp.Query:
         record = self.planned.target.record
@@ -241,7 +242,7 @@ def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, Tabl
         snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(f"`{view}`")
         return exp.table_(view, quoted=True, alias=exp.to_identifier(node.alias or node.name, quoted=True))
 
-    return session.sql(tree.copy().transform(bind).sql("spark"))
+    return session.sql(tree.copy().transform(bind).sql(SPARK))
 
 
 def snapshot(session: SparkSession, state: TableState) -> DataFrame:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.analyze.expressions.predicates import read_predicate
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, is_hidden
 from sqlmesh_like.plan.history import RECORD_KEY
@@ -112,7 +113,7 @@ def _matching(planned: PlannedModel) -> SparkColumn:
     config = planned.compiled.model.config
     same = [F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in config.unique_key]
     read = (read_predicate(text, lambda name: _OLD + name) for text in config.incremental_predicates)
-    return reduce(SparkColumn.__and__, [*same, *(F.expr(frozen(tree, planned.now).sql("spark")) for tree in read)])
+    return reduce(SparkColumn.__and__, [*same, *(F.expr(frozen(tree, planned.now).sql(SPARK)) for tree in read)])
 
 
 def _merged(rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkColumn, kept: Sequence[str]) -> DataFrame:
