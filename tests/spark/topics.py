@@ -16,3 +16,11 @@ def wait_for(spark: SparkSession, kafka: str, topic: str, text: str) -> None:
     while records.load().where(f"contains(cast(value as string), '{text}')").isEmpty():
         assert time.monotonic() < limit, f"{topic} has no {text}"
         time.sleep(0.5)
+
+
+def wait_for_snapshot(spark: SparkSession, kafka: str, topic: str) -> None:
+    """Wait until Debezium's first reading of all tables has arrived: a row written while it goes on may be part of it.
+
+    Such a row is then no sign that the tables read after it have arrived.
+    """
+    wait_for(spark, kafka, topic, '"snapshot":"last"')

@@ -20,7 +20,7 @@ from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.random_shop import Table, alter, plain, shop, statements
 from tests.services.wanted import need
 from tests.spark.ingest_lake import Lake, table
-from tests.spark.topics import wait_for
+from tests.spark.topics import wait_for, wait_for_snapshot
 
 TOPIC = "cdc_all"
 
@@ -68,6 +68,7 @@ def live(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, kafka: s
         shop.run("create table marker (n int primary key)", *(each.create() for each in shop.tables.values()))
         shop.run(*statements(shop.tables, shop.random, 300))
         services.enter_context(debezium(folder, kafka, of_mariadb(server, kafka, TOPIC, "shop"), "mariadb"))
+        wait_for_snapshot(spark, kafka, TOPIC)
         yield shop
 
 

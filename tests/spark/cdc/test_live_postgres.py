@@ -15,7 +15,7 @@ from tests.services.connect import connect_jars, debezium, of_postgres, plugin
 from tests.services.postgres import Server, find_server, postgres
 from tests.services.wanted import need
 from tests.spark.ingest_lake import Lake, table
-from tests.spark.topics import wait_for
+from tests.spark.topics import wait_for, wait_for_snapshot
 
 TOPIC = "cdc_pg"
 SCHEMA = (
@@ -45,13 +45,14 @@ _STORED = (
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, kafka: str) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, kafka: str) -> Iterator[Server]:
     need(find_server, connect_jars, lambda: plugin("postgres"))
     folder = tmp_path_factory.mktemp("pg")
     with postgres(folder) as service:
         service.run(*SCHEMA, *(_ROW.format(n) for n in range(1, 6)), "insert into doc (id) values (6)")
         service.run("insert into gone values (1), (2)")
         with debezium(folder, kafka, of_postgres(service, TOPIC), "postgres"):
+            wait_for_snapshot(spark, kafka, TOPIC)
             yield service
 
 
