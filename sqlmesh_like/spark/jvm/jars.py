@@ -28,7 +28,7 @@ CACHE_VARIABLE = "SML_CACHE_DIR"
 MIRROR_VARIABLE = "SML_MAVEN_URL"
 _TIMEOUT_SECONDS = 60
 _WAITS_SECONDS = (1.0, 3.0)
-"""Before the second and the third attempt of a download whose connection broke."""
+"""Before the second and the third attempt of a download."""
 _AUTHORITIES_VARIABLE = "REQUESTS_CA_BUNDLE"
 _SYSTEM_AUTHORITIES = (
     Path("/etc/ssl/certs/ca-certificates.crt"),
@@ -169,7 +169,7 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
 
 
 def _resolved(jar: Jar, folder: Path, progress: Progress | None) -> Path:
-    """The artifact in `folder`. A connection that breaks is tried again: a first run fetches 80 MB at once."""
+    """The artifact in `folder`. What fails is tried again: a first run fetches 80 MB at once."""
     import requests
     from jgo.maven import MavenContext, PythonResolver
 
@@ -184,8 +184,9 @@ def _resolved(jar: Jar, folder: Path, progress: Progress | None) -> Path:
         component = context.project(jar.group, jar.artifact).at_version(jar.version)
         try:
             return Path(component.artifact(jar.classifier, jar.packaging).resolve())
-        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
-            # An untrusted certificate stays one, and a minute without an answer was patience enough.
+        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, RuntimeError) as error:
+            # An untrusted certificate stays one, and a minute without an answer was patience enough. The resolver
+            # raises RuntimeError for every answer but the file: of a busy repository, too.
             if wait is None or isinstance(error, requests.exceptions.SSLError | requests.Timeout):
                 raise
             time.sleep(wait)

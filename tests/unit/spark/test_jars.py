@@ -167,6 +167,22 @@ def test_a_connection_that_breaks_in_the_middle_is_tried_twice_more(
     assert (breaks, path.exists()) == ([], False)
 
 
+def test_a_busy_mirror_is_asked_again(requests_made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = [True, True]
+    get = _Quiet.do_GET
+
+    def unavailable(self: _Quiet) -> None:
+        if busy:
+            busy.pop()
+            self.send_error(503)
+        else:
+            get(self)
+
+    monkeypatch.setattr(_Quiet, "do_GET", unavailable)
+    (path,) = ensure_jars((JAR,))
+    assert (path.read_bytes(), busy) == (CONTENT, [])
+
+
 def test_a_jar_the_mirror_lacks_is_told(requests_made: list[str]) -> None:
     with pytest.raises(MachineError, match=r"org.example:other:2.0: the mirror in SML_MAVEN_URL does not have it"):
         ensure_jars((Jar("org.example", "other", "2.0", ""),))
