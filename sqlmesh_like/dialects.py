@@ -7,6 +7,9 @@ trees are written by `tree.sql(SPARK)`; the dialect's name instead of it is for 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -15,21 +18,34 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generator import Generator
 from sqlglot.helper import name_sequence
 
-_idle: dict[tuple[type[Generator], frozenset[tuple[str, Any]]], list[Generator]] = {}
-"""Generators in no use by class and options: as many as were at work at once, in threads or for trees within trees."""
+
+@dataclass(frozen=True)
+class _Generators:
+    """Generators with the same options. `idle`: as many as were at once at work, in threads or for parts of a tree."""
+
+    dialect: Dialect
+    options: Mapping[str, Any]
+    idle: list[Generator] = field(default_factory=list)
+
+    def text(self, expression: exp.Expr, copy: bool) -> str:
+        try:
+            generator = self.idle.pop()
+        except IndexError:
+            generator = self.dialect.generator(**self.options)
+        text = generator.generate(expression, copy=copy)
+        generator._next_name = name_sequence("_t")  # what a text leaves behind; after an error it may be more
+        self.idle.append(generator)
+        return text
+
+
+@cache
+def _generators(dialect: type[Dialect], options: frozenset[tuple[str, Any]]) -> _Generators:
+    return _Generators(dialect(), dict(options))
 
 
 def generate_again(self: Dialect, expression: exp.Expr, copy: bool = True, **options: Any) -> str:
     """`Dialect.generate` with a generator that was used before. Safe in threads. Raises what sqlglot raises."""
-    idle = _idle.setdefault((self.generator_class, frozenset(options.items())), [])
-    try:
-        generator = idle.pop()
-    except IndexError:
-        generator = self.generator(**options)
-    text = generator.generate(expression, copy=copy)
-    generator._next_name = name_sequence("_t")  # what a text leaves behind; after an error it may be more
-    idle.append(generator)
-    return text
+    return _generators(type(self), frozenset(options.items())).text(expression, copy)
 
 
 class _Spark(Spark):
