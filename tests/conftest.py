@@ -70,6 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The suite's Spark session: two cores, two shuffle partitions. Tests keep apart by `warehouse`."""
+    from pyspark import SparkContext
+
     from sqlmesh_like.errors import MachineError
     from sqlmesh_like.project.nodes import Target
     from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
@@ -77,6 +79,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from tests.services.cluster import MASTER_VARIABLE
     from tests.services.process import DEMAND_VARIABLE
 
+    # Another JVM would stay: without Kafka's jars, and after some hundred tests without room for compiled code.
+    assert SparkContext._gateway is None, "a test before this one started Spark in this process, not in another one"
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
     # reserves so little room for code that a suite of this length fills it, and is interpreted from then on.
