@@ -79,8 +79,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from tests.services.cluster import MASTER_VARIABLE
     from tests.services.process import DEMAND_VARIABLE
 
-    # Another JVM would stay: without Kafka's jars, and after some hundred tests without room for compiled code.
-    assert SparkContext._gateway is None, "a test before this one started Spark in this process, not in another one"
+    if SparkContext._gateway is not None:
+        # A test before this one started a JVM in this process. It would stay: without Kafka's jars, and after some
+        # hundred tests without room for compiled code.
+        SparkContext._gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
     # reserves so little room for code that a suite of this length fills it, and is interpreted from then on.
