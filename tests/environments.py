@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from sqlmesh_like.spark.jvm.jars import cache_dir
 
-_SECONDS = 600
+_SECONDS = 900
 _PROBLEMS: dict[Path, str] = {}
 """Environments that could not be made: not tried again by each test of a process."""
 

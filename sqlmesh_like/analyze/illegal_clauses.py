@@ -67,10 +67,10 @@ def _clauses(select: exp.Select) -> Iterator[Misplaced]:
         for node in _own(part):
             if isinstance(node, exp.Window):
                 hint = "compute it in a subquery, or filter by QUALIFY"
-                yield Misplaced(f"a window function is not allowed in {clause}: {node.sql('spark')}", node, hint)
+                yield Misplaced(f"a window function is not allowed in {clause}: {node.sql(SPARK)}", node, hint)
             elif isinstance(node, _AGGREGATES) and clause != "HAVING" and not is_outer and not _is_windowed(node):
                 advice = "filter groups in HAVING" if clause == "WHERE" else None
-                yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql('spark')}", node, advice)
+                yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql(SPARK)}", node, advice)
 
 
 def _nested(select: exp.Select) -> Iterator[Misplaced]:
@@ -79,7 +79,7 @@ def _nested(select: exp.Select) -> Iterator[Misplaced]:
             around = node.find_ancestor(*_AGGREGATES, exp.Window, exp.Query) if isinstance(node, _AGGREGATES) else None
             if isinstance(around, _AGGREGATES) and not _is_windowed(around):
                 yield Misplaced(
-                    f"an aggregate cannot be nested in another one: {around.sql('spark')}", node,
+                    f"an aggregate cannot be nested in another one: {around.sql(SPARK)}", node,
                     "compute the inner one in a subquery",
                 )  # fmt: skip
 
@@ -121,7 +121,7 @@ def _foreign(select: exp.Select) -> Iterator[Misplaced]:
         yield Misplaced("LIMIT must be a whole number of at least 0", value)
     for node in select.find_all(exp.In, exp.Parameter):
         if isinstance(node, exp.Parameter):
-            yield Misplaced(f"{node.sql('spark')} is a parameter", node, "use {{ var('…') }}")
+            yield Misplaced(f"{node.sql(SPARK)} is a parameter", node, "use {{ var('…') }}")
         elif not any(node.args.get(part) for part in ("expressions", "query", "unnest", "field")):
             yield Misplaced("the list of IN is empty", node)
 

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import OptimizeError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import nearest
 
 ColumnsOf = Callable[[str, str], tuple[str, ...] | None]
@@ -172,7 +173,7 @@ def _judge_qualified(column: exp.Column, known: _Known) -> Unresolved | None:
         if None in known.values() or table in map(str.lower, every):
             return None  # a field of a struct
         hint = nearest(column.table, known) or f"known: {', '.join(known)}"
-        return Unresolved(f"unknown table or alias {column.table!r} in {column.sql('spark')}", column, hint)
+        return Unresolved(f"unknown table or alias {column.table!r} in {column.sql(SPARK)}", column, hint)
     names, name = known[table], column.parts[1].name
     if names is None or name.lower() in map(str.lower, names):
         return None

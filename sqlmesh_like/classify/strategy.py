@@ -247,7 +247,7 @@ def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]
     return tuple(
         reason(
             "KEY001",
-            f"group key {named.expression.sql('spark')} has type {named.type or 'not proven'}",
+            f"group key {named.expression.sql(SPARK)} has type {named.type or 'not proven'}",
             facts.position(offset_of(named.expression)),
         )
         for named in aggregate.keys

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.list_forms import LIST_FORMS, unproven_list
 from sqlmesh_like.sql_text import standard_literal
@@ -196,7 +197,7 @@ def guarded(tree: exp.Expr) -> exp.Expr:
 def _guard_node(node: exp.Expr) -> None:
     match node:
         case exp.Cast() if not _is_empty(node.this):
-            _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
+            _guard(node.this, _castable(node), f"the cast to {node.to.sql(SPARK)} of")
         case exp.TsOrDsToDate():
             _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
         case exp.TimeStrToTime():

@@ -39,6 +39,7 @@ from sqlmesh_like.analyze.binding.scope import (
 from sqlmesh_like.analyze.binding.subqueries import Subqueries
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
@@ -98,7 +99,7 @@ def _name_alias(unknown: UnknownName, select: exp.Select) -> None:
     """Say what to write in WHERE in place of an alias of the same SELECT."""
     for item in select.expressions:
         if item.alias and unknown.message == f"unknown column {item.alias!r}":
-            unknown.hint = f"WHERE does not know aliases of SELECT: write {item.unalias().sql('spark')}"
+            unknown.hint = f"WHERE does not know aliases of SELECT: write {item.unalias().sql(SPARK)}"
 
 
 def _different_widths(what: str, second: exp.Expr, schemas: Sequence[Sequence[object]]) -> UnknownName:
@@ -220,14 +221,14 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
             if isinstance(item, exp.Column) and scope.merged:
-                raise Unsupported("QRY009", f"{item.sql('spark')} beside USING", item)
+                raise Unsupported("QRY009", f"{item.sql(SPARK)} beside USING", item)
             items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)
         elif isinstance(item, exp.Column):
             items.append(named(item, item.name))
         else:
-            raise UnknownName(f"the column {item.sql('spark')!r} has no name", item, "add an alias: … AS name")
+            raise UnknownName(f"the column {item.sql(SPARK)!r} has no name", item, "add an alias: … AS name")
     for item in items:
         if is_hidden(item.alias):
             raise UnknownName(f"the alias {item.alias!r} is reserved", item, "choose one that does not start so")

@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, require_pure
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Schema
 
 
@@ -87,7 +88,7 @@ class FromReader:
     def _table(self, table: exp.Table) -> Relation:
         relation = self.lookup(table)
         if relation is None:
-            raise Unsupported("QRY008", f"{table.sql('spark')} is not a ref() or source()", table)
+            raise Unsupported("QRY008", f"{table.sql(SPARK)} is not a ref() or source()", table)
         if not isinstance(relation, InputSchema):
             return relation
         if relation.schema is None:

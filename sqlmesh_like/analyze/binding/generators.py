@@ -89,9 +89,9 @@ def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: st
         made.insert(0, ("pos", exp.Case().when(_has_some(array), number) if is_outer else number, "int"))
     names = written or [name for name, _, _ in made]
     if len(names) != len(made):
-        raise UnknownName(f"{generator.sql('spark')} has {len(made)} columns and {len(names)} names", generator)
+        raise UnknownName(f"{generator.sql(SPARK)} has {len(made)} columns and {len(names)} names", generator)
     if len({name.lower() for name in names}) != len(names):
-        raise UnknownName(f"two columns of {generator.sql('spark')} have one name", generator)
+        raise UnknownName(f"two columns of {generator.sql(SPARK)} have one name", generator)
     kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(scope.relation)]
     added = [
         Named(f"{prefix}.{name}", expression, type_) for name, (_, expression, type_) in zip(names, made, strict=True)
@@ -108,11 +108,11 @@ def _element_type(generator: exp.Expr, array: exp.Expr, scope: Scope) -> str:
     """The type of the elements. A map would be exploded into two columns, so the type must be proven."""
     type_ = types.infer(array, scope.known)
     if type_ is None:
-        raise Unsupported("TYP001", f"the type of {generator.this.sql('spark')} is not proven", generator)
+        raise Unsupported("TYP001", f"the type of {generator.this.sql(SPARK)} is not proven", generator)
     element = element_of(type_)
     if element is None:
         rule = "TYP002" if type_.startswith("map<") else "TYP001"
-        raise Unsupported(rule, f"{generator.sql('spark')} of the type {type_}", generator)
+        raise Unsupported(rule, f"{generator.sql(SPARK)} of the type {type_}", generator)
     return element
 
 
@@ -122,7 +122,7 @@ def _values(generator: exp.Expr, element: str, value: str) -> list[tuple[str, ex
         return [("col", column, element)]
     fields = fields_of(element)
     if not fields:
-        raise Unsupported("TYP001", f"{generator.sql('spark')} of elements of the type {element}", generator)
+        raise Unsupported("TYP001", f"{generator.sql(SPARK)} of elements of the type {element}", generator)
     return [
         (name, exp.Bracket(this=column.copy(), expressions=[exp.Literal.string(name)]), type_)
         for name, type_ in fields.items()

@@ -111,7 +111,7 @@ class _Grouping:
         if isinstance(node, exp.Grouping) and len(texts) == 1 and texts[0] in self.sets.keys:
             return self.sets.is_left_out(texts[0])
         if isinstance(node, exp.Grouping) or (texts and texts != list(self.sets.keys)):
-            raise Unsupported("QRY010", f"{node.sql('spark')} of other columns than those of GROUP BY", node)
+            raise Unsupported("QRY010", f"{node.sql(SPARK)} of other columns than those of GROUP BY", node)
         return self.sets.number()
 
 
@@ -120,7 +120,7 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
         resolved = scope.resolve(_key_expression(expression, items, scope))
         if resolved is not expression and (calls := aggregate_calls(resolved)):
             of = calls[0].sql(SPARK, comments=False)
-            message = f"GROUP BY {expression.sql('spark')} is the aggregate {of.replace('`', '')}"
+            message = f"GROUP BY {expression.sql(SPARK)} is the aggregate {of.replace('`', '')}"
             raise UnknownName(message, expression, "leave it out: an aggregate is computed for each group")
         require_pure(resolved)
         return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
@@ -182,7 +182,7 @@ def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]
         if isinstance(node, exp.Column):
             _require_no_key_holds(node, grouping)
             raise UnknownName(
-                f"column {node.sql('spark')!r} is neither in GROUP BY nor in an aggregate", node,
+                f"column {node.sql(SPARK)!r} is neither in GROUP BY nor in an aggregate", node,
                 "add it to GROUP BY or aggregate it",
             )  # fmt: skip
         copy = node.copy()
@@ -200,7 +200,7 @@ def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
     name = grouping.scope.resolve(column).name
     for key in grouping.written.values():
         if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
-            raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
+            raise Unsupported("QRY009", f"{column.sql(SPARK)}, which is only part of a GROUP BY expression", column)
 
 
 def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:

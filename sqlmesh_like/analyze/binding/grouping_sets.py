@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.scope import Unsupported
 from sqlmesh_like.analyze.expressions.types import is_exact_key
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Column
 
 _SET, _UNUSED = "_sml_set", "_sml_set_element"
@@ -161,7 +162,7 @@ def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
     seen: dict[str, exp.Expr] = {}
     for key in keys.values():
         if not is_exact_key(key.type):
-            message = f"group key {key.expression.sql('spark')} has type {key.type or 'not proven'}"
+            message = f"group key {key.expression.sql(SPARK)} has type {key.type or 'not proven'}"
             raise Unsupported("KEY002", message, key.expression)
         names = {column.name.lower() for column in key.expression.find_all(exp.Column)}
         if not names:

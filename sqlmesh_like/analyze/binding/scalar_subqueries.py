@@ -25,6 +25,7 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.dialects import SPARK
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
 _NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
@@ -155,7 +156,7 @@ class _Correlation:
             ):
                 if self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column):
                     return _Equality(written, theirs, isinstance(resolved, exp.NullSafeEQ))
-        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is not an equality", part)
+        raise Unsupported("QRY012", f"the correlation {part.sql(SPARK)}, which is not an equality", part)
 
     def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
         """The inner query grouped by its side of each equality; the last item is its value."""

@@ -135,11 +135,11 @@ class Scope:
         if qualifier and qualifier.lower() not in self._by_alias:
             aliases = [source.alias for source in self.sources]
             hint = nearest(qualifier, aliases) or f"known: {', '.join(aliases)}"
-            raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
+            raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql(SPARK)}", column, hint)
 
     def _column(self, column: exp.Column) -> exp.Expr:
         if isinstance(column.this, exp.Star):
-            raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
+            raise Unsupported("QRY009", f"{column.sql(SPARK)} inside an expression", column)
         if self._is_field(column):
             return self._field(column)
         self.require_alias(column)
@@ -161,7 +161,7 @@ class Scope:
         holder = self._column(whole) if not column.catalog else None
         fields = fields_of(self.known.get(holder.name.lower())) if isinstance(holder, exp.Column) else {}
         if not any(name.lower() == column.name.lower() for name in fields):
-            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+            raise Unsupported("QRY009", f"the nested field {column.sql(SPARK)}", column)
         return exp.Bracket(this=holder, expressions=[exp.Literal.string(column.name)])
 
     def _output(self, column: exp.Column) -> str:
@@ -193,7 +193,7 @@ def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
         return
     node, verdict = impure
     if any(isinstance(node, kind) for kind in AGGREGATES):
-        raise UnknownName(f"the aggregate {node.sql('spark')} is not allowed here", node)
+        raise UnknownName(f"the aggregate {node.sql(SPARK)} is not allowed here", node)
     rules = {"random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
-    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql(SPARK).split("(")[0])
+    raise Unsupported(rule, f"{node.sql(SPARK)} {what}", node, node.sql(SPARK).split("(")[0])

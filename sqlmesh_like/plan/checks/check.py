@@ -271,7 +271,7 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
 
 def _function_hint(call: exp.Anonymous) -> str:
     if call.name.lower() in _OF_TEMPLATES:  # the braces of the template were forgotten
-        return f"write {{{{ {call.name}({', '.join(part.sql('spark') for part in call.expressions)}) }}}}"
+        return f"write {{{{ {call.name}({', '.join(part.sql(SPARK) for part in call.expressions)}) }}}}"
     return nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
 
 
@@ -287,7 +287,7 @@ def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
     for table in foreign_tables(tree, known):
         name = table.name
         hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
-        message = f"the table {table.sql('spark', comments=False)} is not a ref() or source()"
+        message = f"the table {table.sql(SPARK, comments=False)} is not a ref() or source()"
         raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
 
 

@@ -13,6 +13,7 @@ from sqlmesh_like.analyze.algebra.relation import Join, columns, walk
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.types import INTEGERS, infer
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.lint import joined_kinds, united_kinds, with_types
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
@@ -55,7 +56,7 @@ def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
 
 
 def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
-    sides = (f"{side.sql('spark', comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
+    sides = (f"{side.sql(SPARK, comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
     return ", ".join(sides)
 
 

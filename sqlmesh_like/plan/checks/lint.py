@@ -16,6 +16,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import locate, parse
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel
@@ -91,7 +92,7 @@ def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
         for equal in on.find_all(exp.EQ, exp.NullSafeEQ) if on is not None else ():
             left, right = _family(equal.left), _family(equal.right)
             if left and right and left != right:
-                text = f"this join compares {left} with {right}: {equal.sql('spark', comments=False)}"
+                text = f"this join compares {left} with {right}: {equal.sql(SPARK, comments=False)}"
                 yield Meeting(text, equal, frozenset({left, right}))
 
 

@@ -37,7 +37,7 @@ def refuse_operands(facts: QueryFacts, schemas: Callable[[InputRef], Schema | No
     for node, type_of in operators:
         if fault := _fault(node, type_of):
             message, hint = fault
-            written = f"{message}: {node.sql('spark', comments=False).replace('`', '')}"
+            written = f"{message}: {node.sql(SPARK, comments=False).replace('`', '')}"
             raise SqlError(written, location=locate(facts.model, offset_of(node)), hint=hint)
 
 
