@@ -4,20 +4,24 @@ VENV ?= .venv
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps
 # Nothing is fetched whose hash is not in requirements/; only pyspark, which is published as source, is built here.
-FETCH := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary pyspark
+FETCH := $(UV) --require-hashes
+PYSPARK := /^pyspark==/,/[^\\]$$/
 CODE := sqlmesh_like tests demo docs bench tools examples
-WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)
+WITHOUT_JVM := tests/unit tests/properties tests/security
 SITE_LIBRARIES := sqlmesh_like/docs/assets/libraries
-NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
-WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
-# tests/orchestrators is among these: it has Dagster's and Airflow's own environments, which are made once (600 MB, a minute);
-# after that it takes less than 90 s on two cores, a third of it Airflow, a third Dagster on Spark.
+WITH_JVM := tests/dbt_core tests/faults tests/orchestrators tests/spark
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py
+FAST_TESTS = $(BIN)/python -m pytest -n auto --dist worksteal $(WITHOUT_JVM)
+SPARK_TESTS = $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(WITH_JVM)
+# What takes its time is noted: `tools.suite_times` prints it, and CI at its end.
+TIMES := target/suite
+timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began)) $(1)" >> $(TIMES)/stages; exit $$code
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt lock site-libraries sbom audit clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -32,19 +36,25 @@ demo-live: $(VENV)/.installed-dev
 	$(BIN)/sml deps
 	$(BIN)/python -m demo.live
 
+# Which tests run when: CONTRIBUTING.md, and tests/levels.py.
 test: test-fast
-	$(BIN)/sml deps
-	$(BIN)/python -m pytest -n $(SPARKS) --dist loadfile $(WITH_JVM)
+	$(call timed,jars and class archive,$(BIN)/sml deps)
+	$(call timed,tests on Spark,$(SPARK_TESTS) -m "not release and not deep" --times $(TIMES)/spark.json)
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist loadfile $(WITHOUT_JVM)
+	$(call timed,tests without a JVM,$(FAST_TESTS) -m "not release and not deep" --times $(TIMES)/fast.json)
 
-# 10,000 random cases instead of 500, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
+test-all: $(VENV)/.installed-dev
+	$(call timed,all tests without a JVM,SML_RELEASE=1 $(FAST_TESTS) -m "not deep" --times $(TIMES)/fast.json)
+	$(call timed,jars and class archive,$(BIN)/sml deps)
+	$(call timed,all tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
+
+# 10,000 random cases instead of 190, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
 # more. What fails is filed in tests/properties/failed_once.
 # Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
 # at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
 test-deep: $(VENV)/.installed-dev
-	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/properties
+	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/properties
 	$(BIN)/sml deps
 	rm -rf target/kills target/faults
 	SML_DEEP=1 $(BIN)/python -m pytest $(DEEP_WITH_JVM)
@@ -107,9 +117,10 @@ clean:
 # What each kind of environment has: run, dev or audit; the last two have the first as well.
 $(VENV)/.installed-%: requirements/build.txt requirements/%.txt pyproject.toml $(SITE_LIBRARIES)/package-lock.json | $(BIN)/python
 	@echo "installing sqlmesh_like and requirements/$*.txt into $(VENV)"
-	@$(FETCH) --requirement requirements/build.txt
-	@$(FETCH) --requirement requirements/$*.txt
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --require-hashes --no-deps --only-binary :all: --requirement requirements/build.txt
+	@sed '$(PYSPARK)d' requirements/$*.txt | $(FETCH) --only-binary :all: --requirement -
+	@sed -n '$(PYSPARK)p' requirements/$*.txt | $(FETCH) --no-build-isolation --requirement -
+	@$(UV) --no-build-isolation --editable .
 	@$(BIN)/python -m tools.site_libraries
 	@touch $(VENV)/.installed-run $@
 

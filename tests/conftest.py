@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.levels import IS_DEEP, IS_RELEASE, TESTS, is_fast, level_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["tests.faults.counted"]
-TESTS = Path(__file__).parent
-WITHOUT_JVM = (TESTS / "unit", TESTS / "properties", TESTS / "security")
+pytest_plugins = ["tests.faults.counted", "tests.suite_times"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Failures(config), "failures")
     asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
     os.environ.setdefault("DBT_PARTIAL_PARSE", "false")  # projects of tests have no place in the user's cache
-    if all(any(path.is_relative_to(folder) for folder in WITHOUT_JVM) for path in asked_for):
+    if all(is_fast(path) for path in asked_for):
         _block_jvm()
 
 
@@ -59,7 +59,9 @@ def _block_jvm() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if not any(item.path.is_relative_to(folder) for folder in WITHOUT_JVM):
+        if level_of(item) is None:
+            raise pytest.UsageError(f"{item.nodeid} has no level: add its folder to tests/levels.py")
+        if not is_fast(item.path):
             item.add_marker(pytest.mark.spark)
     if asked_for := set(config.getoption("--checklist") or ()):
         kept = [item for item in items if asked_for & {row for m in item.iter_markers("checklist") for row in m.args}]
@@ -85,13 +87,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkContext._gateway.shutdown()
         SparkContext._gateway = SparkContext._jvm = None
     folder = tmp_path_factory.mktemp("spark")
-    # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
-    # reserves so little room for code that a suite of this length fills it, and is interpreted from then on.
+    # On a handful of rows planning and compiling cost more than computing: each query is new here, so generated code is
+    # compiled and thrown away (a third of the suite's time), and replanning or optimizing compilation never pay off.
+    # Without the latter Java reserves so little room for code that a suite of this length fills it, and is interpreted
+    # from then on. Generated code is what processes of their own run, and all tests of `make test-all`.
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseParallelGC",
     }
+    if not (IS_RELEASE or IS_DEEP):
+        settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     master = os.environ.get(MASTER_VARIABLE, "local[2]")
     target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master=master, spark=settings)
     try:

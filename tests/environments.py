@@ -37,9 +37,10 @@ def python_of(name: str, requirements: Path) -> Path:
 
 def _problem_of_making(folder: Path, requirements: Path) -> str:
     """Return the last line of what went wrong, empty where nothing did."""
-    fetched = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(requirements)]
-    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *fetched]
-    return _problem([sys.executable, "-m", "venv", str(folder)]) or _problem(install)
+    uv = [sys.executable, "-m", "uv", "--quiet"]  # a third of what pip takes, for hundreds of packages
+    pinned = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", str(requirements)]
+    make, fetch = ["venv", "--clear", "--python", sys.executable], ["pip", "install", "--python"]
+    return _problem([*uv, *make, str(folder)]) or _problem([*uv, *fetch, str(folder / "bin" / "python"), *pinned])
 
 
 def _problem(words: list[str]) -> str:

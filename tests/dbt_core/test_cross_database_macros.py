@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import jinja2
+import pytest
 from jinja2 import nodes
 
 from tests.cross_database import macro_cases, macro_tables_on_duckdb
@@ -38,6 +39,7 @@ def test_every_macro_of_dbt_is_here_and_takes_the_same_arguments() -> None:
     assert unlike.keys() == _OTHERWISE.keys(), unlike
 
 
+@pytest.mark.release
 def test_dbt_duckdb_gives_what_the_table_says(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\nversion: '1.0'\n")

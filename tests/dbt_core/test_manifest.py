@@ -116,7 +116,15 @@ unit_tests:
 }
 
 
-@pytest.fixture(params=[CAFE, SHOP, HOOKED, SEMANTIC], ids=["cafe", "shop", "hooked", "semantic"])
+_MORE = {"cafe": CAFE, "shop": SHOP, "semantic": SEMANTIC}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(HOOKED, id="hooked"),
+        *(pytest.param(files, id=name, marks=pytest.mark.release) for name, files in _MORE.items()),
+    ]
+)
 def manifests(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> tuple[dict[str, Entry], dict[str, Entry]]:

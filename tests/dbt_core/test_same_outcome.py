@@ -53,6 +53,7 @@ def ended(shown: Shown, words: list[str]) -> list[tuple[str, str, str, object]]:
     )  # fmt: skip
 
 
+@pytest.mark.release
 def test_what_is_selected_is_what_dbt_selects(cafe: Path, capsys: Shown) -> None:
     calls = [[*LS, "-s", *text.split()] for text in SELECTIONS]
     for text in ("stg_bills", "+dim_guests"):
@@ -69,6 +70,7 @@ def test_what_is_selected_is_what_dbt_selects(cafe: Path, capsys: Shown) -> None
     assert not differing, "\n".join(f"{words}: only here {a}, only dbt {b}" for words, (a, b) in differing.items())
 
 
+@pytest.mark.release
 def test_a_build_ends_as_it_does_in_dbt(cafe: Path, capsys: Shown) -> None:
     calls = [["seed"], ["run"], ["test"], ["snapshot"], ["build"]]
     for words, answer in zip(calls, asked(cafe, calls), strict=True):

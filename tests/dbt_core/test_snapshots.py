@@ -106,6 +106,7 @@ def spelt(rows: list[Row] | list[list[str | None]]) -> list[tuple[str, ...]]:
     return sorted(tuple("-" if value is None else str(value).replace("T", " ") for value in row) for row in rows)
 
 
+@pytest.mark.release
 def test_the_rows_after_six_runs_are_dbts(project: Path) -> None:
     by_snapshot = theirs(project)
     differing = {}

@@ -109,6 +109,7 @@ EDITS: Mapping[str, tuple[Mapping[str, str], tuple[Edit, ...]]] = {
 }
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", EDITS)
 def test_what_changed_since_dbt_s_manifest_is_what_dbt_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown

@@ -24,8 +24,8 @@ from sqlmesh_like.fault_points import FAULT_VARIABLE
 
 LIMIT = 600.0
 """Seconds after which a call counts as stuck."""
-REFUSED_WITHIN = 20.0
-"""Seconds within which a call that cannot do its work says so, unless Spark has to start first."""
+REFUSED_WITHIN = 120.0
+"""Seconds within which a call that cannot do its work says so (one, on an idle machine), unless Spark has to start."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.levels import IS_DEEP
+
 COUNTS = Path(__file__).parents[2] / "target" / "faults"
 """Where the counts are written where `SML_DEEP=1`, a file for each process of tests."""
 ENDS = ("recovers", "refuses")
@@ -33,7 +35,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish() -> None:
-    if os.environ.get("SML_DEEP") == "1" and _tried:
+    if IS_DEEP and _tried:
         COUNTS.mkdir(parents=True, exist_ok=True)
         rows = [
             {"what": what, "ends": ends, "is_right": is_right, "tried": tried}

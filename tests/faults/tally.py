@@ -13,8 +13,8 @@ from typing import Literal
 
 from tests.faults.calls import finished, start
 from tests.faults.shop import MODELS, PUBLISHED, REGION, Row, Rows, Shop
+from tests.levels import IS_DEEP
 
-IS_DEEP = os.environ.get("SML_DEEP") == "1"
 SEED = int(os.environ.get("SML_SEED", "20240501"))
 COUNTS = Path(__file__).parents[2] / "target" / "kills"
 """Where counts of `make test-deep` are written, a file for each tally; `docs/generate_faults.py` adds them up."""

@@ -28,6 +28,7 @@ from tests.faults.calls import finished, start, wait_until_stopped
 from tests.faults.first_tables import make_tables
 from tests.faults.shop import CUSTOMERS, FILES, MODELS, ORDERS, PUBLISHED, REGION, Row, Rows, Shop, _arrow, recomputed
 from tests.faults.tally import tallied
+from tests.levels import parametrize
 from tests.written_table import WrittenTable
 
 CHANGED = ("warehouse", "serving", "target")
@@ -142,7 +143,11 @@ def test_afterwards_models_go_on_incrementally(shop: Register) -> None:
         assert shop.stored(model) == shop.expected_of(model)
 
 
-@pytest.mark.parametrize("step", [*ERASURE_POINTS, "hudi.commit.staged", "publish.begin", "publish.written"])
+@parametrize(
+    "step",
+    suite=["erasure.rows", "publish.written"],
+    release=[*(point for point in ERASURE_POINTS if point != "erasure.rows"), "hudi.commit.staged", "publish.begin"],
+)
 def test_killed_at_any_step_the_same_command_ends_it(step: str, shop: Register) -> None:
     words = ("till.customers", "3", "--text", NAME, "--yes")
     code, output = finished(start(shop.root, "forget", *words, fault=step))
@@ -158,7 +163,7 @@ def test_killed_at_any_step_the_same_command_ends_it(step: str, shop: Register) 
             tally.compare(shop.published(place)[1], shop.expected_of(REGION), place)
 
 
-@pytest.mark.parametrize("is_back", [False, True])
+@parametrize("is_back", suite=[True], release=[False])
 def test_what_others_write_while_models_run_does_no_harm(is_back: bool, shop: Register) -> None:
     """Locks are released for the models' run. A row that comes back is found at the end."""
     words = ("till.customers", "3", "--text", NAME, "--yes")
@@ -412,6 +417,7 @@ def test_dead_letters_of_a_key_that_begins_with_this_one_stay(keyed_by_name: Reg
     assert sorted(row[0] for row in dead_letters.rows()) == ["CUST-1.a", "CUST-10", "cust-1"]
 
 
+@pytest.mark.release
 def test_a_key_that_begins_with_this_one_is_not_what_is_left(
     keyed_by_name: Register, capsys: pytest.CaptureFixture[str]
 ) -> None:

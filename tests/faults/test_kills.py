@@ -17,9 +17,10 @@ import pytest
 from sqlmesh_like.fault_points import COMMIT_POINTS, PUBLISH_POINTS, REMOVAL_POINTS
 from tests.faults.calls import Call, finished, kill_after, refused, start, wait_until_stopped
 from tests.faults.shop import Shop
-from tests.faults.tally import IS_DEEP, SEED, tallied
+from tests.faults.tally import SEED, tallied
+from tests.levels import IS_DEEP
 
-RANDOM_KILLS = int(os.environ.get("SML_KILLS", "750" if IS_DEEP else "7"))
+RANDOM_KILLS = int(os.environ.get("SML_KILLS", "750" if IS_DEEP else "2"))
 STEPS = (*COMMIT_POINTS, *PUBLISH_POINTS)
 COMMITS_OF_A_LAKE = 10
 """After twice as many commits a run would clean history, which is Spark's."""

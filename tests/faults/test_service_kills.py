@@ -17,7 +17,8 @@ from sqlmesh_like.hudi.recovery.savepoints import create_savepoint, savepoints
 from sqlmesh_like.plan.history import TableRecord
 from tests.faults.calls import finished, kill_after, start
 from tests.faults.shop import ORDERS, Shop
-from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
+from tests.faults.tally import SEED, Tally, tallied
+from tests.levels import IS_DEEP, parametrize
 from tests.local_lake import make_table
 
 RANDOM_KILLS = int(os.environ.get("SML_SERVICE_KILLS", "40" if IS_DEEP else "0"))
@@ -127,11 +128,17 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.mark.timeout(60 * 60 * 2 if IS_DEEP else 1800)
-@pytest.mark.parametrize("service", SERVICES, ids=[each.what for each in SERVICES])
-def test_a_service_that_is_killed_is_completed_by_the_same_command(service: Service, shop: Shop) -> None:
+@parametrize(
+    ("service", "steps"),
+    suite=[pytest.param(each, each.steps[-1:], id=f"{each.what}, late") for each in SERVICES],
+    release=[pytest.param(each, each.steps, id=each.what) for each in SERVICES],
+)
+def test_a_service_that_is_killed_is_completed_by_the_same_command(
+    service: Service, steps: Sequence[str], shop: Shop
+) -> None:
     dice = random.Random(SEED)
     with tallied(service.what) as tally:
-        for where in [*service.steps, *["at random"] * RANDOM_KILLS]:
+        for where in [*steps, *["at random"] * RANDOM_KILLS]:
             words = _killed_call(service, shop, dice, where)
             tally.killed(where)
             tally.look_after_kill(shop)

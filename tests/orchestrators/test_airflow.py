@@ -61,6 +61,7 @@ def read_tasks(project: Path, **variables: str) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.release
 def test_models_and_their_tests_are_tasks_that_sml_does(project: Path) -> None:
     run_program([str(python_of_airflow().with_name("airflow")), "db", "migrate"], project)
     ran = read_tasks(project)

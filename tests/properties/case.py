@@ -7,7 +7,6 @@ the first batch is the start. A row that a batch writes again as it was is an up
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowA
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
-
-DEEP = os.environ.get("SML_DEEP") == "1"
 
 AGAIN = "To have it again:"
 X = TypeVar("X")

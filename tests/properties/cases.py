@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from tests.levels import IS_DEEP
 from tests.properties import groups, joins, rowwise
-from tests.properties.case import DEEP, Case
+from tests.properties.case import Case
 from tests.properties.expressions import of
 from tests.properties.query import Builder, Built, Maker
 from tests.properties.values import batches, tables
@@ -20,7 +21,7 @@ MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS}
 CONSTRUCTS = tuple(MAKERS)
 REBUILT: dict[str, Maker] = {"not in": joins.membership}
 """What is a full refresh by design."""
-_SIZES = (1, 1, 2, 2, 3, 4) if DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
+_SIZES = (1, 1, 2, 2, 3, 4) if IS_DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
 _CLOCKS = tuple(datetime(*day, 12) for day in ((2023, 12, 31), (2024, 1, 1), (2024, 1, 2), (2024, 2, 29), (2024, 3, 1)))
 
 
@@ -35,7 +36,7 @@ class Drawn:
 def examples(count: int, *, shrink: bool = True) -> settings:
     """Settings of so many cases: the same ones at each run, others each time where `SML_DEEP=1`."""
     return settings(
-        max_examples=count, report_multiple_bugs=False, deadline=None, derandomize=not DEEP, database=None,
+        max_examples=count, report_multiple_bugs=False, deadline=None, derandomize=not IS_DEEP, database=None,
         phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,), suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlmesh_like.cli.app import main
+from tests.levels import IS_DEEP, count
 from tests.properties import texts
-from tests.properties.case import DEEP
 from tests.properties.cases import examples
 
-EXAMPLES = int(os.environ.get("SML_TEXTS", "6000" if DEEP else "12"))
+EXAMPLES = int(os.environ.get("SML_TEXTS", str(count(4, 12, 6000))))
 """Of each kind of text: with all of them, an hour of one core."""
 LONGEST = 60.0
 """Seconds after which a call counts as hanging: one takes a tenth of a second."""
@@ -76,7 +76,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.timeout(7200 if DEEP else 600)
+@pytest.mark.timeout(7200 if IS_DEEP else 600)
 def test_any_text_is_compiled_or_refused_in_words(kind: str, call: Callable[[str, str], None]) -> None:
     failed: list[str] = []
 

@@ -18,13 +18,13 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, SimulatedRows
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP, count
 from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema
 
 COLUMNS = schema(k="int", v="int", dt="date", at="timestamp")
 START = datetime(2024, 1, 31, 12)
-MORE = 15 if DEEP else 1
+MORE = count(1, 2, 30)
 KEYS = ("1", "2", "3", "4", "5")
 ROWS = st.tuples(
     st.sampled_from([1, 1, 2, None]),
@@ -142,7 +142,7 @@ ROUNDS = 8
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(8 * MORE)
+    @examples(4 * MORE)
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         sql = filled(data.draw, MODELS[name])
@@ -152,7 +152,7 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
         seen["at_boundary"] += follow(plan, data.draw(steps()))
 
     for number in range(ROUNDS):
-        (every_case if DEEP else seed(number)(every_case))()
+        (every_case if IS_DEEP else seed(number)(every_case))()
         if seen["at_boundary"]:
             break
     assert seen["at_boundary"] > 0

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlmesh_like.delta import states
-from tests.properties.case import DEEP, Case
+from tests.levels import count
+from tests.properties.case import Case
 from tests.properties.cases import examples
 from tests.properties.expressions import Col, filled, quoted
 from tests.properties.lake import check, compiled, final_rows, schema
@@ -46,7 +47,7 @@ WHOLE = (
 def test_every_function_of_a_group_equals_a_recompute_after_every_batch(
     calls: tuple[str, ...], strategy: str, rule: str
 ) -> None:
-    @examples(500 if DEEP else 27)
+    @examples(count(9, 27, 500))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         columns = data.draw(tables())

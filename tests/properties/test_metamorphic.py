@@ -11,10 +11,11 @@ from itertools import pairwise
 from hypothesis import assume, given
 
 from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, RowActions
-from tests.properties.case import DEEP, Case, travelled
+from tests.levels import count
+from tests.properties.case import Case, travelled
 from tests.properties.cases import Drawn, cases, examples
 
-CASES = 200 if DEEP else 14
+CASES = count(5, 14, 200)
 THREADS = 4
 
 

@@ -9,12 +9,12 @@ from functools import cache
 import pytest
 from hypothesis import given, seed
 
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP, count
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = 120 if DEEP else 8
-"""Of each construct: with those of `MERGED` more than 10,000 in all, or 500; the other properties add to them."""
-MERGED = 100 if DEEP else 3
+CASES = count(3, 8, 120)
+"""Of each construct: with those of `MERGED` more than 10,000 in all, 500, or 190; the other properties add to them."""
+MERGED = count(1, 3, 100)
 """Of each construct, where every other batch is merged from the recomputed query."""
 ENOUGH = 3
 ROUNDS = 4
@@ -54,7 +54,7 @@ def _run(construct: str, number: int, counts: Tally) -> None:
             counts.moved += drawn.case.follow() > 0
 
     try:
-        (every_case if DEEP else seed(number)(every_case))()
+        (every_case if IS_DEEP else seed(number)(every_case))()
     except Exception as failure:  # noqa: BLE001 - it is raised by the test of this construct
         counts.failure = failure
 

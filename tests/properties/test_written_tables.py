@@ -21,11 +21,11 @@ from sqlmesh_like.hudi.change_log import logs_between
 from sqlmesh_like.hudi.writer import file_merge, upsert
 from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile
 from sqlmesh_like.names import IS_DELETED, SEQUENCE
-from tests.properties.case import DEEP
+from tests.levels import count
 from tests.properties.cases import examples
 from tests.written_table import Row, Signed, WrittenTable
 
-CASES = 300 if DEEP else 25
+CASES = count(10, 25, 300)
 KEYS = ("a", "b", "c", "d", "é", "😀", "", "a|b")
 COLUMNS = {"p": "string", "o": "long", "v": "long", "x": "double", "t": "string"}
 PLACE, ORDER = 1, 2

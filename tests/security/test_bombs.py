@@ -17,6 +17,7 @@ from sqlmesh_like.project.reading import bounds
 from sqlmesh_like.project.reading.bounds import TemplateLimit, bounded, unbounded
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
+from tests.levels import parametrize
 from tests.projects import enter_project
 
 PROFILES = "shop: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n"
@@ -54,8 +55,21 @@ YAML = {
 }
 
 
-@pytest.mark.parametrize("text", YAML.values(), ids=YAML)
-@pytest.mark.parametrize("path", ["dbt_project.yml", "profiles.yml", "models/m.yml", "packages.yml", "selectors.yml"])
+PATHS = ("dbt_project.yml", "profiles.yml", "models/m.yml", "packages.yml", "selectors.yml")
+IN_TURN = [(PATHS[turn % len(PATHS)], name) for turn, name in enumerate(YAML)]
+"""Each text in one of the files, and each file with some of the texts: one reader reads them all."""
+
+
+@parametrize(
+    ("path", "text"),
+    suite=[pytest.param(path, YAML[name], id=f"{path}-{name}") for path, name in IN_TURN],
+    release=[
+        pytest.param(path, YAML[name], id=f"{path}-{name}")
+        for path in PATHS
+        for name in YAML
+        if (path, name) not in IN_TURN
+    ],
+)
 def test_yaml_is_refused(path: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     files = {"dbt_project.yml": "name: shop\n", "profiles.yml": PROFILES, "models/m.sql": "select 1 as a"}
     enter_project(tmp_path, monkeypatch, {**files, path: text})

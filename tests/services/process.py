@@ -79,10 +79,10 @@ def running(command: Sequence[str], log: Path, is_up: Callable[[], bool], user: 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(timeout=30)
+        process.wait(timeout=START_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=START_SECONDS)
 
 
 def wait_until(is_true: Callable[[], bool], may_go_on: Callable[[], bool], log: Path) -> None:

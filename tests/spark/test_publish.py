@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal as D
@@ -20,6 +19,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.store import KEY_COLUMN
+from tests.levels import IS_DEEP, parametrize
 from tests.published import Killed, Place, Row, publish_killed
 from tests.services import mariadb, postgres
 from tests.services.wanted import need
@@ -63,7 +63,7 @@ def _spelt(is_post: bool) -> Callable[[Row], Row]:
     return lambda row: tuple(map(value, row))
 
 
-@pytest.mark.parametrize("name", ["maria", "post"])
+@parametrize("name", suite=["maria"], release=["post"])
 def test_a_server_shows_the_table_after_each_round_and_after_a_kill_at_any_statement(
     urls: dict[str, str], name: str
 ) -> None:
@@ -73,7 +73,7 @@ def test_a_server_shows_the_table_after_each_round_and_after_a_kill_at_any_state
         lambda: [tuple(map(_utc, each)) for each in rows_of(urls[name], "shown.t" if schema else "t")],
         _spelt(name == "post"),
     )
-    assert publish_killed(place, 1 if os.environ.get("SML_DEEP") else 4) > 25
+    assert publish_killed(place, 1 if IS_DEEP else 4) > 25
 
 
 def _utc(value: object) -> object:

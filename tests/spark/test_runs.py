@@ -17,6 +17,7 @@ from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.jvm import job_metrics
 from sqlmesh_like.spark.program import program_runner
+from tests.levels import parametrize
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 from tests.spoilt_files import poison, poison_rows
 
@@ -62,7 +63,7 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     assert all("not a Parquet file" in result.message for result in refreshed.values()), refreshed["flat"].message
 
 
-@pytest.mark.parametrize("engine", ["auto", "spark"])
+@parametrize("engine", suite=["auto"], release=["spark"])
 def test_a_lookup_reads_no_rows_of_files_whose_keys_are_out_of_range(
     lake: Lake, engine: Literal["auto", "spark"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def test_history_that_was_cleaned_means_a_full_refresh_with_the_reason(lake: Lak
     assert len(lake.rows("strict")) == 12
 
 
+@pytest.mark.release
 def test_archived_history_means_a_full_refresh_with_the_reason(lake: Lake, orders: Table) -> None:
     lake.model("agg", "select city, count(*) as n from @orders group by city")
     lake.run_well()
@@ -227,6 +229,7 @@ def test_a_table_of_another_writer_is_followed(lake: Lake) -> None:
     assert [row[:2] + row[3:] for row in lake.rows("flat")] == [("s", 1, 11), ("t", 1, 30), ("u", 1, 7)]
 
 
+@pytest.mark.release
 @pytest.mark.checklist(18)
 def test_a_table_whose_keys_repeat_is_kept_right(lake: Lake) -> None:
     """Plain inserts may repeat a record key: two rows, and one of them may go."""

@@ -28,7 +28,8 @@ from sqlmesh_like.fault_points import COMMIT_POINTS, INGEST_POINTS
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import finished, start
 from tests.faults.shop import PROFILE
-from tests.faults.tally import IS_DEEP, SEED
+from tests.faults.tally import SEED
+from tests.levels import IS_DEEP
 from tests.spark.ingest_lake import event
 
 CYCLES = int(os.environ.get("SML_CYCLES", "1000" if IS_DEEP else "6"))

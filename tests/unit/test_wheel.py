@@ -5,9 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from sqlmesh_like.docs.libraries import site_libraries
+from tests.levels import parametrize
 from tests.wheel import ROOT, VERSIONS, called, installed
 from tests.wheel import wheel as wheel
 
@@ -21,7 +20,7 @@ def test_it_has_each_file_of_the_package_and_the_licence(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "docs/", "demo/", "bench/"))]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@parametrize("version", suite=VERSIONS[:1], release=VERSIONS[1:])
 def test_a_first_project_builds_outside_of_the_repository(wheel: Path, tmp_path: Path, version: str) -> None:
     sml = installed(wheel, tmp_path / "env", version)
     called(sml, tmp_path, "init", "shop")

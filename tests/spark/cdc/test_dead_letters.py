@@ -94,6 +94,7 @@ def killed(*_: object) -> None:
     raise RuntimeError("killed")
 
 
+@pytest.mark.release
 def test_what_a_letter_may_have_changed_is_not_guessed(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(columns={"n": "int"}),))
     shop.ingest(event("c", {"id": 1, "n": 1, "text": "old"}), event("c", {"id": 2, "n": 1, "text": "old"}))
@@ -108,6 +109,7 @@ def test_what_a_letter_may_have_changed_is_not_guessed(spark: SparkSession, tmp_
     assert shop.rows("t", "id", "n", "text") == [(1, "3", "new"), (2, "3", "new")]
 
 
+@pytest.mark.release
 def test_without_one_order_of_the_log_a_letter_does_not_overtake(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_key_that_changes_takes_its_row_along_though_only_the_key_is_logged(
     assert shop.rows("t", "year_month", "id", "m") == [("202207", 2, 6)]
 
 
+@pytest.mark.release
 def test_a_row_whose_move_is_a_dead_letter_is_not_doubled(spark: SparkSession, tmp_path: Path) -> None:
     types = {"id": "int", "n": "int", "create_time": "timestamp"}
     shop = Lake(spark, tmp_path, (table(partition_by=BY_MONTH, columns=types),))
@@ -159,6 +162,7 @@ def test_a_row_whose_move_is_a_dead_letter_is_not_doubled(spark: SparkSession, t
     assert shop.rows("t", "year_month", "id", "n") == [("202207", 1, 3), ("202207", 2, 3)]
 
 
+@pytest.mark.release
 def test_a_key_is_the_same_after_its_column_has_widened(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(),))
     shop.ingest(event("c", {"id": 1, "v": "a"}), event("c", {"id": 2, "v": "a"}))

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.schema import limits
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP, parametrize
 from tests.security.hostile_messages import PAYLOADS, mixed
 from tests.spark.ingest_lake import Lake, event, table
 
 FORMATS = ("debezium", "flink_cdc", "canal", "maxwell", "dms")
-MESSAGES = 800 if DEEP else 250
-EXAMPLES = 5 if DEEP else 1
+MESSAGES = 800 if IS_DEEP else 250
+EXAMPLES = 5 if IS_DEEP else 1
 """Of each format: 20,000 messages in all, or 1,250."""
 
 
@@ -28,7 +28,7 @@ def numbers() -> Iterator[int]:
     return count()
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@parametrize("form", suite=["debezium"], release=[form for form in FORMATS if form != "debezium"])
 def test_each_message_is_a_row_a_skip_or_a_dead_letter(
     form: str, spark: SparkSession, tmp_path: Path, numbers: Iterator[int]
 ) -> None:
@@ -55,7 +55,7 @@ def test_each_message_is_a_row_a_skip_or_a_dead_letter(
         assert report.events == len(lines)
         assert all(reason for _, _, reason, _ in (lake.dead_letters() if letter_rows else ()))
 
-    (every if DEEP else seed(7)(every))()
+    (every if IS_DEEP else seed(7)(every))()
 
 
 def _of_no_table(lake: Lake, has_letters: bool) -> list[object]:
@@ -64,6 +64,7 @@ def _of_no_table(lake: Lake, has_letters: bool) -> list[object]:
     return [row for row in lake.rows("shop__dead_letters", "position", "table_name") if row[1] is None]
 
 
+@pytest.mark.release
 def test_a_message_that_is_too_long_is_a_dead_letter(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.cdc.formats import columnar
@@ -25,6 +24,7 @@ from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
+from tests.levels import parametrize
 from tests.spark.ingest_lake import Lake, table
 
 UTC = datetime.UTC
@@ -142,7 +142,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("partition_by", [None, PartitionBy("at", "yyyyMM", "month")])
+@parametrize("partition_by", suite=[PartitionBy("at", "yyyyMM", "month")], release=[None])
 def test_a_first_load_of_odd_rows_is_what_their_texts_come_to(
     spark: SparkSession, tmp_path: Path, partition_by: PartitionBy | None
 ) -> None:
@@ -166,12 +166,12 @@ def test_a_first_load_of_odd_rows_is_what_their_texts_come_to(
     both.assert_equal()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     "settings",
-    [
+    suite=[{"deletes": "soft", "partition_by": PartitionBy("day", "yyyy", "year")}],
+    release=[
         {},
         {"order_by": ("at",)},
-        {"deletes": "soft", "partition_by": PartitionBy("day", "yyyy", "year")},
         {"primary_key": ("name", "id")},
         {"primary_key": ()},
         {"updates": "partial"},

@@ -74,6 +74,7 @@ def _ingest(project: Path) -> None:
     assert code == 0, output
 
 
+@pytest.mark.release
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("the disk is full", ends="refuses")
 def test_a_full_disk_is_reported_and_after_it_every_event_counts_once(project: Path) -> None:

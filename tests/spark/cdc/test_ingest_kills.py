@@ -22,7 +22,8 @@ from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import LIMIT, files_below, wait_for_files, wait_for_group
-from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
+from tests.faults.tally import SEED, Tally, tallied
+from tests.levels import IS_DEEP
 from tests.spark.ingest_lake import Lake, event, table
 
 REPOSITORY = Path(__file__).parents[3]

@@ -15,6 +15,7 @@ from sqlmesh_like.cdc.merge.counts import count_events
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.tables import stored_versions
 from sqlmesh_like.names import Column
+from tests.levels import parametrize
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 from tests.spoilt_files import poison_rows
 
@@ -81,7 +82,7 @@ def logged(dice: random.Random, op: str, after: Row | None, before: Row | None) 
     return event(op, after, None if keeps and dice.random() < 0.5 else before)
 
 
-@pytest.mark.parametrize("order_by", [(), ("m",)])
+@parametrize("order_by", suite=[("m",)], release=[()])
 def test_a_row_whose_place_is_unknown_is_not_looked_for_in_files_of_other_keys(
     spark: SparkSession, tmp_path: Path, order_by: tuple[str, ...]
 ) -> None:
@@ -95,7 +96,7 @@ def test_a_row_whose_place_is_unknown_is_not_looked_for_in_files_of_other_keys(
     assert report_of(shop.ingest(event("u", row(15, 3, 3)))).error, "the rows are unreadable indeed"
 
 
-@pytest.mark.parametrize("order_by", [(), ("m",)])
+@parametrize("order_by", suite=[("m",)], release=[()])
 def test_rows_found_in_files_and_rows_found_by_a_join_lead_to_the_same_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order_by: tuple[str, ...]
 ) -> None:

@@ -16,6 +16,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.nodes import PartitionBy
 from sqlmesh_like.spark.writer.rebucket import known_buckets, rebucket
+from tests.levels import parametrize
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake
@@ -76,7 +77,7 @@ def frontier(lake: IngestLake, name: str = "t") -> str:
     return newest
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@parametrize("table_type", suite=["cow"], release=["mor"])
 def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:

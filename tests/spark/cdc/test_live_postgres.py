@@ -56,6 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, kafka:
             yield service
 
 
+@pytest.mark.release
 @pytest.mark.checklist(1)
 def test_ods_tables_hold_what_the_database_shows(
     spark: SparkSession, server: Server, kafka: str, tmp_path: Path

@@ -13,6 +13,7 @@ from tests.spark.lake import Lake
 _KEYS = ("1N,:1a/a::N", "aN,:N1/a:a", ":1:,aN,", "plain", "%3A,:")
 
 
+@pytest.mark.release
 @pytest.mark.timeout(900)
 def test_an_ods_table_takes_any_text_as_its_primary_key(spark: SparkSession, tmp_path: Path) -> None:
     shop = ingest_lake.Lake(spark, tmp_path, (ingest_lake.table(),), {})

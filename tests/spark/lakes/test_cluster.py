@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.spark.jvm.jars import ensure_jars
-from tests.properties.case import DEEP
 from tests.services.cluster import WORKERS, cluster
 
-pytestmark = pytest.mark.skipif(not DEEP, reason="six JVMs: part of make test-deep")
+pytestmark = pytest.mark.release
 
 REPOSITORY = Path(__file__).parents[3]
 MODELS = {

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from demo.estate.log import SIGNED, Developer, documented, write
-from tests.properties.case import DEEP
 from tests.spark.demo_lake import DEMO, DemoLake
 
 DAYS = ("2024-05-02T12:00:00Z", "2024-05-03T12:00:00Z")
@@ -27,6 +26,7 @@ def hour(day: int, hour_: int) -> datetime:
     return datetime(2024, 5, day, hour_)
 
 
+@pytest.mark.release
 @pytest.mark.checklist(8, 71, 72, 73, 74, 75, 76, 77, 78, 79)
 def test_the_questions_are_answered_as_by_hand_as_the_clock_moves_on(estate: DemoLake) -> None:
     write(estate.root, documented("part1"), "part1")
@@ -73,7 +73,7 @@ def test_the_questions_are_answered_as_by_hand_as_the_clock_moves_on(estate: Dem
 
 
 @pytest.mark.checklist(71, 72, 73)
-@pytest.mark.skipif(not DEEP, reason="minutes of Spark: `make test-deep`")
+@pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_a_long_log_is_followed_round_by_round(estate: DemoLake) -> None:
     developer = Developer(seed=1)

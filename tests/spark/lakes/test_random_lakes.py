@@ -18,13 +18,14 @@ from sqlmesh_like.duckdb.local_sample import local_difference
 from sqlmesh_like.run.ports import Sample
 from sqlmesh_like.spark.frames.comparison import difference
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from tests.properties.case import DEEP, Case, Row
+from tests.levels import IS_DEEP
+from tests.properties.case import Case, Row
 from tests.spark.lake import Lake, Table
 from tests.spark.world import World, world
 
-WORLDS = range(12) if DEEP else range(2)
-MODELS = 10 if DEEP else 3
-BATCHES = 6 if DEEP else 3
+WORLDS = range(12) if IS_DEEP else range(2)
+MODELS = 10 if IS_DEEP else 3
+BATCHES = 6 if IS_DEEP else 3
 SIMPLE = {"hoodie__index__type": "SIMPLE"}
 """Of the table that is clustered: the bucket index knows no clustering."""
 
@@ -32,6 +33,7 @@ _TABLE = r"\bods[.]([tuw])\b"
 States = Mapping[str, Mapping[str, Row]]
 
 
+@pytest.mark.release
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", WORLDS)
 def test_every_model_equals_its_query_after_every_batch(lake: Lake, number: int) -> None:

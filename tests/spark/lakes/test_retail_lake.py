@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from demo.retail.dms import FOLDER, LOADED, Chain, documented, write
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP
 from tests.spark.demo_lake import DemoLake
 
-ROUNDS, TIMES = (10, 1000) if DEEP else (2, 20)
+ROUNDS, TIMES = (10, 1000) if IS_DEEP else (2, 20)
 
 
 @pytest.fixture
@@ -157,6 +157,7 @@ def test_a_continuous_run_takes_in_the_files_that_appear_until_it_is_told_to_sto
     assert numbers == {*range(1, 16)} - {2}
 
 
+@pytest.mark.release
 @pytest.mark.checklist(30, 45)
 @pytest.mark.timeout(3600)
 def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:

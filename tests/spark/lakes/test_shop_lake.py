@@ -12,11 +12,11 @@ from demo.shop.generate import Shop, begin, go_on
 from demo.shop.log import land
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP
 from tests.spark.demo_lake import DemoLake
 
-ROUNDS, TIMES = (10, 1000) if DEEP else (1, 10)
-FOLLOWED = () if DEEP else ("-s", "+revenue_by_user", "+user_agg")
+ROUNDS, TIMES = (10, 1000) if IS_DEEP else (1, 10)
+FOLLOWED = () if IS_DEEP else ("-s", "+revenue_by_user", "+user_agg")
 """Models of the large shop: all, or those of one chain of joins and sums."""
 
 
@@ -135,6 +135,7 @@ def after(lake: DemoLake) -> None:
     assert len(lake.rows("shop__dead_letters", "ods")) == 1
 
 
+@pytest.mark.release
 @pytest.mark.checklist(59, 61, 62)
 @pytest.mark.timeout(3600)
 def test_a_large_shop_is_followed_round_by_round(shop: DemoLake) -> None:
@@ -159,5 +160,5 @@ def assert_followed(lake: DemoLake, made: Shop) -> None:
     assert devices(lake) == counts
     prices = {number: D(str(product["pprice"])) for number, product in made.product.items()}
     total = sum(int(str(order["onum"])) * prices[int(str(order["pid"]))] for order in made.user_order.values())
-    for name in ("revenue_by_user", *(("revenue_by_product", "revenue_by_month") if DEEP else ())):
+    for name in ("revenue_by_user", *(("revenue_by_product", "revenue_by_month") if IS_DEEP else ())):
         assert sum(D(str(row[3])) for row in lake.rows(name)) == total, name

@@ -81,6 +81,7 @@ def cells(partition: str, first: int, last: int, value: int) -> dict[Cell, int]:
     return {(partition, f"k{number}"): value + number for number in range(first, last)}
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_overwrites_and_upserts_take_turns_on_one_table_of_several_buckets(
     spark: SparkSession, tmp_path: Path, table_type: Literal["cow", "mor"]
@@ -114,6 +115,7 @@ def take(monkeypatch: pytest.MonkeyPatch, strategy: Strategy) -> None:
     monkeypatch.setattr(model_plan, "paces", lambda state: {strategy: 1e-6, "full_refresh": 1e6})
 
 
+@pytest.mark.release
 def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_sizing, "BYTES_A_FILE", 1000)
     orders = lake.source("orders", "id int, buyer int, city string, ym string", partition="ym")
@@ -169,6 +171,7 @@ def take_whole(monkeypatch: pytest.MonkeyPatch, *, is_taken: bool) -> None:
     monkeypatch.setattr(model_plan, "paces", lambda state: {"recompute_merge": pace, "full_refresh": 1.0})
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("engine", ["auto", "spark"])
 def test_the_whole_query_and_deltas_take_turns_on_one_table(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, engine: Literal["auto", "spark"]

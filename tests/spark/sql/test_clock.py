@@ -11,6 +11,7 @@ from tests.spark.lake import Lake
 NOON = datetime(2024, 5, 2, 12, tzinfo=UTC)
 
 
+@pytest.mark.release
 @pytest.mark.checklist(73, 75)
 def test_rows_cross_the_clock_with_and_without_a_change_of_the_input(lake: Lake) -> None:
     events = lake.source("events", "id int, kind string, dt date, at timestamp")

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.duckdb.duck_types import duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.names import Column
-from tests.properties.case import DEEP
+from tests.levels import IS_DEEP
 
 COLUMNS = {
     "b": "boolean", "t": "tinyint", "i": "int", "j": "int", "n": "bigint", "d": "decimal(12,2)", "e": "decimal(15,4)",
@@ -62,7 +62,7 @@ min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | s
 count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
 sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
-CASES = 3000 if DEEP else 300
+CASES = 3000 if IS_DEEP else 300
 
 
 def _items(text: str) -> list[str]:

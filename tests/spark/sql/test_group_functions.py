@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
+
 from tests.spark.lake import Lake
 
 MERGED = "bool_and(b) as m1, every(b) filter (where v > 0) as m2, any(b) as m3, count_if(v > 1) as m4"
@@ -19,6 +21,7 @@ WHOLE = (
 )
 
 
+@pytest.mark.release
 def test_functions_of_groups_follow_their_input(lake: Lake) -> None:
     table = lake.source("t", "id int, g string, v int, b boolean, d date, f double")
     for name, calls in (("merged", MERGED), ("tied", TIED), ("whole", WHOLE)):

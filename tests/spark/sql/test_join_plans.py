@@ -27,6 +27,7 @@ AT_ONCE = 20
 """Plans are asked for together: each by itself spends as long on Spark's optimizer starting as on the joins."""
 
 
+@pytest.mark.release
 @pytest.mark.timeout(600)
 def test_no_delta_program_multiplies_what_its_author_joins(spark: SparkSession) -> None:
     programs = {(suite, name): compiled for suite in ("h", "ds") for name, compiled in maintained(suite)}

@@ -43,6 +43,7 @@ MODELS = {
 }
 
 
+@pytest.mark.release
 @pytest.mark.checklist(61)
 def test_models_over_several_changing_inputs_equal_their_queries(lake: Lake) -> None:
     orders, people = lake.source("orders", ORDERS, partition="ym"), lake.source("people", "id int, name string")

@@ -47,6 +47,7 @@ def tables(lake: Lake, *, backwards: bool) -> dict[str, list[tuple[object, ...]]
     return rows
 
 
+@pytest.mark.release
 @pytest.mark.checklist(16)
 def test_other_shuffle_partitions_and_row_orders_give_identical_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def test_row_based_follows_inserts_updates_deletes_and_moves_without_leaving_a_r
     assert lake.rows("flat") == [(1, None, D("5.00")), (3, "", D("9.00"))]
 
 
+@pytest.mark.release
 def test_union_all_of_two_changed_inputs(lake: Lake, orders: Table) -> None:
     refunds = lake.source("refunds", "id int, amount decimal(12,2)")
     lake.model(
@@ -212,6 +213,7 @@ def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table)
     assert (lake.commits("flat"), lake.commits("agg")) == commits
 
 
+@pytest.mark.release
 def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, orders: Table) -> None:
     lake.model("flat", "select id, amount from @orders")
     lake.model("agg", "select city, count(*) as n from @orders group by city")
@@ -228,6 +230,7 @@ def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, or
     lake.assert_maintained()
 
 
+@pytest.mark.release
 def test_many_pending_commits_without_effect_are_carried_by_an_empty_one(lake: Lake, orders: Table) -> None:
     lake.model("flat", "select id, amount from @orders")
     months = "select ym, count(distinct id) as n from {{ ref('same') }} group by ym"
@@ -251,6 +254,7 @@ def test_many_pending_commits_without_effect_are_carried_by_an_empty_one(lake: L
     lake.assert_maintained("flat", "months")
 
 
+@pytest.mark.release
 def test_a_chain_and_a_diamond_agree_in_one_run(lake: Lake, orders: Table) -> None:
     lake.model("base", "select id, buyer, amount, city from @orders")
     lake.model("left_arm", "select city, sum(amount) as total from {{ ref('base') }} group by city")

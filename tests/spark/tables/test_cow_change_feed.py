@@ -198,6 +198,7 @@ def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> No
     assert snapshot(people, end) == [(1, "AA", "m1"), (2, "b", "m2")]
 
 
+@pytest.mark.release
 def test_archived_commits_leave_a_right_snapshot_and_lost_ranges(lake: Lake) -> None:
     table = lake.source("archived", "id int, n int, p string", partition="p")
     first = table.write((1, 10, "x"), (2, 20, "y"))
@@ -212,6 +213,7 @@ def test_archived_commits_leave_a_right_snapshot_and_lost_ranges(lake: Lake) -> 
     assert changed(wide, frontiers[-1], end) == [(-1, 1, 3, "x", None), (1, 1, 5, "x", None)]
 
 
+@pytest.mark.release
 def test_a_slice_of_an_archived_commit_that_was_cleaned_is_lost(lake: Lake) -> None:
     """The old slice is on no timeline any more: without a look at what the next write replaced it would seem never to
     have been, and rows deleted since would stay in every table derived from it."""

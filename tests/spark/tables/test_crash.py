@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.hudi import timeline
+from tests.levels import parametrize
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal
@@ -31,7 +32,7 @@ def session():
     from sqlmesh_like.project.nodes import Target
     settings = {"spark.sql.shuffle.partitions": "2"}
     target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
-    return start_session(target, "child", log_file=root / "child.log")
+    return start_session(target, "child", log_file=root / "child.log", is_short=True)
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -90,11 +91,12 @@ def run_and_die(lake: Lake, moment: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 
-MOMENTS = ("open_commit,after", "mark,after", "add_partition,after", "merge_file,before", "merge_file,after",
-    "complete,before", "complete,after")  # fmt: skip
+MOMENTS = ("open_commit,after", "mark,after", "add_partition,after", "merge_file,before", "complete,before",
+    "complete,after")  # fmt: skip
+"""Of a commit without Spark, which `tests/faults/test_kills.py` kills at each of its steps."""
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@parametrize("moment", suite=["merge_file,after"], release=MOMENTS)
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lake: Lake, orders: Table) -> None:
     lake.run_well()
@@ -112,6 +114,7 @@ def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lak
     lake.assert_maintained()
 
 
+@pytest.mark.release
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orders: Table) -> None:
     lake.use_engine("spark")
@@ -141,6 +144,7 @@ def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, 
     assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("6.00"), 1)]
 
 
+@pytest.mark.release
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake, orders: Table) -> None:
     run_and_die(lake, "in the middle")

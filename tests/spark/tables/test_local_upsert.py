@@ -32,6 +32,7 @@ from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.writer import local_commit
+from tests.levels import parametrize
 from tests.spark.lake import Lake, Table
 
 COLUMNS = (
@@ -108,10 +109,12 @@ def places(table: Table) -> dict[tuple[str, str], str]:
     return {(key, path): instant for key, path, instant in rows.select(*columns).collect()}
 
 
-LAYOUTS = [("ym", 1, ()), (None, 1, ()), ("ym", 3, ("_sml_order_0", "_sml_position")), (None, 5, ("_sml_position",))]
+LAYOUTS = [("ym", 1, ()), (None, 1, ()), (None, 5, ("_sml_position",))]
 
 
-@pytest.mark.parametrize(("partition", "buckets", "ordering"), LAYOUTS)
+@parametrize(
+    ("partition", "buckets", "ordering"), suite=[("ym", 3, ("_sml_order_0", "_sml_position"))], release=LAYOUTS
+)
 def test_commits_of_both_writers_in_turn_leave_what_hudis_alone_leave(
     spark: SparkSession, tmp_path: Path, partition: str | None, buckets: int, ordering: tuple[str, ...]
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_late_row_that_loses_is_no_change(lake: Lake) -> None:
     assert snapshot(table, last) == [(1, "a", 5), (2, "new", 6)]
 
 
+@pytest.mark.release
 def test_values_of_every_type_come_back_as_written(lake: Lake) -> None:
     columns = (
         "id int, d38 decimal(38,10), at timestamp, day date, text string, flags boolean, small smallint, tiny tinyint, "
@@ -166,6 +167,7 @@ def test_values_of_every_type_come_back_as_written(lake: Lake) -> None:
     assert len(changed(table, start, end)) == 4
 
 
+@pytest.mark.release
 def test_an_input_widened_between_two_frontiers_is_read_right(lake: Lake) -> None:
     narrow = lake.source(
         "w", "id int, n int, d decimal(10,2), f float, s struct<a:int>, p string", partition="p", table_type="mor"
@@ -205,6 +207,7 @@ def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> No
     assert "cleaned" in (history.lost(people.uri, other, end) or "")
 
 
+@pytest.mark.release
 def test_a_slice_of_archived_commits_that_was_cleaned_is_lost(lake: Lake) -> None:
     table = lake.source("gone", "id int, n int, p string", partition="p", table_type="mor")
     table.write((1, 10, "x"), (2, 20, "x"))
@@ -239,6 +242,7 @@ def test_null_empty_and_escaped_partition_values(lake: Lake) -> None:
     assert changed(table, start, end) == [(-1, 2, ""), (-1, 3, "ü%20"), (1, 5, None), (1, 6, "x/y")]
 
 
+@pytest.mark.release
 def test_a_timestamp_that_partitions_is_read_from_the_files_or_not_at_all(lake: Lake) -> None:
     """Hudi's reader shows NULL, from a path."""
     columns, moment = "id int, at timestamp, v int", datetime(2024, 1, 2, 3, 4, 5)
@@ -255,6 +259,7 @@ def test_a_timestamp_that_partitions_is_read_from_the_files_or_not_at_all(lake: 
         feed.changes(start, end).collect()
 
 
+@pytest.mark.release
 def test_a_table_of_plain_hudi_defaults_that_sql_updates_is_followed(lake: Lake) -> None:
     """MERGE INTO, UPDATE, DELETE and DROP PARTITION, as another team writes them."""
     uri = str(lake.root / "plain")
@@ -292,6 +297,7 @@ def test_a_table_of_plain_hudi_defaults_that_sql_updates_is_followed(lake: Lake)
         lake.spark.sql("drop table plain_mor")
 
 
+@pytest.mark.release
 def test_merges_of_someone_elses_rules_are_compared_by_content(lake: Lake) -> None:
     """A payload that fills gaps may change a row and leave it the number it had."""
     uri = str(lake.root / "payload")

@@ -21,6 +21,7 @@ from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.tables.cleaner import clean_history
+from tests.levels import parametrize
 from tests.spark.lake import COMPACT, Lake, Table, archiving, ordered
 from tests.unit.hudi.test_undo import CHILD, REPOSITORY
 
@@ -40,7 +41,7 @@ def partitioned(lake: Lake, name: str, table_type: TableType = "cow") -> Table:
     return lake.source(name, "id int, v int, p string", partition="p", table_type=table_type)
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@parametrize("table_type", suite=["cow"], release=["mor"])
 def test_hudi_reads_our_savepoint_and_returns_to_it(lake: Lake, table_type: TableType) -> None:
     table = partitioned(lake, "t", table_type)
     table.upsert((1, 1, "x"), (2, 2, "y"))
@@ -126,7 +127,7 @@ def test_a_merge_on_read_table_returns_to_each_of_its_commits(lake: Lake, tmp_pa
     assert rows(table) == sorted([*expected, (1, 100, "x"), (2, 100, "y")], key=repr)
 
 
-@pytest.mark.parametrize(("step", "stands"), [("rollback.in_flight", 3), ("rollback.in_flight:3", 2)])
+@parametrize(("step", "stands"), suite=[("rollback.in_flight:3", 2)], release=[("rollback.in_flight", 3)])
 @pytest.mark.fault("a rollback is killed, then Hudi writes", ends="recovers")
 def test_a_rollback_that_was_killed_is_no_hindrance_to_hudis_writer(lake: Lake, step: str, stands: int) -> None:
     """The second time the third instant from the end is in flight again: the compaction."""
@@ -145,6 +146,7 @@ def test_a_rollback_that_was_killed_is_no_hindrance_to_hudis_writer(lake: Lake, 
     assert not [path for path in table.timeline.folder.files() if any(f"_{at}.log" in path for at in undone)]
 
 
+@pytest.mark.release
 def test_cleaning_keeps_the_log_files_of_a_savepoint(lake: Lake, tmp_path: Path) -> None:
     table = partitioned(lake, "t", "mor")
     table.upsert((1, 1, "x"), (2, 2, "y"))
@@ -162,6 +164,7 @@ def test_cleaning_keeps_the_log_files_of_a_savepoint(lake: Lake, tmp_path: Path)
     assert returned(table, frontier, tmp_path / "copy") == before
 
 
+@pytest.mark.release
 @pytest.mark.fault("another tool archives commits after a savepoint", ends="refuses")
 def test_a_table_is_refused_while_hudi_hides_files_of_commits_that_were_archived_after_a_savepoint(lake: Lake) -> None:
     table = partitioned(lake, "t")
@@ -190,7 +193,7 @@ def read_files(table: Table) -> set[str]:
     return {row[0] for row in frame.select("_hoodie_file_name").collect()}
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@parametrize("table_type", suite=["mor"], release=["cow"])
 @pytest.mark.fault("Hudi's restore to a savepoint is killed", ends="refuses")
 def test_an_interrupted_restore_is_completed_by_a_rollback(lake: Lake, table_type: TableType) -> None:
     table = partitioned(lake, "t", table_type)

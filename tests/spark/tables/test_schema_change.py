@@ -9,6 +9,7 @@ import pytest
 
 from sqlmesh_like.hudi.storage import Folder
 from sqlmesh_like.spark.tables import table_swap
+from tests.levels import parametrize
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal
@@ -59,6 +60,7 @@ def test_a_changed_query_is_rebuilt_with_its_new_schema(
     assert lake.run_well() == {"m": "no_op"}
 
 
+@pytest.mark.release
 def test_children_of_a_swapped_table_are_rebuilt_from_it(lake: Lake, orders: Table) -> None:
     lake.model("m", FLAT)
     lake.model("child", "select count(*) as n, sum(amount) as total from {{ ref('m') }}")
@@ -73,7 +75,7 @@ class Crash(BaseException):
     """Stands for the end of the process: no handler of errors may catch it."""
 
 
-@pytest.mark.parametrize("moment", ["first", "between", "last"])
+@parametrize("moment", suite=["between"], release=["first", "last"])
 def test_a_swap_cut_short_is_recovered_by_the_next_run(
     lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

@@ -21,7 +21,7 @@ from sqlmesh_like.app.api import Project
 from sqlmesh_like.fault_points import SPARK_POINTS, SWAP_POINTS
 from tests.faults.calls import files_below, finished, kill_group, start, wait_for_files
 from tests.faults.shop import PROFILE, Row, Rows
-from tests.faults.tally import IS_DEEP, SEED, Tally, tallied
+from tests.faults.tally import SEED, Tally, tallied
 
 RANDOM_KILLS = int(os.environ.get("SML_SPARK_KILLS", "10"))
 """Of each kind of call."""
@@ -124,7 +124,7 @@ KILLS = (
 )
 
 
-@pytest.mark.skipif(not IS_DEEP, reason="each kill starts two JVMs: only where SML_DEEP=1")
+@pytest.mark.deep
 @pytest.mark.timeout(3600 * 4)
 def test_killed_anywhere_on_spark_the_next_call_is_right(tmp_path: Path) -> None:
     towns = Towns(tmp_path, random.Random(SEED))

@@ -20,6 +20,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.run import executor
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import NodeResult, RenderedNode
+from tests.levels import parametrize
 from tests.projects import enter_project
 
 FILES = {
@@ -48,12 +49,22 @@ def takes_signals() -> Iterator[None]:
 
 
 CALL = """
-import signal, sys
+import os, signal, sys
+number, left = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+def count(event, _):
+    global left
+    left -= event in ("import", "open", "os.listdir", "os.rename")
+    if left == 0:
+        left = -1
+        os.kill(os.getpid(), number)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from sqlmesh_like import __main__
 print("up", flush=True)
+sys.addaudithook(count)
 sys.exit(__main__.main())
 """
+"""Sends itself a signal when it has imported or opened so many files: the same moment however fast the machine is."""
+MOMENTS = (1, 100, 300, 500, 700, 900, 1200, 1600)
 
 
 def start(code: str, *words: str) -> subprocess.Popen[str]:
@@ -72,13 +83,21 @@ def shell_code(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.2])
-@pytest.mark.parametrize("words", ["compile", "build", "docs generate", "init new"])
-def test_a_call_ends_without_a_word_of_python(project: Path, words: str, seconds: float, number: int) -> None:
-    with start(CALL, *words.split()) as call:
-        time.sleep(seconds)
-        call.send_signal(number)
+@parametrize(
+    ("words", "moment", "number"),
+    suite=[
+        *[("build", moment, SIGNALS[turn % 2]) for turn, moment in enumerate(MOMENTS)],
+        *[(words, 500, signal.SIGTERM) for words in ("compile", "docs generate", "init new")],
+    ],
+    release=[
+        (words, moment, number)
+        for words in ("compile", "docs generate", "init new")
+        for moment in MOMENTS
+        for number in SIGNALS
+    ],
+)
+def test_a_call_ends_without_a_word_of_python(project: Path, words: str, moment: int, number: int) -> None:
+    with start(CALL, str(int(number)), str(moment), *words.split()) as call:
         out, err = call.communicate(timeout=300)
     assert "Traceback" not in out + err and "Exception" not in out + err
     assert shell_code(call.returncode) in (0, 128 + number), err

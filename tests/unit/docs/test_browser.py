@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import browser as browser
 from tests.browser import needs_browser, needs_libraries, silent_page
+from tests.levels import parametrize
 
 pytestmark = needs_browser
 
@@ -34,6 +35,7 @@ def test_the_first_page_tells_of_the_project(page: Page) -> None:
     assert page.title() == "shop"
 
 
+@pytest.mark.release
 def test_the_first_page_begins_with_what_is_wrong_and_since_when(page: Page) -> None:
     health = page.get_by_role("region", name="Health")
     expect(health.locator(".tile")).to_have_text(
@@ -48,6 +50,7 @@ def test_the_first_page_begins_with_what_is_wrong_and_since_when(page: Page) -> 
     ]  # fmt: skip
 
 
+@pytest.mark.release
 def test_the_first_page_says_what_the_last_run_read_and_how_it_was_before(page: Page) -> None:
     cost = page.get_by_role("region", name="What runs cost")
     expect(cost).to_contain_text("The last run read 1.2% of what rebuilding would have read: 12.0 kB instead of 1.0 MB")
@@ -82,6 +85,7 @@ def test_search_narrows_and_its_results_are_reached_by_keys(page: Page) -> None:
     expect(page.locator("#tree")).to_be_visible()
 
 
+@pytest.mark.release
 @needs_libraries
 def test_search_forgives_typos_and_its_results_come_into_view(page: Page) -> None:
     page.locator("#search").fill("dialy")
@@ -96,12 +100,14 @@ def test_search_forgives_typos_and_its_results_come_into_view(page: Page) -> Non
     expect(page.locator('#tree [aria-current="page"]')).to_have_text("daily")
 
 
+@pytest.mark.release
 def test_search_says_where_it_found_a_column_or_code(page: Page) -> None:
     page.locator("#search").fill("doubled")
     expect(page.locator("#results li", has_text="paid")).to_contain_text("column doubled")
     expect(page.locator("#results li", has_text="daily")).to_contain_text("in its SQL")
 
 
+@pytest.mark.release
 def test_a_reason_leads_to_its_rule_and_to_its_line(page: Page) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/node/model.shop.daily")
     aggregate = page.locator("tr", has_text="COUNT(DISTINCT")
@@ -122,6 +128,7 @@ def test_sql_is_shown_as_written_compiled_and_as_delta_program(page: Page) -> No
     expect(page.get_by_role("tabpanel").locator(".t-keyword").first).to_be_visible()
 
 
+@pytest.mark.release
 def test_the_runs_page_begins_with_what_failed(page: Page) -> None:
     page.get_by_role("link", name="Runs").click()
     rows = page.get_by_role("group", name="Results of the last call").locator("tbody tr")
@@ -144,6 +151,7 @@ def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
     assert page.evaluate(back) == light, "the choice is kept"
 
 
+@pytest.mark.release
 def test_a_narrow_page_has_its_tree_behind_a_button(page: Page) -> None:
     page.set_viewport_size({"width": 380, "height": 800})
     expect(page.locator("#side")).to_be_hidden()
@@ -156,8 +164,7 @@ def test_a_narrow_page_has_its_tree_behind_a_button(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@parametrize(("scheme", "width"), suite=[("light", 1280)], release=[("light", 390), ("dark", 1280), ("dark", 390)])
 def test_every_page_is_accessible(browser: Browser, site: Path, scheme: Literal["light", "dark"], width: int) -> None:
     """By axe-core: contrast, names, landmarks, order of headings and the like. It comes by script, past the policy.
 
@@ -178,6 +185,7 @@ def test_every_page_is_accessible(browser: Browser, site: Path, scheme: Literal[
     assert violations == []
 
 
+@pytest.mark.release
 def test_a_page_that_is_not_there_says_so(page: Page) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/node/model.shop.gone")
     expect(page.get_by_text("This site has no page model.shop.gone.")).to_be_visible()

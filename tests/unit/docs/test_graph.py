@@ -162,6 +162,7 @@ def test_a_click_on_a_card_opens_its_page(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
 
 
+@pytest.mark.release
 def test_a_card_has_the_colour_that_its_config_gives_it(page: Page) -> None:
     show(page, PAGE)
     wait_until(lambda: stripe(page) == "#123456")
@@ -173,6 +174,7 @@ def stripe(page: Page) -> str:
     return ink(page, box["x"] + 3, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("named", "drawn"), [("#12345680", ""), ("rebeccapurple", "#663399"), ("currentcolor", "")])
 def test_a_colour_is_drawn_as_it_is_named_or_not_at_all(
     browser: Browser, tmp_path: Path, named: str, drawn: str
@@ -201,6 +203,7 @@ def test_a_failure_is_seen_at_its_card_in_red_and_in_words(page: Page) -> None:
     assert not is_red("model.shop.paid")
 
 
+@pytest.mark.release
 def test_an_exposure_has_a_page_and_its_address_is_followed_only_where_it_is_of_the_web(page: Page) -> None:
     click(page, page.get_by_role("link", name="board dashboard, exposure"))
     expect(page.locator(".facts")).to_contain_text("javascript:alert(1)")
@@ -217,6 +220,7 @@ def test_arrow_keys_go_from_card_to_card(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("paid")
 
 
+@pytest.mark.release
 def test_the_tab_key_stops_once_at_a_graph(large: Page) -> None:
     large.locator("#filter").focus()
     large.keyboard.press("Tab")
@@ -226,6 +230,7 @@ def test_the_tab_key_stops_once_at_a_graph(large: Page) -> None:
     expect(large.get_by_role("button", name="Open all groups")).to_be_focused()
 
 
+@pytest.mark.release
 def test_a_card_in_focus_fades_what_it_has_nothing_to_do_with(page: Page) -> None:
     show(page, PAGE)
     wait_until_still(page)
@@ -265,6 +270,7 @@ def edge_colour(page: Page, unique_id: str) -> str | None:
     return next((name for name, value in known.items() if any(near(each, value) for each in seen)), None)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("nodes", SIZES)
 def test_a_graph_of_any_size_is_read_at_first_sight(
@@ -283,6 +289,7 @@ def test_a_graph_of_any_size_is_read_at_first_sight(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
 
 
+@pytest.mark.release
 def test_a_folder_with_too_many_nodes_is_parted_by_their_names(browser: Browser, tmp_path: Path) -> None:
     root = make_large_project(tmp_path / "p", 300, is_flat=True)
     words = ["--no-compile", "--project-dir", str(root), "--profiles-dir", str(root)]
@@ -296,6 +303,7 @@ def test_a_folder_with_too_many_nodes_is_parted_by_their_names(browser: Browser,
         expect(cards(page)).to_have_count(300)
 
 
+@pytest.mark.release
 def test_every_node_is_in_the_graph_when_all_groups_are_open(browser: Browser, large_sites: Mapping[int, Path]) -> None:
     with silent_page(browser, large_sites[1000]) as page:
         show(page, PAGE)
@@ -321,6 +329,7 @@ def test_a_group_opens_and_closes_by_click_and_by_key(large: Page) -> None:
     expect(large.get_by_role("button", name="− estate", exact=True)).to_be_focused()
 
 
+@pytest.mark.release
 def test_groups_stay_as_they_were_left(large: Page) -> None:
     before = cards(large).count()
     click(large, large.get_by_role("button", name="estate, 7 nodes").first)
@@ -332,6 +341,7 @@ def test_groups_stay_as_they_were_left(large: Page) -> None:
     expect(cards(large)).to_have_count(left)
 
 
+@pytest.mark.release
 def test_the_minimap_shows_where_one_is_and_leads_elsewhere(large: Page) -> None:
     for _ in range(3):
         large.get_by_role("button", name="Zoom in").click()
@@ -346,6 +356,7 @@ def test_the_minimap_shows_where_one_is_and_leads_elsewhere(large: Page) -> None
     expect(minimap).to_be_hidden()
 
 
+@pytest.mark.release
 def test_what_is_sought_comes_into_view_in_the_graph(large: Page) -> None:
     large.locator("#search").fill("mar_tax_019")
     large.locator("#results li").first.get_by_role("link").click()
@@ -402,6 +413,7 @@ def in_graph(graph: Graph, words: str) -> set[str] | None:
     return tables or {parent for test in tests for parent in graph.parents(test)}
 
 
+@pytest.mark.release
 def test_a_filter_by_result_shows_what_failed(page: Page) -> None:
     show(page, "#/graph?select=result:error%20result:fail")
     expect(page.locator("#filtered")).to_have_text("1 of 7 nodes")
@@ -415,6 +427,7 @@ def test_a_mistake_in_the_filter_is_named(page: Page) -> None:
     expect(page.get_by_role("status").last).to_contain_text("unknown method tga; known: fqn, path")
 
 
+@pytest.mark.release
 def test_on_a_phone_a_tap_opens_a_group_and_names_a_card(phone: Page) -> None:
     before = cards(phone).count()
     tap(phone, phone.get_by_role("button", name="staging, 72 nodes"))
@@ -429,6 +442,7 @@ def test_on_a_phone_a_tap_opens_a_group_and_names_a_card(phone: Page) -> None:
     expect(phone.get_by_role("heading", level=1)).to_have_text("sta_estate_008")
 
 
+@pytest.mark.release
 def test_on_a_phone_one_finger_moves_the_graph_and_two_zoom_it(phone: Page) -> None:
     wait_until_still(phone)
     first = cards(phone).first
@@ -452,6 +466,7 @@ def gesture(page: Page, steps: list[list[tuple[int, int]]]) -> None:
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
+@pytest.mark.release
 def test_within_a_page_the_wheel_moves_the_page_and_with_ctrl_the_graph(
     browser: Browser, large_sites: Mapping[int, Path]
 ) -> None:
@@ -472,6 +487,7 @@ def test_within_a_page_the_wheel_moves_the_page_and_with_ctrl_the_graph(
         wait_until(lambda: box_of(first)["height"] > size["height"] * 1.02)
 
 
+@pytest.mark.release
 def test_within_a_page_one_finger_moves_the_page_and_a_tap_is_for_the_graph(
     browser: Browser, large_sites: Mapping[int, Path]
 ) -> None:
@@ -498,6 +514,7 @@ def test_within_a_page_one_finger_moves_the_page_and_a_tap_is_for_the_graph(
         expect(cards(page)).to_have_count(shown - 1 + 10)
 
 
+@pytest.mark.release
 def test_a_group_says_what_failed_in_it(browser: Browser, tmp_path: Path) -> None:
     root = make_project(tmp_path)
     for number in range(40):
@@ -510,6 +527,7 @@ def test_a_group_says_what_failed_in_it(browser: Browser, tmp_path: Path) -> Non
         expect(page.get_by_role("button", name="marts, 2 failed · 42 nodes")).to_have_count(1)
 
 
+@pytest.mark.release
 def test_the_drawing_follows_light_and_dark(page: Page) -> None:
     show(page, PAGE)
     wait_until_still(page)
@@ -520,6 +538,7 @@ def test_the_drawing_follows_light_and_dark(page: Page) -> None:
     wait_until(lambda: ink(page, *place) != light)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_large_graph_is_accessible(browser: Browser, large_sites: Mapping[int, Path], width: int) -> None:
     context = browser.new_context(bypass_csp=True, viewport={"width": width, "height": 844})
@@ -537,6 +556,7 @@ def test_a_large_graph_is_accessible(browser: Browser, large_sites: Mapping[int,
     assert violations == []
 
 
+@pytest.mark.release
 def test_what_is_left_out_opens(browser: Browser, large_sites: Mapping[int, Path]) -> None:
     with silent_page(browser, large_sites[1000]) as page:
         sources = page.get_by_role("region", name="Freshness of sources")
