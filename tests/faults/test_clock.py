@@ -45,6 +45,7 @@ def test_commits_stay_in_order_and_rows_right_when_the_clock_goes_back_a_day(tmp
         assert instants == sorted(instants) and len(set(instants)) == len(instants), (name, instants)
 
 
+@pytest.mark.release
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("the clock is set back, and Hudi has to write", ends="refuses")
 def test_a_write_by_hudi_is_refused_until_the_clock_is_right(tmp_path: Path) -> None:

@@ -238,6 +238,7 @@ def test_a_watch_tells_once_what_differs_and_that_it_is_right_again(
     assert watched.lines[1:] == [("info", "dws.customer: the rows that differed equal the query again")]
 
 
+@pytest.mark.release
 def test_keys_that_come_since_do_not_hide_the_one_that_differs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(shop.timeline(CUSTOMER), wrong)
     telling = [seed for seed in SEEDS if differing(shop, CUSTOMER, 1, [seed]) == [2]]

@@ -103,6 +103,7 @@ def clinic(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return lake
 
 
+@pytest.mark.release
 def test_a_person_leaves_every_file(clinic: DemoLake, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--project-dir", str(clinic.root), "--text", NAME, "--yes"]
     code = main(["forget", "clinic.visit", f"{CODE.replace('|', '%7C')}|1", f"{CODE.replace('|', '%7C')}|2", *words])
@@ -131,6 +132,7 @@ def test_a_person_leaves_every_file(clinic: DemoLake, capsys: pytest.CaptureFixt
     assert Timeline(clinic.uri("cities")).frontier
 
 
+@pytest.mark.release
 def test_killed_before_a_model_is_rebuilt_the_same_command_ends_it(clinic: DemoLake) -> None:
     """The model with a partition named after the person is set aside, and not there, when the command dies."""
     words = ("clinic.person", CODE, "--text", NAME, "--yes")

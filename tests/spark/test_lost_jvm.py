@@ -48,6 +48,7 @@ def test_a_run_whose_jvm_is_killed_says_so_and_the_next_is_right(tmp_path: Path)
     assert_next_run_is_right(shop, "JVM killed")
 
 
+@pytest.mark.release
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("a task of Spark needs more memory than there is", ends="refuses")
 def test_a_run_whose_jvm_has_too_little_memory_says_so_and_the_next_is_right(tmp_path: Path) -> None:

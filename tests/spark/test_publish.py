@@ -19,7 +19,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.store import KEY_COLUMN
-from tests.levels import IS_DEEP, parametrize
+from tests.levels import IS_DEEP
 from tests.published import Killed, Place, Row, publish_killed
 from tests.services import mariadb, postgres
 from tests.services.wanted import need
@@ -63,7 +63,8 @@ def _spelt(is_post: bool) -> Callable[[Row], Row]:
     return lambda row: tuple(map(value, row))
 
 
-@parametrize("name", suite=["maria"], release=["post"])
+@pytest.mark.release
+@pytest.mark.parametrize("name", ["maria", "post"])
 def test_a_server_shows_the_table_after_each_round_and_after_a_kill_at_any_statement(
     urls: dict[str, str], name: str
 ) -> None:

@@ -133,6 +133,7 @@ def assert_all_jobs_are_told(lake: Lake, results: Mapping[str, ModelResult], bef
         assert int(str(each["spark_bytes_shuffled"])) > 0, each
 
 
+@pytest.mark.release
 def test_independent_models_side_by_side_are_all_right(
     lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_seed_may_change_its_columns_and_types(spark: SparkSession, project: P
     assert rows(spark, "sales") == [("tea", 1000.0)]
 
 
+@pytest.mark.release
 def test_a_seed_without_rows_is_an_empty_table(spark: SparkSession, project: Path) -> None:
     put(project, {"seeds/orders.csv": "product,amount\n", "models/s.yml": SEED_TYPES})
     assert main(["build"]) == 0
@@ -111,6 +112,7 @@ def test_a_seed_without_rows_is_an_empty_table(spark: SparkSession, project: Pat
 SEED_TYPES = "version: 2\nseeds: [{name: orders, config: {column_types: {amount: 'decimal(10,2)'}}}]\n"
 
 
+@pytest.mark.release
 def test_equal_rows_of_a_seed_are_all_kept(spark: SparkSession, project: Path) -> None:
     put(project, {"seeds/orders.csv": "product,amount\ntea,1\ntea,1\n"})
     assert main(["build"]) == 0
@@ -155,6 +157,7 @@ models:
 """
 
 
+@pytest.mark.release
 def test_failing_rows_are_counted_and_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["build"]) == 0
     put(project, {"models/t.yml": TESTS})
@@ -166,6 +169,7 @@ def test_failing_rows_are_counted_and_shown(project: Path, capsys: pytest.Captur
     assert results(project)["accepted_values_sales_product__tea"]["failures"] == 1
 
 
+@pytest.mark.release
 def test_a_warning_fails_nothing(project: Path) -> None:
     warning = "{{ config(severity='warn') }} select * from {{ ref('orders') }} where amount > 2"
     threshold = "{{ config(error_if='> 2', warn_if='> 5') }} select * from {{ ref('orders') }} where amount > 2"
@@ -175,6 +179,7 @@ def test_a_warning_fails_nothing(project: Path) -> None:
     assert results(project)["big"]["failures"] == 2
 
 
+@pytest.mark.release
 def test_a_failed_test_skips_what_reads_its_model(project: Path) -> None:
     put(project, {"models/t.yml": TESTS, "models/aside.sql": "select id from {{ ref('orders') }}"})
     assert main(["build"]) == 1

@@ -229,6 +229,7 @@ def soak(spark: SparkSession, tmp_path: Path) -> Soak:
     return Soak(tmp_path, Project.load(tmp_path, spark=spark), spark, random.Random(SEED))
 
 
+@pytest.mark.release
 @pytest.mark.timeout(60 * 60 * 12 if IS_DEEP else 1800)
 def test_rows_stay_right_and_nothing_grows(soak: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(soak.root)

@@ -60,6 +60,7 @@ def test_a_row_deleted_by_raw_hudi_is_found(lake: Lake, orders: Table) -> None:
     assert [(sign, dict(row)) for sign, row in lake.verify("agg").rows] == [(1, {"city": "y", "total": D("7.00")})]
 
 
+@pytest.mark.release
 def test_a_table_is_compared_at_its_own_frontier_and_clock(lake: Lake, orders: Table) -> None:
     lake.model("stamped", "select id, current_timestamp() as at from @orders")
     lake.model(
@@ -95,6 +96,7 @@ def test_doubles_compare_at_a_tolerance_and_everything_else_exactly(lake: Lake) 
     lake.assert_maintained()
 
 
+@pytest.mark.release
 def test_many_doubles_are_matched_by_spark(spark: SparkSession) -> None:
     values = {0: "double('NaN')", 1: "double('inf')", 2: "cast(null as double)", 3: "1e-3D", 4: "double('NaN')"}
     apart = {0: "1D", 1: "1D", 2: "1D", 3: "1.001e-3D"}  # 4 is equal; 5 has two rows on one side; 6 is there once
@@ -127,6 +129,7 @@ def test_a_double_that_is_copied_compares_exactly(lake: Lake) -> None:
     assert lake.verify("f").total == 2
 
 
+@pytest.mark.release
 def test_a_sample_in_spark_notices_what_is_wrong_missing_or_superfluous(lake: Lake) -> None:
     """COLLECT_SET is not proven for DuckDB."""
     table = lake.source("orders", ORDERS)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sqlmesh_like.spark.jvm.jars import cache_dir
-from tests.levels import parametrize
 from tests.wheel import VERSIONS, called, installed
 from tests.wheel import wheel as wheel
 
 
-@parametrize("version", suite=VERSIONS[:1], release=VERSIONS[1:])
+@pytest.mark.release
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_first_project_builds_on_spark_outside_of_the_repository(wheel: Path, tmp_path: Path, version: str) -> None:
     sml = installed(wheel, tmp_path / "env", version)
     called(sml, tmp_path, "init", "shop", cache=cache_dir())

@@ -186,9 +186,6 @@ def _of_machine(machine: Machine) -> dict[str, str]:
         "jol.skipHotspotSAAttach": "true",
         "jol.skipDynamicAttach": "true",
     }
-    if sys.platform == "linux":
-        # Hadoop starts a process for the permissions of each local file; Java's default starts a second one for that.
-        options["jdk.lang.Process.launchMechanism"] = "VFORK"
     if machine.jdk.trust_store:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
     java_options = [f"-D{key}={value}" for key, value in options.items()]

@@ -141,6 +141,7 @@ def test_a_late_event_does_not_get_a_second_copy_of_a_row_that_stands_elsewhere(
     assert report_of(late).late == 1
 
 
+@pytest.mark.release
 def test_a_key_that_changes_takes_its_row_along_though_only_the_key_is_logged(
     spark: SparkSession, tmp_path: Path
 ) -> None:

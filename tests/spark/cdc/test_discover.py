@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.formats.format_registry import FORMATS
@@ -19,6 +20,7 @@ def canal(name: str, key: list[str] | None, *rows: object) -> str:
     )
 
 
+@pytest.mark.release
 def test_tables_are_found_by_the_keys_of_their_events(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(),), {"format": "canal", "discover": True})
     report = shop.ingest(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.schema import limits
-from tests.levels import IS_DEEP, parametrize
+from tests.levels import IS_DEEP
 from tests.security.hostile_messages import PAYLOADS, mixed
 from tests.spark.ingest_lake import Lake, event, table
 
@@ -28,7 +28,8 @@ def numbers() -> Iterator[int]:
     return count()
 
 
-@parametrize("form", suite=["debezium"], release=[form for form in FORMATS if form != "debezium"])
+@pytest.mark.release
+@pytest.mark.parametrize("form", FORMATS)
 def test_each_message_is_a_row_a_skip_or_a_dead_letter(
     form: str, spark: SparkSession, tmp_path: Path, numbers: Iterator[int]
 ) -> None:

@@ -62,6 +62,7 @@ def test_tables_written_one_after_another_hold_the_same(lake: MakeLake) -> None:
     assert [shop.rows(name) for name in "ab"] == [[(1, name), (2, name)] for name in "ab"]
 
 
+@pytest.mark.release
 @pytest.mark.checklist(20, 21, 23)
 def test_the_newest_by_order_by_wins_and_ties_go_to_the_log(lake: MakeLake) -> None:
     shop = lake(table(order_by=("modify_time",)))

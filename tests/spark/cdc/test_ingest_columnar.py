@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.cdc.formats import columnar
@@ -166,10 +167,11 @@ def test_a_first_load_of_odd_rows_is_what_their_texts_come_to(
     both.assert_equal()
 
 
-@parametrize(
+@pytest.mark.release
+@pytest.mark.parametrize(
     "settings",
-    suite=[{"deletes": "soft", "partition_by": PartitionBy("day", "yyyy", "year")}],
-    release=[
+    [
+        {"deletes": "soft", "partition_by": PartitionBy("day", "yyyy", "year")},
         {},
         {"order_by": ("at",)},
         {"primary_key": ("name", "id")},

@@ -91,6 +91,7 @@ def test_a_full_disk_is_reported_and_after_it_every_event_counts_once(project: P
         _assert_holds(project, 1)
 
 
+@pytest.mark.release
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("Spark's JVM is killed", ends="recovers")
 def test_a_killed_jvm_is_reported_and_after_it_every_event_counts_once(project: Path) -> None:

@@ -23,11 +23,11 @@ from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import LIMIT, files_below, wait_for_files, wait_for_group
 from tests.faults.tally import SEED, Tally, tallied
-from tests.levels import IS_DEEP
+from tests.levels import IS_DEEP, count
 from tests.spark.ingest_lake import Lake, event, table
 
 REPOSITORY = Path(__file__).parents[3]
-KILLS = 30 if IS_DEEP else 5
+KILLS = count(1, 5, 30)
 STEPS = [step for step in INGEST_POINTS if step not in ("ingest.truncates", "ingest.floors")] if IS_DEEP else []
 """Without those of a truncated table."""
 PENDING = 4

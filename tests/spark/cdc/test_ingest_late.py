@@ -96,7 +96,8 @@ def test_a_row_whose_place_is_unknown_is_not_looked_for_in_files_of_other_keys(
     assert report_of(shop.ingest(event("u", row(15, 3, 3)))).error, "the rows are unreadable indeed"
 
 
-@parametrize("order_by", suite=[("m",)], release=[()])
+@pytest.mark.release
+@pytest.mark.parametrize("order_by", [(), ("m",)])
 def test_rows_found_in_files_and_rows_found_by_a_join_lead_to_the_same_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order_by: tuple[str, ...]
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
 COLUMNS = ("id", "v", "year_month")
 
 
+@pytest.mark.release
 def test_a_batch_that_comes_again_after_a_rewrite_is_recognized(spark: SparkSession, tmp_path: Path) -> None:
     lake = IngestLake(spark, tmp_path, (table(),))
     lake.ingest(*(event("c", row(id)) for id in range(40)))
@@ -147,6 +148,7 @@ def order(id: int, buyer: int, amount: int, month: str) -> tuple[object, ...]:
     return (id, buyer, Decimal(amount), "x", month)
 
 
+@pytest.mark.release
 def test_models_follow_the_change_across_rewrites_of_their_inputs_and_of_themselves(lake: Lake) -> None:
     orders = lake.source("orders", ORDERS, partition="ym")
     lake.model("flat", "{{ config(partition_by='ym') }} select id, buyer, amount * 2 as twice, ym from @orders")

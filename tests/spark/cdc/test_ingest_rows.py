@@ -77,6 +77,7 @@ def test_a_table_without_a_key_takes_every_insert_once(spark: SparkSession, tmp_
     assert shop.rows() == [(1,), (1,), (1,), (None,)]
 
 
+@pytest.mark.release
 def test_what_does_not_fit_goes_where_the_policy_says(spark: SparkSession, tmp_path: Path) -> None:
     names = ("t", "u")
     tables = tuple(table(name, columns={"n": "int"} if name == "u" else None) for name in names)
@@ -135,6 +136,7 @@ def test_a_full_load_is_inserted_in_bulk_and_changes_find_its_rows(spark: SparkS
     assert shop.rows("o", "id", "v") == [(id, int(id == 1)) for id in range(8)]
 
 
+@pytest.mark.release
 def test_a_renamed_column_stays_one_column(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(order_by=("m",)),))
     shop.ingest(event("c", {"id": 1, "mail": "a", "m": 1}), event("c", {"id": 2, "mail": "b", "m": 1}))

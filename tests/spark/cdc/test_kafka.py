@@ -47,6 +47,7 @@ def offsets(lake: Lake, name: str) -> Any:
     return json.loads(Timeline(lake.uri(name)).extra("sml.ingest") or "{}")["offsets"]
 
 
+@pytest.mark.release
 @pytest.mark.checklist(3, 6, 11, 15, 36)
 def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
@@ -88,6 +89,7 @@ def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     assert shop.run().tables == ()
 
 
+@pytest.mark.release
 @pytest.mark.checklist(17)
 def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch

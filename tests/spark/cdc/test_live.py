@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.formats.source_types import safe_name
 from sqlmesh_like.project.nodes import PartitionBy
+from tests.levels import count
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.random_shop import Table, alter, plain, shop, statements
@@ -94,8 +95,8 @@ def test_ods_tables_hold_what_the_database_shows(live: Shop, tmp_path: Path) -> 
     live.mark()
     check(live, lake)
     for ddl in alter(live.tables):
-        live.run(ddl, *statements(live.tables, live.random, 100))
-    live.run(*statements(live.tables, live.random, 1200))
+        live.run(ddl, *statements(live.tables, live.random, count(20, 100, 100)))
+    live.run(*statements(live.tables, live.random, count(300, 1200, 1200)))
     live.mark()
     check(live, lake)
     for each in live.tables.values():

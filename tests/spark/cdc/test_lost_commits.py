@@ -24,6 +24,7 @@ def delete_timeline(uri: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@pytest.mark.release
 @pytest.mark.fault(
     "a table of a source is restored, replaced by an older copy, or loses its newest commit or all",
     ends="recovers",

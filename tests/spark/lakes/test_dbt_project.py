@@ -63,6 +63,7 @@ def called(capsys: Shown, *words: str) -> str:
     return shown.out
 
 
+@pytest.mark.release
 def test_hooks_and_operations_run_around_the_work_and_ask_the_lake(spark: SparkSession, capsys: Shown) -> None:
     put(FILES)
     spark.sql("drop table if exists hook_log")
@@ -174,6 +175,7 @@ def model(dbt, session):
 }
 
 
+@pytest.mark.release
 def test_python_models_are_tables_and_fail_at_lines_of_their_own(capsys: Shown) -> None:
     put(PYTHON)
     assert main(["build"]) == 1

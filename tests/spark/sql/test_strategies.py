@@ -123,6 +123,7 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
     assert lake.rows("all_of_it") == [(1, D("8.00"), D("8.00"))]
 
 
+@pytest.mark.release
 def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     big = lake.source("big", "id int, g string, d decimal(38,10), n bigint")
     lake.model("sums", "select g, sum(d) as d, sum(n) as n, avg(n) as mean, max(d) as hi from @big group by g")
@@ -287,6 +288,7 @@ def test_a_new_order_with_an_old_modify_time_and_a_deleted_one_are_both_right(la
     assert [row[0] for row in lake.rows("copied")] == [1, 4]
 
 
+@pytest.mark.release
 def test_null_and_repeated_unique_keys_fail_and_leave_the_table_as_it_was(lake: Lake, orders: Table) -> None:
     lake.model("keyed", "{{ config(unique_key='buyer') }} select buyer, amount from @orders")
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"), order(3, 2, "6", "x", "m1"))
@@ -309,6 +311,7 @@ def test_null_and_repeated_unique_keys_fail_and_leave_the_table_as_it_was(lake: 
     lake.assert_maintained()
 
 
+@pytest.mark.release
 def test_a_unique_key_that_repeats_across_rescanned_partitions_fails(lake: Lake, orders: Table) -> None:
     lake.model(
         "per_month",

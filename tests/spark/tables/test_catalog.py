@@ -69,6 +69,7 @@ def of_hive(target: Target, uri: str) -> Target:
     return replace(target, catalog="hive", options={"catalog": {"hive": {"uri": uri}}})
 
 
+@pytest.mark.release
 @pytest.mark.checklist(28, 52, 53, 54, 69)
 def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_path: Path, hive: str) -> None:
     shop = HiveLake(spark, tmp_path, (table("flat", columns={"id": "int"}), table("parted", partition_by=BY_MONTH,

@@ -131,6 +131,7 @@ def test_an_upsert_of_no_effect_has_a_log_without_a_file(spark: SparkSession, tm
     assert require_logged_as_compared(spark, shop.uri()) == 1
 
 
+@pytest.mark.release
 def test_columns_added_between_commits_are_filled(spark: SparkSession, tmp_path: Path) -> None:
     shop = IngestLake(spark, tmp_path, (table(),))
     shop.ingest(event("c", {"id": 1, "v": 1}), event("c", {"id": 2, "v": 2}))
@@ -155,6 +156,7 @@ MODELS = {
 FOLLOWED = {"row_based", "aggregate_merge", "group_recompute"}
 
 
+@pytest.mark.release
 def test_logs_of_derived_tables_say_what_their_slices_say(lake: Lake) -> None:
     orders = lake.source("orders", ORDERS, partition="ym")
     users = lake.source("users", "id int, name string")
@@ -265,6 +267,7 @@ def test_commits_of_others_in_between_are_compared(
     assert LakeHistory().change(shop.uri(), first, second).compared is None
 
 
+@pytest.mark.release
 def test_tables_of_before_get_logs_from_their_next_commit_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

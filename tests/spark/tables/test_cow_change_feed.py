@@ -123,6 +123,7 @@ def test_values_of_every_type_come_back_as_written(lake: Lake) -> None:
     assert [(row[0], row[3]) for row in change] == [(-1, one[2]), (1, datetime(1959, 12, 31, 23, 59, 59, 123458))]
 
 
+@pytest.mark.release
 def test_an_input_widened_between_two_slices_is_read_right(lake: Lake) -> None:
     narrow = lake.source("w", "id int, n int, d decimal(10,2), f float, p string", partition="p")
     start = narrow.write((1, 5, Decimal("1.50"), 0.1, "x"), (2, 2**31 - 1, None, None, "y"))
@@ -137,6 +138,7 @@ def test_an_input_widened_between_two_slices_is_read_right(lake: Lake) -> None:
     assert snapshot(wide, start)[0][:3] == (1, 5, Decimal("1.50"))
 
 
+@pytest.mark.release
 def test_a_struct_that_gains_a_field_between_two_slices_is_read_right(lake: Lake) -> None:
     narrow = lake.source("s", "id int, s struct<a:int>, l array<struct<a:int>>, p string", partition="p")
     start = narrow.write((1, (5,), [(1,), None], "x"), (2, None, None, "y"))
@@ -164,6 +166,7 @@ def test_a_pending_instant_holds_the_frontier_back(people: Table) -> None:
     assert people.frontier() == end
 
 
+@pytest.mark.release
 def test_a_rolled_back_commit_that_was_consumed_is_reported_lost(people: Table, spark: SparkSession) -> None:
     start = people.upsert((1, "a", "m1"))
     consumed = people.upsert((1, "A", "m1"), (2, "b", "m1"))

@@ -228,6 +228,7 @@ def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or
     assert len(lake.rows("rows")) == 4  # those of the files without a commit do not count again
 
 
+@pytest.mark.release
 @pytest.mark.fault("an input is restored to a savepoint", ends="recovers")
 def test_an_input_that_went_back_to_a_savepoint_is_read_from_there(lake: Lake, orders: Table) -> None:
     lake.model("big", "select id, amount from @orders where amount > 5")

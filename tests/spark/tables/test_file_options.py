@@ -68,6 +68,7 @@ def test_codec_and_buckets_of_an_ods_table(spark: SparkSession, tmp_path: Path) 
     assert shop.rows("a", "id", "n") == sorted(((number, 1) for number in range(20)), key=str)
 
 
+@pytest.mark.release
 @pytest.mark.checklist(42)
 def test_many_small_batches_leave_as_many_files_as_there_are_buckets(lake: Lake) -> None:
     names = ("ours", "packed", "scattered")

@@ -80,6 +80,7 @@ def test_changes_and_snapshots_through_log_files_compaction_and_overwrites(peopl
     assert LakeHistory().lost(people.uri, first, last) is None
 
 
+@pytest.mark.release
 @pytest.mark.checklist(45)
 def test_a_scheduled_compaction_holds_nothing_back_and_changes_nothing(people: Table) -> None:
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"))

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.duckdb.exact_sql import Unproven
@@ -27,7 +28,6 @@ from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.project.nodes import PartitionBy
 from sqlmesh_like.spark.change_feed.mor_change_feed import MergeOnReadFeed
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from tests.levels import parametrize
 from tests.spark.ingest_lake import BY_MONTH, event
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.ingest_lake import table as ingested
@@ -65,7 +65,8 @@ def counted(rows: list[tuple[object, ...]]) -> Counter[str]:
     return Counter(map(repr, rows))
 
 
-@parametrize("start", suite=[1], release=[2])
+@pytest.mark.release
+@pytest.mark.parametrize("start", [1, 2])
 def test_each_frontier_and_each_change_is_what_hudis_reader_shows(
     start: int, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -128,7 +129,8 @@ def happened(dice: random.Random, rows: dict[int, dict[str, object]], numbers: r
     return lines
 
 
-@parametrize(("order", "by"), suite=[(("m",), BY_MONTH)], release=[((), BY_MONTH), ((), None)])
+@pytest.mark.release
+@pytest.mark.parametrize(("order", "by"), [((), BY_MONTH), ((), None), (("m",), BY_MONTH)])
 def test_base_files_with_the_change_logs_since_are_what_hudis_reader_shows(
     spark: SparkSession, tmp_path: Path, order: tuple[str, ...], by: PartitionBy | None
 ) -> None:

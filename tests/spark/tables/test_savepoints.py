@@ -21,7 +21,6 @@ from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from tests.levels import parametrize
 from tests.spark.lake import COMPACT, Lake, Table, archiving, ordered
 from tests.unit.hudi.test_undo import CHILD, REPOSITORY
 
@@ -41,7 +40,8 @@ def partitioned(lake: Lake, name: str, table_type: TableType = "cow") -> Table:
     return lake.source(name, "id int, v int, p string", partition="p", table_type=table_type)
 
 
-@parametrize("table_type", suite=["cow"], release=["mor"])
+@pytest.mark.release
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_hudi_reads_our_savepoint_and_returns_to_it(lake: Lake, table_type: TableType) -> None:
     table = partitioned(lake, "t", table_type)
     table.upsert((1, 1, "x"), (2, 2, "y"))
@@ -62,6 +62,7 @@ def test_hudi_reads_our_savepoint_and_returns_to_it(lake: Lake, table_type: Tabl
     assert savepoints(table.timeline) == ()
 
 
+@pytest.mark.release
 def test_cleaning_keeps_the_files_of_a_savepoint_until_it_is_deleted(lake: Lake, tmp_path: Path) -> None:
     table = partitioned(lake, "t")
     table.upsert((1, 1, "x"), (2, 2, "y"))
@@ -113,6 +114,7 @@ def grown(table: Table) -> dict[str, list[tuple[object, ...]]]:
     return known
 
 
+@pytest.mark.release
 def test_a_merge_on_read_table_returns_to_each_of_its_commits(lake: Lake, tmp_path: Path) -> None:
     table = partitioned(lake, "t", "mor")
     known = grown(table)
@@ -127,7 +129,8 @@ def test_a_merge_on_read_table_returns_to_each_of_its_commits(lake: Lake, tmp_pa
     assert rows(table) == sorted([*expected, (1, 100, "x"), (2, 100, "y")], key=repr)
 
 
-@parametrize(("step", "stands"), suite=[("rollback.in_flight:3", 2)], release=[("rollback.in_flight", 3)])
+@pytest.mark.release
+@pytest.mark.parametrize(("step", "stands"), [("rollback.in_flight", 3), ("rollback.in_flight:3", 2)])
 @pytest.mark.fault("a rollback is killed, then Hudi writes", ends="recovers")
 def test_a_rollback_that_was_killed_is_no_hindrance_to_hudis_writer(lake: Lake, step: str, stands: int) -> None:
     """The second time the third instant from the end is in flight again: the compaction."""
@@ -193,7 +196,8 @@ def read_files(table: Table) -> set[str]:
     return {row[0] for row in frame.select("_hoodie_file_name").collect()}
 
 
-@parametrize("table_type", suite=["mor"], release=["cow"])
+@pytest.mark.release
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
 @pytest.mark.fault("Hudi's restore to a savepoint is killed", ends="refuses")
 def test_an_interrupted_restore_is_completed_by_a_rollback(lake: Lake, table_type: TableType) -> None:
     table = partitioned(lake, "t", table_type)

@@ -45,6 +45,7 @@ def cluster(lake: Lake, table: Table) -> None:
     assert any(commit.operation == "CLUSTER" for commit in table.timeline.commits)
 
 
+@pytest.mark.release
 @pytest.mark.checklist(45, 46)
 def test_services_of_inputs_are_no_change(lake: Lake) -> None:
     orders = lake.source("orders", ORDERS, partition="ym", table_type="mor")
@@ -85,6 +86,7 @@ def test_services_of_inputs_are_no_change(lake: Lake) -> None:
     assert lake.run_well() == dict.fromkeys(MODELS, "no_op")
 
 
+@pytest.mark.release
 def test_maintained_merge_on_read_tables_are_compacted_read_and_rebuilt(lake: Lake) -> None:
     lake.use_engine("spark")  # DuckDB writes no commit where a change comes to nothing
     orders = lake.source("orders", ORDERS, partition="ym", table_type="mor")
