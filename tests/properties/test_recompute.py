@@ -12,11 +12,11 @@ from hypothesis import given, seed
 from tests.levels import IS_DEEP, count
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = count(3, 8, 120)
-"""Of each construct: with those of `MERGED` more than 10,000 in all, 500, or 190; the other properties add to them."""
+CASES = count(8, 8, 120)
+"""Of each construct: with those of `MERGED` more than 10,000 in all, or 500; the other properties add to them."""
 MERGED = count(1, 3, 100)
 """Of each construct, where every other batch is merged from the recomputed query."""
-ENOUGH = 3
+ENOUGH = count(1, 3, 3)
 ROUNDS = 4
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
 MOST_REBUILT = 0.4
