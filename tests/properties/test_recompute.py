@@ -9,14 +9,14 @@ from functools import cache
 import pytest
 from hypothesis import given, seed
 
-from tests.levels import IS_DEEP, count
+from tests.levels import IS_DEEP
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = count(8, 8, 120)
+CASES = 120 if IS_DEEP else 8
 """Of each construct: with those of `MERGED` more than 10,000 in all, or 500; the other properties add to them."""
-MERGED = count(1, 3, 100)
+MERGED = 100 if IS_DEEP else 3
 """Of each construct, where every other batch is merged from the recomputed query."""
-ENOUGH = count(1, 3, 3)
+ENOUGH = 3
 ROUNDS = 4
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
 MOST_REBUILT = 0.4
