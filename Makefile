@@ -18,7 +18,7 @@ FAST_TESTS = $(BIN)/python -m pytest -n auto --dist worksteal $(WITHOUT_JVM)
 SPARK_TESTS = $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(WITH_JVM)
 # What takes its time is noted: `tools.suite_times` prints it, and CI at its end.
 TIMES := target/suite
-timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began)) $(1)" >> $(TIMES)/stages; exit $$code
+timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint fmt lock site-libraries sbom audit clean
@@ -45,9 +45,9 @@ test-fast: $(VENV)/.installed-dev
 	$(call timed,tests without a JVM,$(FAST_TESTS) -m "not release and not deep" --times $(TIMES)/fast.json)
 
 test-all: $(VENV)/.installed-dev
-	$(call timed,all tests without a JVM,SML_RELEASE=1 $(FAST_TESTS) -m "not deep" --times $(TIMES)/fast.json)
+	$(call timed,tests without a JVM,SML_RELEASE=1 $(FAST_TESTS) -m "not deep" --times $(TIMES)/fast.json)
 	$(call timed,jars and class archive,$(BIN)/sml deps)
-	$(call timed,all tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
+	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
 
 # 10,000 random cases instead of 500, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
 # more. What fails is filed in tests/properties/failed_once.

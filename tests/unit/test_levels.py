@@ -80,7 +80,8 @@ def test_cases_are_part_of_the_suite_or_of_a_release() -> None:
 
 
 def test_stages_and_the_slowest_tests_are_printed(tmp_path: Path) -> None:
-    (tmp_path / "stages").write_text("61 lint\n300 tests without a JVM\n")
+    (tmp_path / "lint.stage").write_text("61\n")
+    (tmp_path / "tests without a JVM.stage").write_text("300\n")
     (tmp_path / "fast.json").write_text(json.dumps({f"test_{number}": number for number in range(30)}))
     (tmp_path / "spark.json").write_text(json.dumps({"test_slow": 90.5}))
     shown = "\n".join(lines(tmp_path))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -83,18 +84,17 @@ def shell_code(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
+CALLS = ("build", "compile", "docs generate", "init new")
+FEW = [
+    *(("build", moment, SIGNALS[turn % 2]) for turn, moment in enumerate(MOMENTS)),
+    *((words, 500, signal.SIGTERM) for words in CALLS[1:]),
+]
+
+
 @parametrize(
     ("words", "moment", "number"),
-    suite=[
-        *[("build", moment, SIGNALS[turn % 2]) for turn, moment in enumerate(MOMENTS)],
-        *[(words, 500, signal.SIGTERM) for words in ("compile", "docs generate", "init new")],
-    ],
-    release=[
-        (words, moment, number)
-        for words in ("compile", "docs generate", "init new")
-        for moment in MOMENTS
-        for number in SIGNALS
-    ],
+    suite=FEW,
+    release=[each for each in product(CALLS, MOMENTS, SIGNALS) if each not in FEW],
 )
 def test_a_call_ends_without_a_word_of_python(project: Path, words: str, moment: int, number: int) -> None:
     with start(CALL, str(int(number)), str(moment), *words.split()) as call:
