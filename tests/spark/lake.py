@@ -86,8 +86,16 @@ class Table:
     def _commit(self, rows: list[tuple[object, ...]], operation: Operation, options: Mapping[str, str]) -> str:
         frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {IS_DELETED} boolean")
         dotted = {name.replace("__", "."): value for name, value in options.items()}
+        if operation == "upsert" and self._is_first_insert(frame.columns, rows):
+            operation = "bulk_insert"  # of distinct rows into a new table: the same files in half the time
         hudi_table.write(frame, self.layout, operation, {"by": "ingestion"}, dotted)
         return self.frontier()
+
+    def _is_first_insert(self, columns: Sequence[str], rows: Sequence[Row]) -> bool:
+        positions = [columns.index(name) for name in self.layout.key]
+        keys = {tuple(row[position] for position in positions) for row in rows}
+        is_new = self.layout.table_type == "cow" and not Path(self.uri, ".hoodie").exists()
+        return is_new and len(keys) == len(rows) and not any(row[-1] for row in rows)
 
     def feed(self) -> CopyOnWriteFeed:
         return change_feed(self.lake.spark, self.timeline)

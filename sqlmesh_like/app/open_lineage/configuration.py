@@ -1,6 +1,8 @@
-"""Whether and where events are sent. Owns finding out; variables, files and transports are the client's own.
+"""Whether and where events are sent. Owns which file is read; variables and transports are the client's own.
 
-https://openlineage.io/docs/client/python/configuration
+The client would also read `openlineage.yml` of the folder of the call, thus of whoever wrote the project: a transport
+is a class that is imported and an address that receives values of the environment. Only the environment and the user's
+own folder configure it. https://openlineage.io/docs/client/python/configuration
 """
 
 from __future__ import annotations
@@ -25,27 +27,42 @@ def find_client() -> OpenLineageClient | None:
     if not _is_configured():
         return None
     try:
-        from openlineage.client.client import OpenLineageClient
+        from sqlmesh_like.app.open_lineage.client import Client
     except ImportError as error:
         hint = "pip install 'sqlmesh_like[lineage]', or OPENLINEAGE_DISABLED=true"
         raise MachineError("OpenLineage is configured, and its client is not installed", hint=hint) from error
     try:
-        return OpenLineageClient()
+        return Client()
     except Exception as error:  # (transports raise any type of exception)
         hint = f"see {_FILE} and the environment variables OPENLINEAGE…, or OPENLINEAGE_DISABLED=true"
         raise UsageError(f"OpenLineage's client cannot be configured: {_first_line(error)}", hint=hint) from error
 
 
+def config_file() -> Path | None:
+    """Return the file that configures the client: the one that the environment names, else the user's own."""
+    named = os.environ.get("OPENLINEAGE_CONFIG")
+    files = ([Path(named)] if named else []) + [Path.home() / ".openlineage" / _FILE]
+    return next((path for path in files if path.is_file()), None)
+
+
+def unread_file() -> str | None:
+    """Return a warning of a file in the folder of the call, which the client would read by itself and must not."""
+    file = Path.cwd() / _FILE
+    if _is_disabled() or not file.is_file() or ((read := config_file()) and read.samefile(file)):
+        return None
+    return f"{_FILE} of this folder is not read: name it by OPENLINEAGE_CONFIG, or move it to ~/.openlineage"
+
+
 def _is_configured() -> bool:
     """Whether the client would find a transport; without one it would print the events."""
-    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
-        return False
-    named = os.environ.get("OPENLINEAGE_CONFIG")
-    files = ([Path(named)] if named else []) + [Path.cwd() / _FILE, Path.home() / ".openlineage" / _FILE]
     has_variable = any(
         name == "OPENLINEAGE_URL" or name.upper().startswith("OPENLINEAGE__TRANSPORT") for name in os.environ
     )
-    return has_variable or any(path.is_file() for path in files)
+    return not _is_disabled() and (has_variable or config_file() is not None)
+
+
+def _is_disabled() -> bool:
+    return os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true"
 
 
 def _first_line(error: Exception) -> str:

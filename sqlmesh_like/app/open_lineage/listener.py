@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.open_lineage.configuration import find_client
+from sqlmesh_like.app.open_lineage.configuration import find_client, unread_file
 from sqlmesh_like.app.reporter import Level, RunListener
 from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
 from sqlmesh_like.secrets import scrubbed
@@ -28,6 +28,8 @@ def with_lineage(loaded: Loaded, command: str, listener: RunListener) -> RunList
     Raises UsageError and MachineError, see `find_client`.
     """
     client = find_client()
+    if warning := unread_file():
+        listener.notify(f"warning: {warning}", "warn")
     if client is None:
         return listener
     from sqlmesh_like.app.open_lineage.events import RunEvents

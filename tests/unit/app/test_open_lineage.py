@@ -48,6 +48,7 @@ FACETS = {
     "tags": tags_run.TagsRunFacet,
 }
 Event = Mapping[str, object]
+TO_FILE = "transport: {type: file, log_file_path: events.jsonl, append: true}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +60,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def configure(project: Path, text: str) -> None:
+    """Write the user's own configuration."""
+    file = project / "home/.openlineage/openlineage.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+
 def configure_file(project: Path) -> Path:
-    (project / "openlineage.yml").write_text("transport: {type: file, log_file_path: events.jsonl, append: true}\n")
+    configure(project, TO_FILE)
     return project / "events.jsonl"
 
 
@@ -213,9 +221,7 @@ def test_events_go_by_http_too(receiver: tuple[str, list[dict[str, object]]], mo
 def test_a_receiver_that_is_not_there_costs_no_run(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / "openlineage.yml").write_text(
-        "transport: {type: http, url: 'http://127.0.0.1:1', retry: {total: 0}, timeout: 1}\n"
-    )
+    configure(project, "transport: {type: http, url: 'http://127.0.0.1:1', retry: {total: 0}, timeout: 1}\n")
     assert main(["run"]) == 0
     out = capsys.readouterr().out
     assert out.count("OpenLineage events are not sent any more") == 1
@@ -255,7 +261,7 @@ def test_a_transport_that_cannot_be_closed_costs_no_run(
 def test_a_wrong_configuration_is_said_before_anything_is_run(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / "openlineage.yml").write_text("transport: {type: pigeon}\n")
+    configure(project, "transport: {type: pigeon}\n")
     assert main(["run"]) == 2
     err = capsys.readouterr().err
     assert "OpenLineage's client cannot be configured" in err and "Traceback" not in err
@@ -277,3 +283,28 @@ def test_nothing_is_sent_and_nothing_is_loaded_unless_somebody_asks(project: Pat
     assert result.stdout == "0 []\n"
     assert result.stderr == ""
     assert not (project / "events.jsonl").exists()
+
+
+@pytest.mark.parametrize("variables", [{}, {"OPENLINEAGE__TRANSPORT__TYPE": "file"}], ids=["alone", "beside variables"])
+def test_a_file_of_the_project_configures_nothing_unless_the_user_names_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variables: Mapping[str, str]
+) -> None:
+    (project / "evil.py").write_text("from pathlib import Path\nPath('imported').touch()\nclass T: ...\n")
+    (project / "openlineage.yml").write_text(
+        "transport: {type: evil.T}\nfacets: {environment_variables: [SECRET]}\n" if not variables else TO_FILE
+    )
+    monkeypatch.syspath_prepend(str(project))
+    monkeypatch.setenv("SECRET", "s3cr3t")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", "home/own.jsonl")
+        (project / "home").mkdir()
+    assert main(["run"]) == 0
+    assert "openlineage.yml of this folder is not read: name it by OPENLINEAGE_CONFIG" in capsys.readouterr().out
+    assert not (project / "imported").exists() and not (project / "events.jsonl").exists()
+
+    (project / "openlineage.yml").write_text(TO_FILE)
+    monkeypatch.setenv("OPENLINEAGE_CONFIG", "openlineage.yml")
+    monkeypatch.delenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", raising=False)
+    assert main(["run"]) == 0
+    assert "not read" not in capsys.readouterr().out and len(read(project / "events.jsonl")) == 4
