@@ -6,9 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
+from sqlmesh_like.app.operations.report_setup import PAGE as REPORT
+from sqlmesh_like.artifacts.run_history import HISTORY
+from sqlmesh_like.docs.server import SITE, STATIC
 from sqlmesh_like.errors import Location, MachineError, ProjectError
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.paths import folder_inside
+from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.remedies import remedy
 
 
@@ -39,7 +43,7 @@ def _checked_folder(project: ParsedProject, name: str) -> Path:
     """Return the folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     place = Location(project.settings_file)
     folder = folder_inside(project.root, name, "clean-targets", place)
-    if kept := _kept(folder, project.root):
+    if kept := _kept(folder, project.root) or _foreign(folder, project):
         message = f"clean-targets: {name!r} holds {kept}"
         raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
     named = [(model.unique_id, model.path) for model in project.models]
@@ -69,3 +73,29 @@ def _kept(folder: Path, root: Path) -> str | None:
         if ".hoodie" in entries or ("_sml" in entries and Path(path) == folder):
             return "tables"
     return None
+
+
+_OUTPUTS = ("target", "logs", "dbt_packages", "dbt_modules")
+"""Names that this tool and dbt give to folders of outputs: whatever is in them may be removed."""
+_ARTIFACTS = {
+    "manifest.json", "run_results.json", "sources.json", "catalog.json", "semantic_manifest.json", "checked.json",
+    HISTORY, REPORT, SITE, STATIC, "compiled", "logs",
+}  # fmt: skip
+"""What commands write into the target folder."""
+
+
+def _foreign(folder: Path, project: ParsedProject) -> str | None:
+    """Name content that no command wrote. None: there is none, or the folder has a name that only outputs have.
+
+    The settings of a project may come from someone else: a clean target `.github`, `data` or `.venv` is not believed.
+    """
+    path = folder.relative_to(project.root)
+    if (len(path.parts) == 1 and path.name in _OUTPUTS) or not folder.is_dir():
+        return None
+    is_packages = path == Path(project.packages_path)
+    foreign = [
+        entry.name
+        for entry in folder.iterdir()
+        if not ((entry / DBT_FILE).is_file() if is_packages else entry.name in _ARTIFACTS)
+    ]
+    return f"{min(foreign)}, which no command wrote" if foreign else None

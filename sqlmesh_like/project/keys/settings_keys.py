@@ -58,7 +58,7 @@ PROJECT_SETTINGS = Shape("the project's settings", {
        for key, default in PATH_DEFAULTS.items()},
     "docs-paths": Key(texts, help="Folders of doc blocks. Default: all of those above.", example=["docs"]),
     "target-path": Key(text, "target", help="Folder that commands write to.", example="target"),
-    "clean-targets": Key(texts, help="What `sml clean` removes. Default: target-path.", example=["target"]),
+    "clean-targets": Key(texts, help="What `sml clean` removes: folders of outputs only. Default: target-path.", example=["target"]),
     "packages-install-path": Key(text, "dbt_packages", help="Folder of packages.", example="packages"),
     "vars": Key(plain_mapping, help="Variables for var() in templates; below a package's name, those of that package.",
                 example={"least": 3}),

@@ -187,6 +187,22 @@ def test_clean_refuses_to_remove_anything_but_outputs(project: Path, capsys: Sho
     assert (project / "models" / "agg.sql").is_file()
 
 
+@pytest.mark.parametrize("name", ["macros", "fixtures", "docs", ".github", ".venv", "src/lib", "data"])
+def test_clean_removes_other_folders_only_where_commands_wrote_all_that_is_in_them(
+    project: Path, capsys: Shown, name: str
+) -> None:
+    settings = f'[tool.sqlmesh_like]\nname = "shop"\nclean-targets = ["{name}"]\n'
+    (project / "pyproject.toml").write_text(f'{settings}target-path = "{name}"\n')
+    assert main(["parse", "-q"]) == 0
+    own = project / name / "own.txt"
+    own.write_text("mine")
+    assert main(["clean"]) == 2
+    assert f"'{name}' holds own.txt, which no command wrote" in capsys.readouterr().err
+    own.unlink()
+    assert main(["clean", "-q"]) == 0
+    assert not (project / name).exists() and (project / "models").is_dir()
+
+
 def test_a_new_project_compiles_as_it_is(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     assert main(["init", "my_lake"]) == 0
     monkeypatch.chdir(project / "my_lake")
