@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sqlmesh_like.errors import Location, ProjectError
@@ -45,13 +46,39 @@ def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:
     return path
 
 
+def folders_below(base: Path, root: Path, folders: Iterable[str]) -> tuple[Path, ...]:
+    """The folders, relative to the root, and those between them and `base`."""
+    paths = (path for folder in folders for path in (root / folder, *(root / folder).parents))
+    return tuple(path for path in paths if path != base and path.is_relative_to(base))
+
+
 def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
-    """Raise ProjectError at the first of these files that is a link to something outside of `base`."""
+    """Raise ProjectError at the first of these files and folders that is a link to something outside of `base`."""
     for path in paths:
-        if os.path.islink(path) and not path.resolve().is_relative_to(base.resolve()):  # noqa: PTH114 (half the time)
+        if os.path.islink(path) and not _stays_inside(path, base, root):  # noqa: PTH114 (half the time)
             shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-            hint = "put the file itself there: a project and a package read what is in them"
+            hint = "put the file or folder itself there: a project and a package read what is in them"
             raise ProjectError("this is a link that leaves the project", location=Location(shown), hint=hint)
+
+
+def _stays_inside(link: Path, base: Path, root: Path) -> bool:
+    inside = [folder for folder in (base.resolve(), _linked_project(root)) if folder is not None]
+    return any(link.resolve().is_relative_to(folder) for folder in inside)
+
+
+def _linked_project(root: Path) -> Path | None:
+    """The project that a folder of nothing but links stands for, as astronomer-cosmos makes one for each task.
+
+    Whatever is not an output must be a link to the same name there, or the folder is a project with links of its own.
+    """
+    entries = [path for path in root.iterdir() if path.name not in _BESIDE_LINKS and not path.name.startswith(".")]
+    homes = {path.resolve().parent if path.is_symlink() else root for path in entries}
+    has_same_names = all(path.resolve().name == path.name for path in entries)
+    home = homes.pop() if len(homes) == 1 else root
+    return home if home != root and has_same_names else None
+
+
+_BESIDE_LINKS = (*PACKAGE_FOLDERS, "target", "logs", "profiles.yml", "package-lock.yml", "warehouse")
 
 
 def links_out(folder: Path, unseen: str | None = None) -> str | None:

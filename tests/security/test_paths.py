@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tarfile
 from pathlib import Path
 
@@ -104,6 +105,43 @@ def test_clean_refuses_sources_repositories_tables_and_links(
     assert main(["clean"]) == 2
     assert "Traceback" not in "".join(capsys.readouterr())
     assert state(outside.parent) == before
+
+
+@pytest.mark.parametrize(
+    ("linked", "command"),
+    [
+        ("models", "ls"), ("models/sub", "ls"), ("seeds", "ls"), ("macros", "compile"), ("tests", "ls"),
+        ("target", "compile"), ("profiles.yml", "ls"), ("dbt_project.yml", "ls"), ("packages.yml", "deps"),
+        ("selectors.yml", "ls"), ("models/schema.yml", "ls"), ("seeds/s.csv", "ls"),
+    ],
+)  # fmt: skip
+def test_what_is_reached_by_a_link_out_of_the_project_is_neither_read_nor_written(
+    linked: str, command: str, outside: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    root = outside.parent / "shop"
+    paths = "model-paths: [models, models/sub]\n"
+    enter_project(
+        root, monkeypatch, {**FILES, "dbt_project.yml": f"{SETTINGS}{paths}", "models/m.sql": "select 1 as a"}
+    )
+    elsewhere = outside / "secret"
+    if "." in linked:
+        elsewhere.write_text("password-1: [")
+    else:
+        elsewhere.mkdir()
+        (elsewhere / "x.sql").write_text("select 'password-1' as a")
+        (elsewhere / "x.csv").write_text("password-1\n")
+    link = root / linked
+    if link.is_dir():
+        link.rename(root / "moved")
+    link.unlink(missing_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(elsewhere)
+    before = state(outside)
+    assert main([command]) == 2
+    shown = "".join(capsys.readouterr())
+    assert re.search("link that leaves the project|goes through a link", shown), shown
+    assert "password-1" not in shown and "Traceback" not in shown
+    assert state(outside) == before
 
 
 def test_clean_removes_what_commands_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:

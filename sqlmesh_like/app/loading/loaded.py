@@ -24,6 +24,7 @@ from sqlmesh_like.plan.selector import compares, exclusion_warnings, select
 from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.paths import folders_below, refuse_links_out
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.reading.file_dependencies import rendered_node
 from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, shown_once
@@ -209,6 +210,7 @@ def load(
         lambda: tuple(log.messages),
         refresh,
     )
+    _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
         log.say(message, level)
     if not broken:
@@ -239,13 +241,22 @@ def load_parsed(invocation: Invocation) -> ParsedProject:
     def resolve_target(project: ProfileRequest) -> Target:
         return load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
 
-    return _placed(load_project(find_project(_start(invocation)), variables, resolve_target), invocation)
+    project = _placed(load_project(find_project(_start(invocation)), variables, resolve_target), invocation)
+    _refuse_target_elsewhere(project, invocation)
+    return project
 
 
 def _placed(project: ParsedProject, invocation: Invocation) -> ParsedProject:
     """Return the project with the call's folder of artifacts."""
     path = invocation.target_path
     return project if path is None else replace(project, target_path=path)
+
+
+def _refuse_target_elsewhere(project: ParsedProject, invocation: Invocation) -> None:
+    """Raise ProjectError where the project's own folder of artifacts is a link: files elsewhere would be replaced."""
+    if invocation.target_path is None:
+        root = project.root
+        refuse_links_out(root, folders_below(root, root, [project.target_path]), root)
 
 
 def _start(invocation: Invocation) -> Path:

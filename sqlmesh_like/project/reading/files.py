@@ -1,4 +1,7 @@
-"""Reads text files of a project. Owns decoding and how a path is named in messages; not what files mean."""
+"""Reads text files of a project. Owns decoding and how a path is named in messages; not what files mean.
+
+No file is read through a link that leaves the project: a pull request could show what else the machine holds.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.paths import refuse_links_out
+from sqlmesh_like.project.paths import folders_below, refuse_links_out
 from sqlmesh_like.project.reading.file_dependencies import list_files, record_file, record_listing
 
 
 def read_text(path: Path, root: Path) -> str:
     """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError if it cannot be read."""
+    if path.is_relative_to(root):
+        refuse_links_out(root, (path,), root)
     try:
         text = path.read_text(encoding="utf-8-sig")
         record_file(path)
@@ -37,7 +42,8 @@ def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -
     folders = tuple(folders)
     record_listing(root, folders, suffixes)
     paths = tuple(Path(path) for path in list_files(root, folders, suffixes))
-    refuse_links_out(_base(root, folders), paths, root)
+    base = _base(root, folders)
+    refuse_links_out(base, (*folders_below(base, root, folders), *paths), root)
     return paths
 
 
