@@ -26,6 +26,7 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
     Target,
 )
+from tests.spark.stored_rows import stored_rows
 
 BY_MONTH = PartitionBy("create_time", "yyyyMM", "year_month")
 _FIRST_FILE_TIME = 1_700_000_000
@@ -121,9 +122,7 @@ class Lake:
 
     def rows(self, name: str = "t", *columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table without hidden columns (or of these columns), in order of their texts."""
-        frame = self.spark.read.format("hudi").load(self.uri(name))
-        chosen = columns or [column for column in frame.columns if not column.startswith(("_hoodie", "_sml"))]
-        return sorted((tuple(row) for row in frame.select(*chosen).collect()), key=str)
+        return sorted(stored_rows(self.spark, self.uri(name), columns), key=str)
 
     def types(self, name: str = "t") -> dict[str, str]:
         fields = self.spark.read.format("hudi").load(self.uri(name)).dtypes

@@ -36,6 +36,7 @@ from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, Operation
+from tests.spark.stored_rows import stored_rows
 
 _SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
 _PROFILE = "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n"
@@ -217,7 +218,7 @@ class Lake:
 
     def rows(self, name: str) -> list[tuple[object, ...]]:
         """Rows of a model as any reader of Hudi sees them, in a stable order."""
-        return ordered(self.hudi(name))
+        return sorted(stored_rows(self.spark, self.uri(name)), key=repr)
 
     def keys(self, name: str) -> list[str]:
         """Record keys stored in a model's table, one a row."""
