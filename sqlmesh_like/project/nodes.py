@@ -23,6 +23,8 @@ AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 Microbatch = Literal["microbatch"]
 """dbt's strategy of batches by time. Here its query is maintained as a whole, so it is not an author strategy."""
 CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
+TimeUnit = Literal["days", "seconds", "millis", "micros", "nanos"]
+"""What a number counts, from the start of 1970 in UTC, or from midnight for a time of day."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class IngestTable:
     """How the events of one source table become one ODS table (grain: one row per primary key).
 
     Without a primary key every insert is a row of its own. `origin` names a column that holds which source table
-    (`database.table`) a row came from. `updates: partial`: columns that an update lacks are unchanged.
+    (`database.table`) a row came from. `updates: partial`: columns that an update lacks are unchanged. `unit`: what
+    numbers in its timestamp columns count, where neither the events nor the column say it.
     """
 
     database: str | None
@@ -52,6 +55,7 @@ class IngestTable:
     updates: Literal["full", "partial"] = "full"
     origin: str | None = None
     hudi: Mapping[str, str] = field(default_factory=dict)
+    unit: TimeUnit | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class IngestSource:
     on_schema_change: Literal["evolve", "lenient", "ignore", "fail"] = "evolve"
     on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
     discover: bool = False
+    unavailable_value_placeholder: str = "__debezium_unavailable_value"  # Debezium's default
     declared_at: Location | None = None  # of its files, or its brokers
 
 
@@ -112,6 +117,7 @@ class SourceTable:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
     freshness: Freshness = field(default_factory=Freshness)
     renamed: Mapping[str, str] = field(default_factory=dict)  # column → its former name in the source
+    units: Mapping[str, TimeUnit] = field(default_factory=dict)  # column → what numbers in its events count
     loader: str = ""  # the tool that loads its rows
     event_time: str | None = None  # the column to which a microbatch model's `begin` applies
     fqn: tuple[str, ...] = ()  # package, folders of its file, source, name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import Column, NodeId, TableName
@@ -20,8 +20,18 @@ from sqlmesh_like.project.keys.source_keys import (
     SOURCE_COLUMN,
     STREAM,
     TABLE,
+    time_unit,
 )
-from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
+from sqlmesh_like.project.nodes import (
+    CdcFormat,
+    IngestSource,
+    IngestTable,
+    PartitionBy,
+    Source,
+    SourceTable,
+    TableType,
+    TimeUnit,
+)
 from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
@@ -87,6 +97,7 @@ def _table(
         declared_at=node.location,
         column_docs=descriptions.columns(node),
         renamed=_renamed(node),
+        units=_units(node, columns),
     )
 
 
@@ -116,6 +127,33 @@ def _renamed(node: YamlNode) -> Mapping[str, str]:
     return {name: before for name, before in renames if before is not None}
 
 
+def _units(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, TimeUnit]:
+    """Columns that declare `unit`, with it. Raises ProjectError where a column of that type counts nothing so."""
+    declared = node.get("columns")
+    units: dict[str, TimeUnit] = {}
+    for entry, column in zip(() if declared is None else declared.sequence("columns"), columns, strict=True):
+        unit = entry.get("unit")
+        if unit is None:
+            continue
+        units[column.name] = time_unit(unit, "unit")
+        allowed = next((units for kind, units in _COUNTED.items() if kind.match(column.type or "")), None)
+        if allowed is None:
+            kind = f"is {column.type}" if column.type else "has no data_type"
+            hint = "declare data_type: timestamp, date, or string for a time of day"
+            raise unit.error(f"unit of column {column.name!r}, which {kind}", hint)
+        if units[column.name] not in allowed:
+            raise unit.error(f"unit of column {column.name!r} is {units[column.name]}", f"use {', '.join(allowed)}")
+    return units
+
+
+_SINCE_MIDNIGHT = ("seconds", "millis", "micros", "nanos")
+_COUNTED = {
+    re.compile(r"\s*(?:date\s*$|timestamp)", re.IGNORECASE): get_args(TimeUnit),
+    re.compile(r"\s*(?:string|text|(?:var)?char\b)", re.IGNORECASE): _SINCE_MIDNIGHT,
+}
+"""The units of numbers in a column, by its type."""
+
+
 def _stream(node: YamlNode) -> IngestSource:
     STREAM.check(node)
     files, kafka = node.get("files"), node.get("kafka")
@@ -132,6 +170,7 @@ def _stream(node: YamlNode) -> IngestSource:
         concurrency=cast(int, STREAM.value(node, "concurrency")),
         on_schema_change=cast(Literal["evolve", "lenient", "ignore", "fail"], STREAM.value(node, "on_schema_change")),
         on_bad_record=cast(Literal["dead_letter", "fail"], STREAM.value(node, "on_bad_record")),
+        unavailable_value_placeholder=str(STREAM.value(node, "unavailable_value_placeholder")),
         discover=STREAM.value(node, "discover") is True,
         declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
@@ -173,6 +212,7 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
         updates=cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
         origin=optional(node, "origin"),
         hudi={} if hudi is None else hudi.settings("hudi"),
+        unit=cast(TimeUnit | None, INGEST_TABLE.value(node, "unit")),
     )
 
 

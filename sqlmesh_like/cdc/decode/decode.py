@@ -5,6 +5,7 @@ Owns which of them cannot be ingested, and why; `table_batch` commits them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -17,6 +18,7 @@ from sqlmesh_like.cdc.decode.events import Share, Variant
 from sqlmesh_like.cdc.formats import columnar
 from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
 from sqlmesh_like.cdc.formats.dms import ROW
+from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.format_registry import MESSAGE_STYLES
 from sqlmesh_like.cdc.formats.message import CHANGES
 from sqlmesh_like.cdc.formats.row_images import (
@@ -32,8 +34,10 @@ from sqlmesh_like.cdc.formats.row_images import (
     row_image,
     shape_of,
     unreadable,
+    unwritten,
 )
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
+from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import added, given
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
@@ -50,6 +54,8 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import SourceTable
 from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
+
+_log = logging.getLogger("sqlmesh_like.cdc")
 
 
 @dataclass(frozen=True)
@@ -105,13 +111,15 @@ def decode(
     assert share.table.ingest is not None and place.source.ingest is not None
     uri = place.table_uri(share.table)
     stored = _stored_columns(uri)
-    groups = [(group, _shape(group, share, stored)) for group in _groups(share, events)]
+    placeholder = place.source.ingest.unavailable_value_placeholder
+    groups = [(group, _shape(group, share, stored, placeholder)) for group in _groups(share, events)]
     readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = evolve_schema(
         *(share.table, share.table.ingest, stored, [shape for _, shape in readable]),
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
     layout = replace(settled.layout, key_spelling=key_spelling_of(uri))
+    _warn_of_unknown_types(share.table, [shape for _, shape in readable])
     defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
     frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
     shapes = given(frames, defaults, in_order=in_order)
@@ -210,12 +218,12 @@ def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
 _IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
 
 
-def _shape(group: _Group, share: Share, stored: Schema) -> EventShape | None:
+def _shape(group: _Group, share: Share, stored: Schema, placeholder: str) -> EventShape | None:
     """The layout of the events; None where the schema that they state cannot be read."""
     ingest, variant, frame = share.table.ingest, group.variant, group.frame
     assert ingest is not None
-    message = MESSAGE_STYLES[variant.message]
-    message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
+    message, known = MESSAGE_STYLES[variant.message], {*ingest.primary_key, *(column.name for column in stored)}
+    is_marked = message.marks_unavailable and variant.has_unavailable
     if variant.schema_text and message.fields:
         try:
             fields = message.fields(variant.schema_text)
@@ -223,12 +231,13 @@ def _shape(group: _Group, share: Share, stored: Schema) -> EventShape | None:
             return None
     else:
         fields = _declared(share) or inferred_schema(frame, message, in_order=not stored)
+        fields = tuple(replace(field, unit=Encoding.DAYS) if message.counts_days else field for field in fields)
     keys = tuple(
         SourceField(name, "string", is_inferred=True, is_unseen=True)
         for name in ingest.primary_key
         if name != ingest.origin
     )
-    return shape_of(message, fields or keys, {*ingest.primary_key, *(column.name for column in stored)})
+    return shape_of(message, fields or keys, known, placeholder_texts(placeholder) if is_marked else ())
 
 
 def _declared(share: Share) -> tuple[SourceField, ...]:
@@ -237,6 +246,14 @@ def _declared(share: Share) -> tuple[SourceField, ...]:
     names = share.members or {}
     is_known = not share.table.renamed and all(name.lower() in stated for name in names)
     return tuple(SourceField(name, "string", is_inferred=True) for name in names) if is_known else ()
+
+
+def _warn_of_unknown_types(table: SourceTable, shapes: Sequence[EventShape]) -> None:
+    """Say which columns have a semantic type that is not known, and as what they are ingested."""
+    fields = {field.name: field for shape in shapes for field in shape.fields if field.unknown_type}
+    if fields:
+        named = ", ".join(f"{name} ({field.unknown_type}, as {field.type})" for name, field in fields.items())
+        _log.warning("warning: %s: columns of unknown semantic types are taken as sent: %s", table.table, named)
 
 
 def _stored_columns(uri: str) -> Schema:
@@ -308,7 +325,10 @@ def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame
     images = text.selectExpr(
         "*", *(f"{_with_origin(row_image(shape, name, own), layout)} as {name}" for name in IMAGES)
     )
-    entries = {"unreadable": unreadable(shape), "missing": missing(shape, own, partial=partial)}
+    entries = {
+        "unreadable": f"coalesce({unreadable(shape)}, {unwritten(shape)})",
+        "missing": missing(shape, own, partial=partial),
+    }
     # A message of one row does not say in which partition the row was before, not even when it is deleted.
     entries["is_told"] = str(shape.message.style != "row").lower()
     return images.selectExpr(*LINE, "item", *IMAGES, *_named(entries))

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
-from sqlmesh_like.cdc.formats.row_images import UNAVAILABLE
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.formats.unavailable_values import may_hold
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
@@ -140,15 +140,15 @@ def _with_depth(lines: DataFrame) -> DataFrame:
 def routed(place: SourcePaths, events: DataFrame) -> Routed:
     """Assign events to tables. Raises ProjectError where two declarations claim the same events."""
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
-    marked = " or ".join(f"contains(value, {sql_literal(mark)})" for mark in UNAVAILABLE[:2])
+    assert place.source.ingest is not None
+    marked = may_hold("value", place.source.ingest.unavailable_value_placeholder)
     # Aggregate numbers only: for texts or lists, Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
-    if place.source.ingest is not None and place.source.ingest.discover:
+    if place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
     source_tables = _with_discovered(place, groups).source
-    assert place.source.ingest is not None
     stated = _schema_texts(events, place.source.ingest, groups)
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()

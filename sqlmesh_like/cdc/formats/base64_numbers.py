@@ -56,9 +56,12 @@ def _digits(text: str, scale: str) -> str:
     )
     limbs = f"aggregate({chunks}, array_repeat(0L, {_LIMBS}), (limbs, chunk) -> {times})"
     digits = f"array_join(transform(reverse({limbs}), limb -> lpad(cast(limb as string), 9, '0')), '')"
-    whole = f"coalesce(nullif(ltrim('0', left(d, {MAX_DIGITS} - {scale})), ''), '0')"
-    number = f"concat(if({is_negative}, '-', ''), {whole}, if({scale} = 0, '', concat('.', right(d, {scale}))))"
-    fits = f"length({raw}) between 2 and {_MAX_HEX} and {scale} between 0 and {MAX_DIGITS}"
+    whole = f"coalesce(nullif(ltrim('0', left(d, {MAX_DIGITS} - greatest({scale}, 0))), ''), '0')"
+    # Oracle has negative scales: so many zeros before the point.
+    zeros = f"if({whole} = '0', '', repeat('0', -({scale})))"
+    rest = f"case when {scale} < 0 then {zeros} when {scale} = 0 then '' else concat('.', right(d, {scale})) end"
+    number = f"concat(if({is_negative}, '-', ''), {whole}, {rest})"
+    fits = f"length({raw}) between 2 and {_MAX_HEX} and {scale} between -{MAX_DIGITS} and {MAX_DIGITS}"
     return f"case when {fits} then transform(array({digits}), d -> {number})[0] end"
 
 

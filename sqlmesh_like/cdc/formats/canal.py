@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
+from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.message import (
     CORRUPT,
     Message,
@@ -20,12 +22,12 @@ from sqlmesh_like.cdc.formats.message import (
     op_of,
     parsed_message,
 )
-from sqlmesh_like.cdc.formats.source_types import MAX_PRECISION, Encoding, SourceField, sql_literal
+from sqlmesh_like.cdc.formats.source_types import MAX_PRECISION, SourceField, sql_literal
 
 CANAL_NAME = "canal"
 _ENVELOPE = (
     "type STRING, isDdl BOOLEAN, `database` STRING, `table` STRING, data ARRAY<STRING>, old STRING, "
-    f"mysqlType STRING, sql STRING, {CORRUPT} STRING"
+    f"mysqlType STRING, sqlType STRING, sql STRING, {CORRUPT} STRING"
 )
 _OPS: Mapping[str, tuple[str, str]] = {
     "INSERT": ("upsert", "c"),
@@ -55,6 +57,21 @@ _UNTYPED = (
 """Columns of the rows that `mysqlType` lacks: they would be lost silently. NULL where there is no `mysqlType`."""
 
 
+_TEXT_CODES = (1, 12, -1, -9, -15, -16, 2005)
+"""What JDBC calls CHAR, VARCHAR and the like. From the binlog, Canal writes the number of an enumeration's label."""
+_IS_LABELLED = "(?i)^(?:enum|set)[(]"
+_NUMBERED = (
+    "map_keys(map_filter(from_json(_message.sqlType, 'map<string, int>'), (name, code) -> "
+    f"try_element_at(from_json(_message.mysqlType, 'map<string, string>'), name) rlike {sql_literal(_IS_LABELLED)}"
+    f" and code not in ({', '.join(map(str, _TEXT_CODES))})))"
+)
+_SCHEMA_TEXT = (
+    "if(_message.mysqlType rlike '(?i)\"(?:enum|set)[(]', concat('[', _message.mysqlType, ', ', "
+    f"coalesce(to_json({_NUMBERED}), '[]'), ']'), _message.mysqlType)"
+)
+"""`mysqlType`; if it has enumerations or sets, a list of it and the names of those whose values are numbers."""
+
+
 def canal_envelope(line: str) -> dict[str, str]:
     """Spark SQL of the members that every message has, in order of evaluation: see `MessageDialect`."""
     return {
@@ -64,7 +81,7 @@ def canal_envelope(line: str) -> dict[str, str]:
         "database": "_message.`database`",
         "source_schema": "cast(null as string)",
         "source_table": "_message.`table`",
-        "schema_text": "_message.mysqlType",
+        "schema_text": _SCHEMA_TEXT,
         "message": sql_literal(CANAL_NAME),
         "reason": _reason(line),
         "kind": kind_of(line, "_type", _OPS),
@@ -91,12 +108,16 @@ def _reason(line: str) -> str:
 
 
 def mysql_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """The columns that `mysqlType` states, in its order.
+    """The columns that `mysqlType` states, in its order; see `_SCHEMA_TEXT`.
 
     >>> [field.type for field in mysql_fields('{"id": "bigint(20) unsigned", "price": "decimal(10,2)"}')]
     ['decimal(20,0)', 'decimal(10,2)']
     """
-    return tuple(mysql_field(str(name), str(kind)) for name, kind in json.loads(schema_text).items())
+    stated = json.loads(schema_text)
+    types, numbered = stated if isinstance(stated, list) else (stated, [])
+    fields = (mysql_field(str(name), str(kind), is_numbered=name in numbered) for name, kind in types.items())
+    # All values are texts; only a document might be nested.
+    return tuple(replace(each, is_nested=None if types[each.name] == "json" else False) for each in fields)
 
 
 CANAL_MESSAGES: Mapping[str, Message] = {
@@ -107,6 +128,7 @@ CANAL = MessageDialect(canal_envelope, CANAL_KEY)
 
 
 _TYPE = re.compile(r"(?P<name>[a-z]+)\s*(?:\((?P<size>[^)]*)\))?(?P<rest>.*)", re.DOTALL)
+_LABEL = re.compile(r"'((?:[^']|'')*)'")
 _PLAIN = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "year", "bool", "boolean"), "int"),
     "int": "int",
@@ -122,11 +144,13 @@ _PLAIN = {
 _BINARY = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 
 
-def mysql_field(name: str, declared: str) -> SourceField:
+def mysql_field(name: str, declared: str, *, is_numbered: bool = False) -> SourceField:
     """The column of a MySQL type; a type without a Spark equivalent stays text, which loses nothing.
 
     >>> mysql_field("a", "int(10) unsigned").type, mysql_field("a", "bit(1)").type, mysql_field("a", "json").type
     ('bigint', 'bigint', 'string')
+    >>> mysql_field("a", "enum('new','it''s')", is_numbered=True).labels
+    ('new', "it's")
     """
     match = _TYPE.match(declared.strip().lower())
     if match is None:
@@ -134,6 +158,10 @@ def mysql_field(name: str, declared: str) -> SourceField:
     kind, size, is_unsigned = match["name"], match["size"] or "", "unsigned" in match["rest"]
     if kind in ("decimal", "numeric", "dec", "fixed"):
         return SourceField(name, _decimal(size))
+    if is_numbered:
+        labels = tuple(label.replace("''", "'") for label in _LABEL.findall(declared))
+        encoding = Encoding.LABEL_NUMBER if kind == "enum" else Encoding.LABEL_BITS
+        return SourceField(name, "string", encoding, labels=labels)
     if kind in _BINARY:
         return SourceField(name, "binary", Encoding.LATIN1)
     if (kind == "bigint" and is_unsigned) or (kind == "bit" and size == "64"):

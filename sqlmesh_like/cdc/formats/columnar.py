@@ -15,10 +15,6 @@ from sqlmesh_like.cdc.formats.dms import OP, OPS, ROW_OPS
 from sqlmesh_like.cdc.formats.message import op_of
 from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice
 from sqlmesh_like.cdc.formats.source_types import (
-    MAX_DAYS,
-    MAX_MILLIS,
-    MIN_DAYS,
-    MIN_MILLIS,
     SourceField,
     decimal_parts,
     decoder,
@@ -27,6 +23,7 @@ from sqlmesh_like.cdc.formats.source_types import (
     quoted_name,
     sql_literal,
 )
+from sqlmesh_like.cdc.formats.time_values import MAX_DAYS, MAX_MILLIS, MIN_DAYS, MIN_MILLIS
 from sqlmesh_like.names import Column, Schema
 
 RAW = "raw"

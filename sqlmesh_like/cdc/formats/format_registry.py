@@ -8,7 +8,7 @@ from sqlmesh_like.cdc.formats import canal, debezium, dms, maxwell
 from sqlmesh_like.cdc.formats.canal import CANAL
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM
 from sqlmesh_like.cdc.formats.dms import DMS
-from sqlmesh_like.cdc.formats.flink_cdc import IS_CANAL, LIKE_CANAL, LIKE_DEBEZIUM
+from sqlmesh_like.cdc.formats.flink_cdc import FLINK_MESSAGES, IS_CANAL, LIKE_CANAL, LIKE_DEBEZIUM
 from sqlmesh_like.cdc.formats.maxwell import MAXWELL
 from sqlmesh_like.cdc.formats.message import Message, MessageDialect
 from sqlmesh_like.project.nodes import CdcFormat
@@ -27,5 +27,6 @@ MESSAGE_STYLES: Mapping[str, Message] = {
     **canal.CANAL_MESSAGES,
     **maxwell.MAXWELL_MESSAGES,
     **dms.DMS_MESSAGES,
+    **FLINK_MESSAGES,
 }
 """Layouts of messages, by the `message` that the envelope gives."""

@@ -29,7 +29,9 @@ class Message:
 
     A *row* message without `new` is the row itself, less the members in `ignored`. `is_list`: both members are lists
     of rows, paired by index. `fields` reads the columns from a message's schema. `marks_unavailable`: a placeholder
-    (`row_images.UNAVAILABLE`) may replace a value that was not logged.
+    (`unavailable_values`) may replace a value that was not logged. `is_compact`: nested values are not documents of
+    the source but encoded ones, which the tool writes without blanks. `counts_days`: a number in a
+    column of dates is one of days without a schema, too, in every setting of the tool.
     """
 
     style: Style
@@ -40,6 +42,8 @@ class Message:
     ignored: frozenset[str] = frozenset()
     fields: Callable[[str], tuple[SourceField, ...]] | None = None
     marks_unavailable: bool = False
+    is_compact: bool = False
+    counts_days: bool = False
 
     @property
     def members(self) -> tuple[str, ...]:

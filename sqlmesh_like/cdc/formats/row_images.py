@@ -2,7 +2,8 @@
 
 The steps, each a set of named expressions over the ones before: `parsed_images` reads the message (every value as
 text, and plain decimals with all their digits: Spark converts a JSON number to text through a double), `image_rows`
-finds the rows in it, `image_texts` builds the before and after images from them, `row_image` types one of these.
+finds the rows in it (and where a value may be spelt otherwise in JSON, all values as they are written),
+`image_texts` builds the before and after images from them, `row_image` types one of these.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import reduce
 
+from sqlmesh_like.cdc.formats.encoding import Encoding
+from sqlmesh_like.cdc.formats.json_text import element_texts, may_be_rewritten, member_text, written_row
 from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.source_types import (
-    Encoding,
     SourceField,
     decoder,
     exact_type,
+    is_count,
     quoted_name,
     safe_name,
     sql_literal,
@@ -26,9 +30,6 @@ from sqlmesh_like.names import Column, Schema
 IMAGES = ("before", "after")
 NO_SHAPE = "cast(array() as array<string>)"
 """Spark SQL of an empty list of names."""
-_MARK = "__debezium_unavailable_value"
-UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]')
-"""What Debezium writes for a value that the source did not log because it had not changed: text, bytes, list."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,24 @@ class EventShape:
 
     `clashes`: members whose column name another member has too, so that no table can hold both. `absent`: Spark SQL,
     over an event's columns, of values for columns that no event of the group has; other such columns are NULL.
+    `unavailable`: texts that stand for a value which the source did not log because it had not changed.
     """
 
     message: Message
     fields: tuple[SourceField, ...]
     clashes: tuple[str, ...] = ()
     absent: Mapping[str, str] = dataclass_field(default_factory=dict)
+    unavailable: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Members whose values may have to be kept as they are written in JSON."""
+        return tuple(field.member for field in self.fields if field.keeps_json)
 
 
-def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> EventShape:
+def shape_of(
+    message: Message, fields: Sequence[SourceField], known: Collection[str], unavailable: tuple[str, ...] = ()
+) -> EventShape:
     """A shape with one member per column; of several, one with a `known` name is kept, else the last by name.
 
     >>> shape = shape_of(Message("row"), [SourceField("ID", "int"), SourceField("id", "int")], ())
@@ -59,18 +69,38 @@ def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[
         kept[safe_name(field.name).lower()] = field
     stay = {field.name for field in kept.values()}
     clashes = tuple(field.member for field in fields if field.name not in stay)
-    return EventShape(message, tuple(field for field in fields if field.name in stay), clashes)
+    return EventShape(message, tuple(field for field in fields if field.name in stay), clashes, unavailable=unavailable)
 
 
 def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of the message's members: `all_texts`, `all_decimals`, and `all_present`, a map."""
+    """Spark SQL of the message's members: `all_texts`, `all_decimals`, `all_present` (maps), and `lines_…` of lists."""
     texts = [(field.member, "STRING") for field in shape.fields]
     parsed = {"all_texts": _from_json(shape.message, struct_of(texts))}
     if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
         parsed["all_decimals"] = _from_json(shape.message, struct_of(exact))
     if shape.message.style == "overlay" or partial:
         parsed["all_present"] = _from_json(shape.message, "MAP<STRING, STRING>")
+    if shape.written and shape.message.is_list:
+        parsed |= {f"lines_{name}": _lines(shape, name) for name in shape.message.members}
     return parsed
+
+
+def _lines(shape: EventShape, name: str) -> str:
+    """Spark SQL of the rows of a list as they are written, NULL where no value of them can be spelt otherwise."""
+    is_needed = _is_suspect(shape, "row")
+    lines = element_texts(member_text(_within(shape.message), name))
+    return f"if(exists(all_texts.{quoted_name(name)}, row -> {is_needed}), {lines}, null)"
+
+
+def _within(message: Message) -> str:
+    """Spark SQL of the object around a message's rows as it is written."""
+    return reduce(member_text, message.path, "value")
+
+
+def _is_suspect(shape: EventShape, row: str) -> str:
+    """Spark SQL: whether a value of a row of texts may be spelt otherwise in JSON."""
+    texts = (f"{row}.{quoted_name(member)}" for member in shape.written)
+    return " or ".join(f"coalesce({may_be_rewritten(text)}, false)" for text in texts)
 
 
 def struct_of(columns: Sequence[tuple[str, str]]) -> str:
@@ -103,27 +133,46 @@ def items(shape: EventShape) -> str:
 def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
     """Spark SQL of one row.
 
-    `new_texts`, `old_texts`, `new_decimals`, `old_decimals`; `changed`, `mentioned`: names in the old and new part.
+    `new_texts`, `old_texts`, `new_decimals`, `old_decimals`, `new_written`, `old_written`; `changed`, `mentioned`:
+    names in the old and new part.
     """
     message = shape.message
-    suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial)]
+    suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial) if name.startswith("all_")]
     at = "[item]" if message.is_list else ""
     entries: dict[str, str] = {}
     for suffix in (suffix for suffix in suffixes if suffix != "present"):
         entries[f"new_{suffix}"] = f"all_{suffix}.{quoted_name(message.new)}{at}" if message.new else f"all_{suffix}"
         if message.old:
             entries[f"old_{suffix}"] = f"all_{suffix}.{quoted_name(message.old)}{at}"
+    if shape.written:
+        entries["new_written"] = _written(shape, "new_texts", message.new)
+        if message.old:
+            entries["old_written"] = _written(shape, "old_texts", message.old)
     if "present" in suffixes:
         entries["changed"] = f"map_keys(all_present.{quoted_name(message.old)}{at})" if message.old else NO_SHAPE
         entries["mentioned"] = f"map_keys(all_present{'.' + quoted_name(message.new) + at if message.new else ''})"
     return entries
 
 
+def _written(shape: EventShape, texts: str, name: str | None) -> str:
+    """Spark SQL of a row's values as they are written. Where none can be spelt otherwise, these are the `texts`."""
+    if shape.message.is_list:
+        row = f"get({quoted_name(f'lines_{name}')}, item)"
+    else:
+        row = member_text(_within(shape.message), name) if name else "value"
+    as_read = ", ".join(f"{sql_literal(member)}, {texts}.{quoted_name(member)}" for member in shape.written)
+    schema = sql_literal(struct_of([(member, "STRING") for member in shape.written]))
+    written = written_row(row, compact=shape.message.is_compact)
+    values = f"if({_is_suspect(shape, texts)}, from_json({written}, {schema}), named_struct({as_read}))"
+    return f"if({texts} is null, null, {values})"
+
+
 def image_texts(shape: EventShape) -> dict[str, str]:
-    """Spark SQL of `texts` and `decimals`: the before and after image with values as texts and as exact decimals."""
+    """Spark SQL of the before and after image with values as `texts`, as exact `decimals`, and as `written`."""
     exact = [field.member for field in shape.fields if exact_type(field)]
     entries = {"texts": _pair(shape, "texts", [field.member for field in shape.fields])}
-    return entries | {"decimals": _pair(shape, "decimals", exact)} if exact else entries
+    entries |= {"decimals": _pair(shape, "decimals", exact)} if exact else {}
+    return entries | ({"written": _pair(shape, "written", shape.written)} if shape.written else {})
 
 
 def _pair(shape: EventShape, suffix: str, members: Sequence[str]) -> str:
@@ -161,13 +210,13 @@ def _absent(shape: EventShape, column: Column) -> str:
 def _value(shape: EventShape, field: SourceField | None, name: str) -> str | None:
     if field is None:
         return None
-    text = f"texts.{name}.{quoted_name(field.member)}"
-    value = decoder(field, text, f"decimals.{name}.{quoted_name(field.member)}")
-    return f"if({_is_unavailable(text)}, null, {value})" if shape.message.marks_unavailable else value
+    text, written, exact = (f"{kind}.{name}.{quoted_name(field.member)}" for kind in ("texts", "written", "decimals"))
+    value = decoder(field, written if field.keeps_json else text, exact)
+    return f"if({_is_unavailable(shape, text)}, null, {value})" if shape.unavailable else value
 
 
-def _is_unavailable(text: str) -> str:
-    return f"coalesce({text} in ({', '.join(map(sql_literal, UNAVAILABLE))}), false)"
+def _is_unavailable(shape: EventShape, text: str) -> str:
+    return f"coalesce({text} in ({', '.join(map(sql_literal, shape.unavailable))}), false)"
 
 
 def unreadable(shape: EventShape) -> str:
@@ -178,11 +227,21 @@ def unreadable(shape: EventShape) -> str:
         f"{sql_literal(' as ' + field.type)}, {advice(field, text)}), null)"
         for name in IMAGES
         for field in shape.fields
-        if field.type != "string" or field.encoding is not Encoding.PLAIN
+        if field.type != "string" or field.encoding is not Encoding.PLAIN or field.unit is not None
         for column, text in ((quoted_name(field.name), f"texts.{name}.{quoted_name(field.member)}"),)
     ]
     checks += [_clash(shape, name, member) for name in shape.message.members or ("",) for member in shape.clashes]
     return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
+
+
+def unwritten(shape: EventShape) -> str:
+    """Spark SQL: why what is written for a value is not found in the message, or NULL; uses `texts`, `written`."""
+    checks = [
+        f"texts.{name}.{column} is not null and written.{name}.{column} is null"
+        for name in IMAGES
+        for column in map(quoted_name, shape.written)
+    ]
+    return f"if({' or '.join(checks)}, 'its JSON cannot be taken apart', null)" if checks else "cast(null as string)"
 
 
 def has_member(message: Message, member: str) -> str:
@@ -207,15 +266,21 @@ def _clash(shape: EventShape, name: str, member: str) -> str:
 
 
 def _but_available(shape: EventShape, text: str) -> str:
-    return f" and not {_is_unavailable(text)}" if shape.message.marks_unavailable else ""
+    return f" and not {_is_unavailable(shape, text)}" if shape.unavailable else ""
 
 
 def advice(field: SourceField, text: str) -> str:
-    """Spark SQL of advice on an unreadable value: without a schema, a decimal in bytes has no scale."""
+    """Spark SQL of advice on an unreadable value: without a schema, numbers lack a unit, decimals in bytes a scale."""
+    if field.encoding is Encoding.PLAIN and field.unit is None and field.type in ("date", "timestamp"):
+        return f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, '')"
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
         return "''"
     advice = sql_literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
     return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
+
+
+_NO_UNIT = ": the event does not say what the number counts; declare `unit:` for the column (days, seconds, millis,"
+_NO_UNIT += " micros or nanos since 1970), or let the source send its schema"
 
 
 def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
@@ -227,8 +292,8 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
     checks = []
     for column in columns:
         member = members.get(column.name.lower())
-        unavailable = shape.message.marks_unavailable and member is not None
-        conditions = [_is_unavailable(f"texts.after.{quoted_name(member or '')}")] if unavailable else []
+        unavailable = bool(shape.unavailable) and member is not None
+        conditions = [_is_unavailable(shape, f"texts.after.{quoted_name(member or '')}")] if unavailable else []
         conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")

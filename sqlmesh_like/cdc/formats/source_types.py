@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 
+from sqlmesh_like.cdc.formats import time_values
 from sqlmesh_like.cdc.formats.base64_numbers import decimal, decimal_text, own_scale_text, unsigned
+from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
@@ -28,28 +29,6 @@ _ALIASES |= {
 _PLAIN = {"int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp"}
 MAX_PRECISION = 38
 
-MAX_MILLIS = 253402300799999  # 9999-12-31T23:59:59.999Z: the last moment that every reader of Parquet understands
-MIN_MILLIS = -62135596800000  # 0001-01-01T00:00:00Z
-MAX_DAYS, MIN_DAYS = MAX_MILLIS // 86_400_000, MIN_MILLIS // 86_400_000
-
-
-class Encoding(Enum):
-    """How a source encodes a value in JSON."""
-
-    PLAIN = "plain"  # text or number, as the type says
-    BASE64 = "base64"
-    BASE64_DECIMAL = "base64_decimal"  # unscaled two's complement, big endian
-    OWN_SCALE = "own_scale"  # a JSON object of a scale and a value as in BASE64_DECIMAL
-    BITS = "bits"  # base64 of an unsigned number, little endian
-    DAYS = "days"
-    MILLIS = "millis"
-    MICROS = "micros"
-    NANOS = "nanos"
-    MILLIS_OF_DAY = "millis_of_day"
-    MICROS_OF_DAY = "micros_of_day"
-    NANOS_OF_DAY = "nanos_of_day"
-    LATIN1 = "latin1"  # each byte as the character with that number
-
 
 @dataclass(frozen=True)
 class SourceField:
@@ -57,7 +36,10 @@ class SourceField:
 
     `scale` is for BASE64_DECIMAL. `is_inferred`: the type was guessed from values, so a stored type may overrule it.
     `source`: its name in the events, where it differs. `is_unseen`: no event has the column, so its type means nothing.
-    `default`: the value, spelt as in events, of rows from before the column was added.
+    `default`: the value, spelt as in events, of rows from before the column was added. `unit`: what a number
+    counts where the encoding is plain; None: not known, so that a number is neither a date nor a time. `is_nested`:
+    whether values are JSON objects or lists; None where the events do not say. `unknown_type`: the semantic type that
+    events state, if its encoding is not known. `labels`: of an enumeration or a set.
     """
 
     name: str
@@ -68,6 +50,15 @@ class SourceField:
     source: str | None = None
     is_unseen: bool = False
     default: str | None = None
+    unit: Encoding | None = None
+    is_nested: bool | None = None
+    unknown_type: str | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def keeps_json(self) -> bool:
+        """Whether values may have to be kept as they are written in JSON."""
+        return self.type == "string" and self.encoding is Encoding.PLAIN and self.is_nested is not False
 
     @property
     def member(self) -> str:
@@ -179,10 +170,18 @@ def exact_type(field: SourceField) -> str | None:
     >>> exact_type(SourceField("price", "decimal(10,2)")), exact_type(SourceField("id", "int"))
     ('decimal(38,30)', None)
     """
-    parts = decimal_parts(field.type)
-    if parts is None or field.encoding is not Encoding.PLAIN:
+    if decimal_parts(field.type) is None or field.encoding is not Encoding.PLAIN:
         return None
-    return f"decimal({MAX_PRECISION},{MAX_PRECISION - (parts[0] - parts[1])})"
+    return _with_all_digits(field.type)
+
+
+def _with_all_digits(number_type: str) -> str:
+    """The decimal type with the integer digits of a type of exact numbers, and as many others as possible."""
+    precision, scale = decimal_parts(number_type) or (_INTEGER_DIGITS, 0)
+    return f"decimal({MAX_PRECISION},{MAX_PRECISION - (precision - scale)})"
+
+
+_INTEGER_DIGITS = 19  # of a bigint
 
 
 def decoder(field: SourceField, text: str, exact: str) -> str:
@@ -196,6 +195,9 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
     if field.encoding in COUNTS and field.type in _INTEGERS:
         return f"try_cast({text} as {field.type})"
     match field.encoding:
+        case Encoding.PLAIN if field.unit is not None and field.type in _TIMES:
+            counted = decoder(replace(field, encoding=field.unit), text, exact)
+            return f"if({is_count(text)}, {counted}, {_plain(field.type, text, exact)})"
         case Encoding.PLAIN:
             return _plain(field.type, text, exact)
         case Encoding.BASE64:
@@ -205,31 +207,43 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
         case Encoding.BASE64_DECIMAL:
             if field.type == "string":
                 return decimal_text(text, field.scale)
+            if field.scale < 0:
+                return _cast(decimal_text(text, field.scale), "number", field.type)
             return _cast(decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
         case Encoding.OWN_SCALE:
             return _cast(own_scale_text(text), "number", field.type)
         case Encoding.BITS:
             return _cast(unsigned(text), "decimal(20,0)", field.type)
-        case Encoding.DAYS:
-            return _cast(f"case {_from_days(text)} end", "date", field.type)
-        case Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
-            return _cast(_timestamp(f"try_cast({text} as bigint)", field.encoding), "timestamp", field.type)
-        case Encoding.MILLIS_OF_DAY | Encoding.MICROS_OF_DAY | Encoding.NANOS_OF_DAY:
-            return _cast(_time_of_day(f"try_cast({text} as bigint)", field.encoding), "time", field.type)
+        case Encoding.LABEL_NUMBER | Encoding.LABEL_BITS:
+            return _cast(_labelled(field, text), "string", field.type)
+        case _:
+            return _cast(*time_values.decoded(field.encoding, text), field.type)
 
 
+def _labelled(field: SourceField, text: str) -> str:
+    """Spark SQL of a label from its number, or of a set's labels as MySQL shows them."""
+    labels = f"cast(array({', '.join(map(sql_literal, field.labels))}) as array<string>)"
+    number = f"try_cast({text} as bigint)"
+    if field.encoding is Encoding.LABEL_NUMBER:
+        return f"if({number} = 0, '', get({labels}, cast({number} as int) - 1))"
+    chosen = f"filter({labels}, (label, place) -> shiftright({number}, place) % 2 = 1)"
+    return f"if({number} between 0 and {2 ** min(len(field.labels), 63) - 1}, array_join({chosen}, ','), null)"
+
+
+def is_count(text: str) -> str:
+    """Spark SQL: whether a text is a whole number."""
+    return f"{text} rlike '^-?[0-9]+$'"
+
+
+_TIMES = {"date", "timestamp", "string"}
+"""Types of columns that hold dates, moments and times of day."""
 COUNTS: Mapping[Encoding, str] = {
-    Encoding.DAYS: "int",
-    Encoding.MILLIS: "bigint",
-    Encoding.MICROS: "bigint",
-    Encoding.NANOS: "bigint",
-    Encoding.MILLIS_OF_DAY: "bigint",
-    Encoding.MICROS_OF_DAY: "bigint",
-    Encoding.NANOS_OF_DAY: "bigint",
+    encoding: "int" if encoding is Encoding.DAYS else "bigint" for encoding in (*DATES, *MOMENTS, *TIMES_OF_DAY)
 }
 """Encodings that count in integers, with their type: a column declared as an integer gets the number itself."""
 _ALSO = {
     "binary": {"string"},
+    "string": set(),
     "date": {"string", "timestamp"},
     "timestamp": {"string", "date"},
     "time": {"string"},
@@ -244,69 +258,27 @@ def _cast(expression: str, kind: str, to_type: str) -> str:
     if kind == to_type:
         return expression
     of = "number" if decimal_parts(kind) else kind
-    can_be = ("decimal" if decimal_parts(to_type) else to_type) in _ALSO[of]
-    return f"try_cast({expression} as {to_type})" if can_be else f"cast(null as {to_type})"
+    if ("decimal" if decimal_parts(to_type) else to_type) not in _ALSO[of]:
+        return f"cast(null as {to_type})"
+    value = f"try_cast({expression} as {to_type})"
+    if of != "number" or not (decimal_parts(to_type) or to_type in _INTEGERS):
+        return value
+    # A cast would round surplus digits away.
+    exact = f"try_cast({expression} as {_with_all_digits(to_type)})" if kind == "number" else expression
+    return f"if({exact} = {value}, {value}, null)"
 
 
 def _plain(spark_type: str, text: str, exact: str) -> str:
     if decimal_parts(spark_type):
         return f"if({exact} = try_cast({exact} as {spark_type}), try_cast({exact} as {spark_type}), null)"
-    is_number = f"{text} rlike '^-?[0-9]+$'"
     match spark_type:
         case "string":
             return text
         case "binary":
             return f"try_to_binary({text}, 'BASE64')"
         case "date":
-            return f"case when {_starts_as_date(text)} then try_cast({text} as date) {_from_days(text, is_number)} end"
+            return time_values.date(text)
         case "timestamp":
-            epoch = _timestamp(f"try_cast({text} as bigint)", None)
-            read = f"try_cast({text} as timestamp)"
-            return f"case when {_starts_as_date(text)} then {read} when {is_number} then {epoch} end"
+            return time_values.timestamp(text)
         case _:
             return f"try_cast({text} as {spark_type})"
-
-
-def _starts_as_date(text: str) -> str:
-    """Guards a cast: Spark reads `12:30` as a time of today, and accepts years that other readers do not."""
-    return f"{text} rlike '^ *(?!0000)[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
-
-
-def _from_days(text: str, condition: str = "true") -> str:
-    number = f"try_cast({text} as int)"
-    return f"when {condition} and {number} between {MIN_DAYS} and {MAX_DAYS} then date_from_unix_date({number})"
-
-
-def _timestamp(number: str, encoding: Encoding | None) -> str:
-    """A timestamp from a count since 1970. `encoding` None: milliseconds if in range, otherwise microseconds."""
-    from_millis = f"when {number} between {MIN_MILLIS} and {MAX_MILLIS} then timestamp_millis({number})"
-    in_micros = f"between {MIN_MILLIS}000 and {MAX_MILLIS}999"
-    from_micros = f"when {number} {in_micros} then timestamp_micros({number})"
-    match encoding:
-        case Encoding.MILLIS:
-            return f"case {from_millis} end"
-        case Encoding.MICROS:
-            return f"case {from_micros} end"
-        case Encoding.NANOS:
-            return f"timestamp_micros(cast(floor({number} / 1000BD) as bigint))"
-        case _:
-            return f"case {from_millis} {from_micros} end"
-
-
-_UNITS_PER_SECOND = {
-    Encoding.MILLIS_OF_DAY: 1_000,
-    Encoding.MICROS_OF_DAY: 1_000_000,
-    Encoding.NANOS_OF_DAY: 1_000_000_000,
-}
-
-
-def _time_of_day(number: str, encoding: Encoding) -> str:
-    """Spark SQL of `[-]HH:mm:ss[.ffffff]`, as MySQL writes a TIME, which may be negative or exceed a day."""
-    unit = _UNITS_PER_SECOND[encoding]
-    seconds = f"(abs({number}) div {unit})"
-    clock = f"format_string('%02d:%02d:%02d', {seconds} div 3600, {seconds} div 60 % 60, {seconds} % 60)"
-    digits = len(str(unit)) - 1
-    fraction = (
-        f"if({number} % {unit} = 0, '', concat('.', lpad(cast(abs({number}) % {unit} as string), {digits}, '0')))"
-    )
-    return f"concat(if({number} < 0, '-', ''), {clock}, {fraction})"

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 
+from sqlmesh_like.cdc.formats.json_text import MAX_JSON_DEPTH
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 
-MAX_JSON_DEPTH = 100
-"""Levels of objects and lists in a message or its key."""
 MAX_PART = 200
 """Characters of a partition's folder; file systems allow 255 bytes."""
 MAX_NAME = 100

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
+from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding, encoding_of
 from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, safe_name, widen
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
@@ -17,6 +18,8 @@ from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 Policy = Literal["evolve", "lenient", "ignore", "fail"]
 
+_COUNTED = {"date": (*DATES, *MOMENTS), "timestamp": MOMENTS, "string": TIMES_OF_DAY}
+"""What events may count in a column, by its type."""
 _NO_SPELLINGS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -103,6 +106,8 @@ class _Columns:
         if ingest.origin:
             self.types.setdefault(ingest.origin, "string")
         self.names = {name.lower(): name for name in self.types}
+        self.units = {name.lower(): unit for name, unit in table.units.items()}
+        self.unit = ingest.unit
         self.stated = {column.name.lower(): normal_type(column.type) for column in table.columns if column.type}
 
     def declared(self, field: SourceField) -> SourceField:
@@ -160,7 +165,17 @@ class _Columns:
         return tuple(Column(name, self.types[name]) for name in dict.fromkeys((*self.before, *arrived, *self.types)))
 
     def retyped(self, fields: Sequence[SourceField]) -> tuple[SourceField, ...]:
-        return tuple(replace(field, type=self.types[self.names[field.name.lower()]]) for field in fields)
+        types = (self.types[self.names[field.name.lower()]] for field in fields)
+        return tuple(
+            replace(field, type=kind, unit=self._unit(field, kind)) for field, kind in zip(fields, types, strict=True)
+        )
+
+    def _unit(self, field: SourceField, kind: str) -> Encoding | None:
+        """What a number in a value of the field counts, where its encoding does not say it."""
+        unit = self.units.get(field.name.lower()) or (self.unit if kind == "timestamp" else None)
+        if unit is not None:
+            return encoding_of(unit, kind)
+        return field.unit if field.unit in _COUNTED.get(kind, ()) else None
 
     def renamed(self) -> Mapping[str, str]:
         """The stored column that each new column with a declared `renamed_from` replaces."""

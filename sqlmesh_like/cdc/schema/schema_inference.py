@@ -28,10 +28,17 @@ def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tu
         body = _child(body, name)
     rows = [_child(body, name) for name in reversed(message.members)] if message.members else [_struct(body)]
     types: dict[str, str] = {}
+    nested: set[str] = set()
     for field in (field for row in rows for field in row.fields):
+        if isinstance(field.dataType, StructType | ArrayType):
+            nested.add(field.name)
         kind = normal_type(field.dataType.simpleString()) or "string"
         types[field.name] = _common(types.get(field.name, kind), kind)
-    fields = [SourceField(name, kind, is_inferred=True) for name, kind in types.items() if name not in message.ignored]
+    fields = [
+        SourceField(name, kind, is_inferred=True, is_nested=True if name in nested else None)
+        for name, kind in types.items()
+        if name not in message.ignored
+    ]
     if in_order:
         places = _places(frame, message)
         fields.sort(key=lambda field: places.get(field.name, len(places)))

@@ -7,10 +7,11 @@ have been altered, is `unsure`; `row_images` then reads it once more.
 
 from __future__ import annotations
 
+from sqlmesh_like.cdc.formats.encoding import Encoding
+from sqlmesh_like.cdc.formats.json_text import may_be_rewritten
 from sqlmesh_like.cdc.formats.row_images import IMAGES, EventShape, struct_of, within_path
 from sqlmesh_like.cdc.formats.source_types import (
     COUNTS,
-    Encoding,
     SourceField,
     decoder,
     exact_type,
@@ -29,8 +30,9 @@ _LARGEST = "1.7976931348623157E308D"
 def can_be_typed(shape: EventShape, *, partial: bool) -> bool:
     """Whether the events have before and after images in members of their own, each with all of its values."""
     message = shape.message
-    is_plain = message.style == "pair" and not message.is_list and not message.marks_unavailable
-    return is_plain and not partial and not shape.clashes
+    is_plain = message.style == "pair" and not message.is_list and not shape.unavailable
+    # Nested values would have to be read again.
+    return is_plain and not partial and not shape.clashes and not any(field.is_nested for field in shape.fields)
 
 
 def member_type(field: SourceField) -> str:
@@ -77,7 +79,7 @@ def typed_image(shape: EventShape, name: str, columns: Schema) -> str:
 
 def _value(field: SourceField, name: str) -> str:
     read = f"typed.{name}.{quoted_name(field.member)}"
-    is_value = field.encoding is Encoding.PLAIN and member_type(field).lower() == field.type
+    is_value = field.encoding is Encoding.PLAIN and field.unit is None and member_type(field).lower() == field.type
     return read if is_value else decoder(field, read, read)
 
 
@@ -92,4 +94,6 @@ def unsure(shape: EventShape) -> str:
                 checks.append(f"not coalesce(abs({read}) <= {_LARGEST}, true)")
             elif _value(field, name) != read:
                 checks.append(f"{read} is not null and {value} is null")
+            if field.keeps_json:
+                checks.append(f"coalesce({may_be_rewritten(read)}, false)")
     return " or ".join(f"({check})" for check in checks)

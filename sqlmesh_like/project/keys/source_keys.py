@@ -23,7 +23,7 @@ from sqlmesh_like.project.keys.value_types import (
     unchecked,
     without_effect,
 )
-from sqlmesh_like.project.nodes import CdcFormat, TableType
+from sqlmesh_like.project.nodes import CdcFormat, TableType, TimeUnit
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
@@ -54,6 +54,26 @@ _LOADED_AT = Key(
     example="loaded_at",
 )
 _TRIGGER = Form(_trigger, "number and unit", {"type": "string", "pattern": f"^{TRIGGER.pattern}$"})
+_UNITS: dict[str, TimeUnit] = {
+    "days": "days",
+    "seconds": "seconds",
+    "millis": "millis",
+    "micros": "micros",
+    "nanos": "nanos",
+    "milliseconds": "millis",
+    "microseconds": "micros",
+    "nanoseconds": "nanos",
+}
+
+
+def time_unit(node: YamlNode, key: str) -> TimeUnit:
+    """A unit of time, also by its long name."""
+    return _UNITS[node.choice(key, tuple(_UNITS))]
+
+
+_UNIT = Form(
+    time_unit, " | ".join(f"`{unit}`" for unit in get_args(TimeUnit)), {"enum": list(_UNITS)}, example="millis"
+)
 SOURCE_CONFIG = Shape("the config of a source", {
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
     "tags": _TAGS, "meta": _META,
@@ -91,6 +111,9 @@ STREAM = Shape("ingest", {
                             help="What happens to columns that are new or have another type.", example="fail"),
     "on_bad_record": Key(choice("dead_letter", "fail"), "dead_letter",
                          help="What happens to an event that cannot be decoded.", example="fail"),
+    "unavailable_value_placeholder": Key(
+        text, "__debezium_unavailable_value", example="__unchanged__",
+        help="For Debezium: the connector's `unavailable.value.placeholder`, if it is set."),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
 PARTITION_BY = Shape("partition_by", {
@@ -115,11 +138,17 @@ INGEST_TABLE = Shape("the ingest of a table", {
     "updates": Key(choice("full", "partial"), "full",
                    help="partial: columns that an update does not contain have not changed.", example="partial"),
     "origin": Key(text, help="A column for the name of the source table a row came from.", example="shard"),
+    "unit": Key(_UNIT, example="millis",
+                help="What a number in a timestamp column counts since 1970, where neither its event nor the `unit` of"
+                     " the column says it."),
     "hudi": Key(settings, help="Options of Hudi's writer.", example={"hoodie.parquet.compression.codec": "zstd"}),
 })  # fmt: skip
 SOURCE_COLUMN = Shape("a column", {
     **COLUMN_KEYS,
     "renamed_from": Key(text, help="Its former name in the source.", example="mail"),
+    "unit": Key(_UNIT, example="micros",
+                help="What a number counts, where its event does not say it: since 1970 in a date or timestamp column,"
+                     " since midnight (and not `days`) in a string column."),
 }, others="warn")  # fmt: skip
 TABLE = Shape("a source table", {
     "name": Key(text, is_required=True, help="Its name in source().", example="orders"),

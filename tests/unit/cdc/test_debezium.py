@@ -8,8 +8,9 @@ import pytest
 import sqlglot
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, ENVELOPED, PLAIN, debezium_envelope, schema_fields
+from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.row_images import EventShape, parsed_images, row_image, unreadable
-from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, normal_type, widen
+from sqlmesh_like.cdc.formats.source_types import SourceField, decoder, exact_type, normal_type, widen
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.names import Column
 

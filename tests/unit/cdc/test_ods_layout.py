@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
+from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.row_images import EventShape
-from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField
+from sqlmesh_like.cdc.formats.source_types import SourceField
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cdc.schema.creation_contract import check_creation_contract, creation_contract

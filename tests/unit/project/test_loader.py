@@ -114,7 +114,8 @@ sources:
           primary_key: id
           order_by: [modify_time]
           partition_by: {column: create_time, format: yyyyMM, as: year_month}
-        columns: [{name: id, data_type: bigint}]
+          unit: millis
+        columns: [{name: id, data_type: bigint}, {name: at, data_type: timestamp, unit: microseconds}]
       - name: old
         location: /lake/old
         format: parquet
@@ -126,6 +127,7 @@ sources:
     assert (source.ingest.files, source.ingest.on_bad_record) == ("data/d1/*.jsonl", "fail")
     assert user.ingest.primary_key == ("id",)
     assert user.ingest.partition_by == PartitionBy("create_time", "yyyyMM", "year_month")
+    assert (user.ingest.unit, user.units) == ("millis", {"at": "micros"})
     assert user.table.sql() == "`ods`.`user`"
     assert user.declared_at == Location("models/s.yml", 11, 9)
     assert (old.ingest, old.format, old.location) == (None, "parquet", "/lake/old")
@@ -257,6 +259,26 @@ BAD_YAML = {
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n"
         "    tables: [{name: t, ingest: {table: 't(', primary_key: id}}]\n",
         "is not a regular expression",
+    ),
+    "misspelt unit": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n    tables: [{name: t,"
+        " ingest: {primary_key: id}, columns: [{name: at, data_type: timestamp, unit: milis}]}]\n",
+        "unit is 'milis'; it must be one of days, seconds, millis, micros, nanos",
+    ),
+    "unit of a number": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n    tables: [{name: t,"
+        " ingest: {primary_key: id}, columns: [{name: at, data_type: bigint, unit: millis}]}]\n",
+        "unit of column 'at', which is bigint\n  declare data_type: timestamp, date, or string for a time of day",
+    ),
+    "unit without a type": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n    tables: [{name: t,"
+        " ingest: {primary_key: id}, columns: [{name: at, unit: millis}]}]\n",
+        "unit of column 'at', which has no data_type",
+    ),
+    "days of a time": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n    tables: [{name: t,"
+        " ingest: {primary_key: id}, columns: [{name: at, data_type: string, unit: days}]}]\n",
+        "unit of column 'at' is days\n  use seconds, millis, micros, nanos",
     ),
     "wrong concurrency": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, concurrency: 0}\n",

@@ -1,0 +1,125 @@
+"""The column types that Debezium's `schema` block states: each semantic type of Debezium 3 and of Kafka Connect.
+
+Source: the data type mappings of the connectors for MySQL, MariaDB, PostgreSQL, SQL Server, Oracle and MongoDB,
+https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types and the like, and
+`SCHEMA_NAME` and `LOGICAL_NAME` in the connectors' source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlmesh_like.cdc.formats.encoding import Encoding
+from sqlmesh_like.cdc.formats.row_images import IMAGES
+from sqlmesh_like.cdc.formats.source_types import MAX_PRECISION, SourceField
+
+_ENCODED: Mapping[str, tuple[str, Encoding]] = {
+    "org.apache.kafka.connect.data.Date": ("date", Encoding.DAYS),
+    "org.apache.kafka.connect.data.Time": ("string", Encoding.MILLIS_OF_DAY),
+    "org.apache.kafka.connect.data.Timestamp": ("timestamp", Encoding.MILLIS),
+    "io.debezium.time.Date": ("date", Encoding.DAYS),
+    "io.debezium.time.Time": ("string", Encoding.MILLIS_OF_DAY),
+    "io.debezium.time.MicroTime": ("string", Encoding.MICROS_OF_DAY),
+    "io.debezium.time.NanoTime": ("string", Encoding.NANOS_OF_DAY),
+    "io.debezium.time.Timestamp": ("timestamp", Encoding.MILLIS),
+    "io.debezium.time.MicroTimestamp": ("timestamp", Encoding.MICROS),
+    "io.debezium.time.NanoTimestamp": ("timestamp", Encoding.NANOS),
+    "io.debezium.time.ZonedTimestamp": ("timestamp", Encoding.PLAIN),
+    "io.debezium.time.IsoDate": ("date", Encoding.ISO_DATE),
+    "io.debezium.time.IsoTime": ("string", Encoding.ISO_TIME),
+    "io.debezium.time.IsoTimestamp": ("timestamp", Encoding.ISO_TIMESTAMP),
+    "io.debezium.time.StructuredDate": ("date", Encoding.DATE_PARTS),
+    "io.debezium.time.StructuredTime": ("string", Encoding.TIME_PARTS),
+    "io.debezium.time.StructuredTimestamp": ("timestamp", Encoding.TIMESTAMP_PARTS),
+    "io.debezium.time.StructuredZonedTime": ("string", Encoding.TIME_PARTS),
+    "io.debezium.time.StructuredZonedTimestamp": ("timestamp", Encoding.TIMESTAMP_PARTS),
+    "io.debezium.data.VariableScaleDecimal": ("string", Encoding.OWN_SCALE),
+}
+"""Semantic types whose values are encoded: the column's type, and how."""
+_AS_THEY_ARE = {
+    *("io.debezium.time.Year", "io.debezium.time.ZonedTime", "io.debezium.time.Interval"),
+    *("io.debezium.time.MicroDuration", "io.debezium.time.NanoDuration", "io.debezium.time.StructuredDuration"),
+    *("io.debezium.data.Enum", "io.debezium.data.EnumSet", "io.debezium.data.Json", "io.debezium.data.Uuid"),
+    *("io.debezium.data.Xml", "io.debezium.data.Ltree", "io.debezium.data.Tsvector"),
+    *(f"io.debezium.data.geometry.{shape}" for shape in ("Point", "Geometry", "Geography", "Line", "Circle")),
+    *(f"io.debezium.data.{vector}" for vector in ("DoubleVector", "FloatVector", "SparseDoubleVector")),
+    "io.debezium.data.SparseVector",  # its name in the documentation
+}
+"""Semantic types whose values are what their literal type says; structs and lists are kept as JSON."""
+_BY_TYPE: Mapping[str, tuple[str, Encoding]] = {
+    "int8": ("int", Encoding.PLAIN),
+    "int16": ("int", Encoding.PLAIN),
+    "int32": ("int", Encoding.PLAIN),
+    "int64": ("bigint", Encoding.PLAIN),
+    "float": ("float", Encoding.PLAIN),
+    "float32": ("float", Encoding.PLAIN),
+    "double": ("double", Encoding.PLAIN),
+    "float64": ("double", Encoding.PLAIN),
+    "boolean": ("boolean", Encoding.PLAIN),
+    "bytes": ("binary", Encoding.BASE64),
+}
+_NESTED = {"struct": True, "array": True, "map": True, "string": False}
+_MOMENTS = {name for name, (kind, _) in _ENCODED.items() if kind == "timestamp"}
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_BITS = "io.debezium.data.Bits"
+
+
+def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
+    """The columns that the `fields` of a `schema` block (JSON) state for the row images; empty where none does.
+
+    >>> block = '[{"field": "after", "type": "struct", "fields": [{"field": "id", "type": "int32"}]}]'
+    >>> schema_fields(block)[0].type
+    'int'
+    """
+    blocks = json.loads(schema_text)
+    images = [block for block in blocks if isinstance(block, dict) and block.get("field") in IMAGES]
+    entries: dict[str, SourceField] = {}
+    for block in images:
+        for column in block.get("fields") or ():
+            entries.setdefault(str(column["field"]), replace(_field(column), default=_default(column)))
+    return tuple(entries.values())
+
+
+def _default(column: Mapping[str, object]) -> str | None:
+    """The stated default, spelt like a value. Debezium states 1970 for CURRENT_TIMESTAMP, which is left out."""
+    value, logical = column.get("default"), str(column.get("name") or "")
+    if value is None or (logical in _MOMENTS and value in _BEGINNINGS):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_BEGINNINGS = (0, "1970-01-01T00:00:00Z")
+
+
+def _field(column: Mapping[str, object]) -> SourceField:
+    name, kind, logical = str(column["field"]), str(column.get("type")), str(column.get("name") or "")
+    if logical == _DECIMAL:
+        return _decimal(name, column.get("parameters"))
+    if logical == _BITS:
+        return _bits(name, column.get("parameters"))
+    spark_type, encoding = _ENCODED.get(logical) or _BY_TYPE.get(kind) or ("string", Encoding.PLAIN)
+    is_known = not logical or logical in _ENCODED or logical in _AS_THEY_ARE
+    return SourceField(
+        name, spark_type, encoding, is_nested=_NESTED.get(kind), unknown_type=None if is_known else logical
+    )
+
+
+def _decimal(name: str, parameters: object) -> SourceField:
+    given = parameters if isinstance(parameters, dict) else {}
+    scale = int(given.get("scale") or 0)
+    stated = int(given.get("connect.decimal.precision") or MAX_PRECISION)
+    # A negative scale (Oracle) counts the zeros before the point.
+    precision = max(stated - min(scale, 0), scale)
+    if precision > MAX_PRECISION:
+        return SourceField(name, "string", Encoding.BASE64_DECIMAL, scale)
+    return SourceField(name, f"decimal({precision},{max(scale, 0)})", Encoding.BASE64_DECIMAL, scale)
+
+
+def _bits(name: str, parameters: object) -> SourceField:
+    """A column of bit strings, read as unsigned numbers; strings longer than 64 bits stay bytes."""
+    length = int(parameters.get("length") or 0) if isinstance(parameters, dict) else 0
+    if not 0 < length <= 64:
+        return SourceField(name, "binary", Encoding.BASE64)
+    return SourceField(name, "bigint" if length < 64 else "decimal(20,0)", Encoding.BITS)
