@@ -21,6 +21,7 @@ from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
 from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.testing.unit_tests import FixtureFile, unit_tests_of
+from sqlmesh_like.project.unused_settings import unused_settings
 
 __all__ = ["find_project", "load_project"]
 
@@ -42,6 +43,7 @@ def load_project(
     packages = [read_package(root, package, texts, settings) for package in installed]
     own = replace(own, seeds=tuple(_described_by_package(seed, own, packages) for seed in own.seeds))
     parts = (own, *packages)
+    unit_tests = tuple(test for part in parts for test in _unit_tests(root, part, settings))
     return ParsedProject(
         name=settings.name,
         root=root,
@@ -56,14 +58,14 @@ def load_project(
         sources=tuple(source for part in parts for source in part.properties.sources),
         tests=tuple(test for part in parts for test in part.tests),
         macros=tuple(macro for part in parts for macro in part.macros),
-        unit_tests=tuple(test for part in parts for test in _unit_tests(root, part, settings)),
+        unit_tests=unit_tests,
         docs=tuple(block for blocks in docs.values() for block in blocks),
         macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
         groups=tuple(group for part in parts for group in part.properties.groups),
         semantic=_semantic_layer([part.properties.semantic for part in parts]),
         analyses=tuple(analysis for part in parts for analysis in part.analyses),
-        warnings=own.warnings,
+        warnings=(*own.warnings, *unused_settings(root, settings)),
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
         flags=settings.flags,

@@ -14,7 +14,7 @@ from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.keys.column_keys import COLUMN
 from sqlmesh_like.project.keys.property_keys import COLUMN_RULE, DATA_TEST, MACRO, NODES, PROPERTIES, VERSION
-from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, SourceTable, TestFile
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -97,6 +97,7 @@ def parse_properties(
     _refuse_twice([(f"ingestion of source {source.name!r}", source.declared_at) for source in sources if source.ingest])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
+    _refuse_case_twins(tables)
     exposures = parse_exposures(_entries(files, "exposures"), values, descriptions, tests)
     exposures = tuple(one for one in exposures if not tests.is_off("exposures", one.declared_at.path, one.name))
     groups = parse_groups(_entries(files, "groups"), project, descriptions)
@@ -302,6 +303,20 @@ def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[T
 def _test_entries(node: YamlNode) -> list[YamlNode]:
     lists = [node.get("data_tests"), node.get("tests")]
     return [entry for entries in lists if entries is not None for entry in entries.sequence("data_tests")]
+
+
+def _refuse_case_twins(tables: list[SourceTable]) -> None:
+    """Raise ProjectError if two tables of a source differ in case only: Spark takes them for one."""
+    seen: dict[tuple[str, ...], SourceTable] = {}
+    for table in tables:
+        key = (table.source_name, table.name.lower(), str(table.table).lower())
+        if key in seen:
+            message = (
+                f"table {table.name!r} of source {table.source_name!r} differs from {seen[key].name!r} in case only"
+            )
+            hint = f"leave one out; the first is described in {seen[key].declared_at}"
+            raise ProjectError(message, location=table.declared_at, hint=hint)
+        seen[key] = table
 
 
 def _refuse_twice(named: list[tuple[str, Location]]) -> None:

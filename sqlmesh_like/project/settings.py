@@ -62,6 +62,16 @@ class Settings:
     flags: ProjectFlags = field(default_factory=ProjectFlags)
     target: Mapping[str, object] | None = None  # `target` of templates in YAML
     version: str | None = None
+    paths: Mapping[str, YamlNode] = field(default_factory=dict)  # the settings that name folders, as far as given
+    is_absent: bool = False  # there is no settings file
+    asked: dict[int, set[tuple[str, ...]]] = field(default_factory=dict, compare=False, repr=False)
+    """The fqns whose settings were read, by the identity of the tree: what is in no tree's way is unused."""
+
+    @property
+    def trees(self) -> Mapping[str, YamlNode]:
+        """The settings by folder, by their key."""
+        own = {"models": self.models, "seeds": self.seeds, "snapshots": self.snapshots, "data_tests": self.data_tests}
+        return {**own, **self.others}
 
     @property
     def words(self) -> YamlWords:
@@ -80,14 +90,14 @@ class Settings:
         Raises ProjectError for a wrong value.
         """
         config: dict[str, object] = {}
-        for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
+        for level in self._levels(kind, fqn):
             config = merge_config(config, _own_config(level, values))
         return config
 
     def templates_of(self, kind: YamlNode, fqn: tuple[str, ...]) -> dict[str, str]:
         """The settings that `folder_config` renders, as they are written: the text is the same for every target."""
         texts: dict[str, str] = {}
-        for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
+        for level in self._levels(kind, fqn):
             given = {canonical(key): node.value for key, node in level.items() if not isinstance(node.value, dict)}
             texts = {key: text for key, text in texts.items() if key not in given}
             texts |= {key: str(value) for key, value in given.items() if has_jinja(value) and key not in HOOKS}
@@ -95,7 +105,7 @@ class Settings:
 
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
         """Like `folder_config`, for a data test."""
-        levels = _levels(self.data_tests, fqn, is_own=fqn[0] == self.name)
+        levels = self._levels(self.data_tests, fqn)
         return merged(*(_test_config(level, values) for level in levels))
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
@@ -111,8 +121,13 @@ class Settings:
                 for k, child in level.items()
                 if k.startswith("+") or not isinstance(child.value, dict)
             }
-            for level in _levels(self.others.get(kind, _EMPTY), fqn, is_own=fqn[0] == self.name)
+            for level in self._levels(self.others.get(kind, _EMPTY), fqn)
         ]
+
+    def _levels(self, tree: YamlNode, fqn: tuple[str, ...]) -> Iterator[YamlNode]:
+        """The mappings that apply to a node, outermost first; that it was asked for is recorded."""
+        self.asked.setdefault(id(tree), set()).add(fqn)
+        return _levels(tree, fqn, is_own=fqn[0] == self.name)
 
 
 def find_project(start: Path) -> Path:
@@ -187,6 +202,8 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         on_run_end=_texts(node, "on-run-end", ()),
         flags=_flags(node),
         version=_version(node),
+        paths={key: child for key in (*PATH_DEFAULTS, "docs-paths") if (child := node.get(key)) is not None},
+        is_absent=node.location.line is None,
     )
 
 

@@ -204,12 +204,14 @@ def _warn_of_packages(placed: list[Placed]) -> None:
 
 
 def _refuse_same_table(tables: list[tuple[str, TableName]]) -> None:
-    """Raise ProjectError if two files, models, snapshots or seeds, write the same table."""
-    seen: dict[TableName, str] = {}
+    """Raise ProjectError if two files, models, snapshots or seeds, write the same table; Spark ignores case."""
+    seen: dict[str, tuple[str, TableName]] = {}
     for path, table in tables:
-        if table in seen:
-            hint = "give one of them another alias or schema"
-            raise ProjectError(
-                f"table {table} is written by {seen[table]} too", location=Location(path, 1, 1), hint=hint
-            )
-        seen[table] = path
+        if (name := str(table).lower()) in seen:
+            before, twin = seen[name]
+            message, hint = f"table {table} is written by {before} too", "give one of them another alias or schema"
+            if twin != table:
+                message = f"table {table} and {twin} of {before} differ in case only, which Spark ignores"
+                hint = f"rename one, or {hint}"
+            raise ProjectError(message, location=Location(path, 1, 1), hint=hint)
+        seen[name] = path, table

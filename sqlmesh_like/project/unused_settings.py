@@ -1,0 +1,57 @@
+"""Settings of the project's file that apply to nothing. Owns the warnings; dbt warns of unused paths as well.
+
+A misspelt folder, or one that was renamed, is silent otherwise: its models are built with the settings of the folders
+above, in another schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, nearest
+from sqlmesh_like.project.config import is_config_key
+from sqlmesh_like.project.keys.settings_keys import PATH_DEFAULTS
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.settings import DBT_FILE, OWN_FILE, OWN_TABLE, Settings
+
+Fqn = tuple[str, ...]
+
+
+def unused_settings(root: Path, settings: Settings) -> Iterator[str]:
+    """A warning for each path that matches no node and each folder of files that does not exist.
+
+    The nodes are those whose settings have been read: this is called when everything else has been.
+    """
+    if settings.is_absent:
+        message = f"no settings file: {settings.name!r} is the name of the folder, and no schemas or profile are set"
+        yield f"{message} (add {DBT_FILE}, or [tool.{OWN_TABLE}] to {OWN_FILE})"
+    for place, folder in _absent_folders(root, settings):
+        yield f"{place}: there is no folder {folder!r} in the project: nothing is read from there"
+    for name, tree in settings.trees.items():
+        fqns = settings.asked.get(id(tree), set())
+        for path, node in _unused(tree, (), {*fqns, *(fqn[1:] for fqn in fqns if fqn[0] == settings.name)}):
+            known = {fqn[len(path) - 1] for fqn in fqns if fqn[: len(path) - 1] == path[:-1] and len(fqn) >= len(path)}
+            hint = nearest(path[-1], sorted(known))
+            message = f"the settings of {name}: {'.'.join(path)} apply to nothing: no folder or node has this path"
+            yield f"{node.key_location}: {message}{f' ({hint})' if hint else ''}"
+
+
+def _unused(level: YamlNode, path: Fqn, fqns: set[Fqn]) -> Iterator[tuple[Fqn, YamlNode]]:
+    for key, child in level.items():
+        below = (*path, key)
+        if not isinstance(child.value, dict) or key.startswith("+") or is_config_key(key):
+            continue
+        if any(fqn[: len(below)] == below for fqn in fqns):
+            yield from _unused(child, below, fqns)
+        else:
+            yield below, child
+
+
+def _absent_folders(root: Path, settings: Settings) -> Iterator[tuple[Location, str]]:
+    """Folders that the settings name; dbt's own names are written into every new project, and git drops empty ones."""
+    for key, node in settings.paths.items():
+        for element in node.elements or (node,):
+            folder = str(element.value)
+            if folder not in (PATH_DEFAULTS.get(key), "analysis") and not (root / folder).is_dir():
+                yield element.location, folder
