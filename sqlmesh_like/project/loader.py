@@ -21,7 +21,7 @@ from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
 from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.testing.unit_tests import FixtureFile, unit_tests_of
-from sqlmesh_like.project.unused_settings import unused_settings
+from sqlmesh_like.project.unread import unread
 
 __all__ = ["find_project", "load_project"]
 
@@ -65,7 +65,7 @@ def load_project(
         groups=tuple(group for part in parts for group in part.properties.groups),
         semantic=_semantic_layer([part.properties.semantic for part in parts]),
         analyses=tuple(analysis for part in parts for analysis in part.analyses),
-        warnings=(*own.warnings, *unused_settings(root, settings)),
+        warnings=(*own.warnings, *unread(root, settings)),
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
         flags=settings.flags,

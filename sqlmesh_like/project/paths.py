@@ -53,12 +53,17 @@ def folders_below(base: Path, root: Path, folders: Iterable[str]) -> tuple[Path,
 
 
 def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
-    """Raise ProjectError at the first of these files and folders that is a link to something outside of `base`."""
+    """Raise ProjectError at the first of these files and folders that is a link out of `base`, or to nothing."""
     for path in paths:
-        if os.path.islink(path) and not _stays_inside(path, base, root):  # noqa: PTH114 (half the time)
-            shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+        if not os.path.islink(path):  # noqa: PTH114 (half the time)
+            continue
+        shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+        if not _stays_inside(path, base, root):
             hint = "put the file or folder itself there: a project and a package read what is in them"
             raise ProjectError("this is a link that leaves the project", location=Location(shown), hint=hint)
+        if not path.exists():
+            message = f"this is a link to {path.readlink()}, which does not exist"
+            raise ProjectError(message, location=Location(shown), hint="put the file itself there, or remove the link")
 
 
 def _stays_inside(link: Path, base: Path, root: Path) -> bool:

@@ -133,7 +133,7 @@ class Settings:
 def find_project(start: Path) -> Path:
     """The nearest folder from `start` upwards that is a project. Raises ProjectError if there is none."""
     for folder in (start, *start.parents):
-        if (folder / DBT_FILE).is_file() or _has_own_table(folder):
+        if (folder / DBT_FILE).is_file() or has_own_table(folder):
             return folder
     if (start / "models").is_dir():
         return start
@@ -141,7 +141,8 @@ def find_project(start: Path) -> Path:
     raise ProjectError(message, hint="go to a project's folder, name one by --project-dir, or make one: sml init NAME")
 
 
-def _has_own_table(folder: Path) -> bool:
+def has_own_table(folder: Path) -> bool:
+    """Whether the folder's pyproject.toml has settings of a project."""
     path = folder / OWN_FILE
     # Only search the text: a broken pyproject.toml of some outer folder does not concern us.
     return path.is_file() and f"[tool.{OWN_TABLE}" in path.read_text(encoding="utf-8", errors="replace")
@@ -157,7 +158,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
     if (root / DBT_FILE).is_file():
         node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
         return _read(node, shown, root, cli_vars)
-    if _has_own_table(root):
+    if has_own_table(root):
         tool = parse_toml(read_text(root / OWN_FILE, root), OWN_FILE).children["tool"]
         return _read(tool.children[OWN_TABLE], OWN_FILE, root, cli_vars)
     return _read(_EMPTY, OWN_FILE, root, cli_vars)

@@ -105,14 +105,17 @@ def record_variable(name: str) -> None:
 
 
 def list_files(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[str, ...]:
-    """All files with these suffixes under the folders, hidden ones left out, sorted, each once."""
+    """All files with these suffixes under the folders, hidden ones left out, sorted, each once.
+
+    A link that leads nowhere counts as a file: whoever reads it says so.
+    """
     files: set[str] = set()
     for folder in folders:
         for path, below, names in os.walk(root / folder):
             below[:] = [name for name in below if not name.startswith(".")]
             wanted = (name for name in names if not name.startswith(".") and name.lower().endswith(suffixes))
             paths = (os.path.join(path, name) for name in wanted)  # noqa: PTH118 (a Path for each costs more)
-            files.update(path for path in paths if os.path.isfile(path))  # noqa: PTH113 (as above)
+            files.update(path for path in paths if os.path.isfile(path) or os.path.islink(path))  # noqa: PTH113, PTH114 (as above)
     return tuple(sorted(files))
 
 

@@ -1,24 +1,27 @@
-"""Settings of the project's file that apply to nothing. Owns the warnings; dbt warns of unused paths as well.
+"""What a project has and nothing reads: settings that apply to nothing, folders in the place of files.
 
-A misspelt folder, or one that was renamed, is silent otherwise: its models are built with the settings of the folders
-above, in another schema.
+Owns the warnings; dbt warns of unused settings as well. A misspelt folder, or one that was renamed, is silent else:
+its models are built with the settings of the folders above, in another schema.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, nearest
 from sqlmesh_like.project.config import is_config_key
 from sqlmesh_like.project.keys.settings_keys import PATH_DEFAULTS
+from sqlmesh_like.project.reading.file_dependencies import record_folder
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.settings import DBT_FILE, OWN_FILE, OWN_TABLE, Settings
+from sqlmesh_like.project.settings import DBT_FILE, OWN_FILE, OWN_TABLE, Settings, has_own_table
 
 Fqn = tuple[str, ...]
+_READ = frozenset({".sql", ".py", ".csv", ".yml", ".yaml"})
 
 
-def unused_settings(root: Path, settings: Settings) -> Iterator[str]:
+def unread(root: Path, settings: Settings) -> Iterator[str]:
     """A warning for each path that matches no node and each folder of files that does not exist.
 
     The nodes are those whose settings have been read: this is called when everything else has been.
@@ -28,6 +31,9 @@ def unused_settings(root: Path, settings: Settings) -> Iterator[str]:
         yield f"{message} (add {DBT_FILE}, or [tool.{OWN_TABLE}] to {OWN_FILE})"
     for place, folder in _absent_folders(root, settings):
         yield f"{place}: there is no folder {folder!r} in the project: nothing is read from there"
+    yield from _unread_folders(root, settings)
+    if settings.file == DBT_FILE and has_own_table(root):
+        yield f"{OWN_FILE}: [tool.{OWN_TABLE}] is not read beside {DBT_FILE} (leave one of them out)"
     for name, tree in settings.trees.items():
         fqns = settings.asked.get(id(tree), set())
         for path, node in _unused(tree, (), {*fqns, *(fqn[1:] for fqn in fqns if fqn[0] == settings.name)}):
@@ -53,5 +59,24 @@ def _absent_folders(root: Path, settings: Settings) -> Iterator[tuple[Location, 
     for key, node in settings.paths.items():
         for element in node.elements or (node,):
             folder = str(element.value)
+            record_folder(root / folder)
             if folder not in (PATH_DEFAULTS.get(key), "analysis") and not (root / folder).is_dir():
                 yield element.location, folder
+
+
+def _unread_folders(root: Path, settings: Settings) -> Iterator[str]:
+    """Folders with the name of a file, and links to folders, which are not followed."""
+    bases = (*settings.model_paths, *settings.seed_paths, *settings.snapshot_paths, *settings.macro_paths)
+    for base in dict.fromkeys(bases):
+        for folder, names, files in os.walk(root / base):
+            record_folder(Path(folder))
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for path in (Path(folder) / name for name in (*names, *sorted(files))):
+                place, is_file = path.relative_to(root).as_posix(), path.name in files
+                is_read = path.suffix.lower() in _READ
+                if path.is_symlink() and not is_file:
+                    yield f"{place}: links to folders are not followed: nothing below it is read (put the folder there)"
+                elif is_read and not is_file:
+                    yield f"{place}: this is a folder, though its name is that of a file: it is not read as one"
+                elif not is_read and not path.name.startswith(".") and not path.exists():
+                    yield f"{place}: this is a link to {path.readlink()}, which does not exist: nothing is read there"
