@@ -87,8 +87,8 @@ def classify(facts: QueryFacts) -> Classification:
 
 
 def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
-    before, word, _ = facts.model.raw_sql.partition("is_incremental")
-    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if word else (None, None)
+    place = facts.model.place_of("is_incremental")
+    return place.line, place.column
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:

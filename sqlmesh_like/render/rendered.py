@@ -140,6 +140,13 @@ class RenderedModel:
         """Whether dbt would build it batch by batch."""
         return self.config.materialized == "incremental" and self.config.incremental_strategy == "microbatch"
 
+    def place_of(self, word: str) -> Location:
+        """Where its file first has a word; the file alone if a macro has it."""
+        before, found, _ = self.raw_sql.partition(word)
+        if not found:
+            return Location(self.path)
+        return Location(self.path, before.count("\n") + 1, len(before) - before.rfind("\n"))
+
     @property
     def branch(self) -> RenderedModel | None:
         """Hand-written incremental SQL as a model of its own that reads the existing table; None if there is none."""

@@ -277,10 +277,13 @@ def _lock(
 def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:
     chosen = [m for m in loaded.rendered.models if m.unique_id in selected]
     models = [m for m in chosen if m.is_handwritten_incremental]
-    batches = [m.name for m in chosen if m.is_microbatch]
+    batches = [model for model in chosen if model.is_microbatch]
     is_run = loaded.target.type == "spark"  # on DuckDB every table is built in full by each run
-    run = [model.name for model in models if is_run and model.author_strategy is not None]
-    whole = [model.name for model in models if model.name not in run]
-    for rule, names in (("CFG004", whole), ("CFG005", run), ("CFG006", batches)):
-        if names:
-            notify(f"warning: {rule} {', '.join(names)}: {RULES[rule].meaning}", "warn")
+    run = [model for model in models if is_run and model.author_strategy is not None]
+    whole = [model for model in models if model not in run]
+    asked = "is_incremental"
+    for rule, word, warned in (("CFG004", asked, whole), ("CFG005", asked, run), ("CFG006", "microbatch", batches)):
+        if warned:
+            first, *others = ((model.name, model.place_of(word)) for model in warned)
+            names = ", ".join([first[0], *(f"{name} ({place})" for name, place in others)])
+            notify(f"warning: {first[1]}: {rule} {names}: {RULES[rule].meaning}", "warn")

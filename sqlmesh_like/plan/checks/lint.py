@@ -16,6 +16,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import locate, parse
+from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema
@@ -35,11 +36,12 @@ class Suspicion:
 class LintRule:
     id: str
     title: str
-    find: Callable[[_Query], Iterator[tuple[str, exp.Expr]]]
+    find: Callable[[_Query], Iterator[tuple[str, exp.Expr | Location]]]
 
 
 @dataclass(frozen=True)
 class _Query:
+    model: RenderedModel
     tree: exp.Expr  # as written
     typed: exp.Expr | None  # with qualified names and types; None: these are not known
 
@@ -50,9 +52,9 @@ def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozen
     Raises SqlError if the text is not a query.
     """
     tree = parse(model)
-    query = _Query(tree, with_types(tree, model, schemas))
+    query = _Query(model, tree, with_types(tree, model, schemas))
     return [
-        Suspicion(rule.id, message, locate(model, offset_of(node)))
+        Suspicion(rule.id, message, node if isinstance(node, Location) else locate(model, offset_of(node)))
         for rule in LINT_RULES
         if rule.id not in off
         for message, node in rule.find(query)
@@ -143,6 +145,13 @@ def _unread_columns(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
                 yield f"nothing reads the column {item.alias_or_name!r} of {scope.expression.parent.alias!r}", item
 
 
+def _watermark(query: _Query) -> Iterator[tuple[str, Location]]:
+    """What a run warns of: the author's own incremental SQL."""
+    if query.model.is_handwritten_incremental:
+        rule = "CFG004" if query.model.author_strategy is None else "CFG005"
+        yield f"{RULES[rule].meaning} ({RULES[rule].advice})", query.model.place_of("is_incremental")
+
+
 def _reads(scope: Scope) -> Iterator[tuple[int, exp.Column]]:
     for column in scope.columns:
         source = scope.sources.get(column.table)
@@ -168,4 +177,5 @@ LINT_RULES = (
     LintRule("LNT002", "a union mixes different kinds of types", _union_types),
     LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),
     LintRule("LNT004", "a column of a CTE that nothing reads", _unread_columns),
+    LintRule("LNT005", "a watermark of the author's, by is_incremental()", _watermark),
 )

@@ -45,6 +45,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "with c as (select id, d from {{ ref('good') }})\nselect id from c",
             "1:23: LNT004 nothing reads the column 'd'",
         ),
+        (
+            "select id\nfrom {{ ref('good') }} {% if is_incremental() %} where id > 9 {% endif %}",
+            "2:30: LNT005 the is_incremental() branch is not run",
+        ),
     ],
 )
 def test_a_likely_mistake_is_pointed_at(capsys: Shown, sql: str, message: str) -> None:
