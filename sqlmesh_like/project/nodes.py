@@ -197,6 +197,7 @@ class ModelFile:
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
     config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
+    column_places: Mapping[str, Location] = field(default_factory=dict)  # of its columns there, by lower-case name
     time_spine: Mapping[str, object] | None = None  # as in manifest.json
     error: SqlError | None = None  # of its entry in properties YAML
 

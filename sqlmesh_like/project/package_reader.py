@@ -130,6 +130,7 @@ def _model(
         description=described.description if described else "",
         declared_at=Location(where, 1, 1),
         config_places=described.config_places if described and described.error is None else {},
+        column_places=described.column_places if described and described.error is None else {},
         fqn=fqn,
         root_config=root_config,
         column_docs=described.column_docs if described else {},

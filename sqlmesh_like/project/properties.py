@@ -51,6 +51,14 @@ class NodeProperties:
         config = self.node.get("config")
         return {} if config is None else {canonical(key): child.key_location for key, child in config.items()}
 
+    @property
+    def column_places(self) -> Mapping[str, Location]:
+        """Where each column has its type, or else its name; by lower-case name."""
+        columns = self.node.get("columns")
+        entries = () if columns is None else columns.sequence("columns")
+        named = ((one.get("name"), one.get("data_type")) for one in entries)
+        return {str(name.value).lower(): (kind or name).location for name, kind in named if name is not None}
+
 
 @dataclass(frozen=True)
 class Properties:

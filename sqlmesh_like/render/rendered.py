@@ -118,6 +118,7 @@ class RenderedModel:
     settings: Mapping[str, object] = field(default_factory=dict)  # those without effect here, and hooks as written
     error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
     config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
+    column_places: Mapping[str, Location] = field(default_factory=dict)  # of its columns there, by lower-case name
 
     @property
     def language(self) -> Literal["sql", "python"]:

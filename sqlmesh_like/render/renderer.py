@@ -235,6 +235,7 @@ class Renderer:
             templates=placed.file.templates,
             settings=_other_settings(placed.config),
             config_places=placed.file.config_places,
+            column_places=placed.file.column_places,
         )
 
     def _render(

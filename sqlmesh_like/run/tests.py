@@ -62,7 +62,7 @@ def run_test(
         facts = planner.compile(model, states).facts
     except SqlError as error:
         # The text of a generic test is a macro's: a position in it means nothing in the file that declares the test.
-        place = error.location if test.test_type == "singular" else Location(test.path)
+        place = error.location if test.test_type == "singular" else _declaration(test)
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = planner.tables(facts, states)
     limit = test.config.get("limit")
@@ -87,6 +87,10 @@ def run_test(
     return TestVerdict(status, count, message, sample)
 
 
+def _declaration(test: RenderedTest) -> Location:
+    return test.declared_at or Location(test.path)
+
+
 def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     """A query for one row: the count, whether it warns, whether it fails."""
     count = str(test.config.get("fail_calc") or "count(*)")
@@ -97,7 +101,7 @@ def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     except SqlglotError:
         hint = "e.g. warn_if: '> 10', error_if: '!= 0', fail_calc: 'sum(n)'"
         message = f"data test {test.name}: cannot read {' or '.join(repr(text) for text in texts)}"
-        raise ProjectError(message, location=Location(test.path), hint=hint) from None
+        raise ProjectError(message, location=_declaration(test), hint=hint) from None
     return exp.select(*items).from_(_named(tree))
 
 

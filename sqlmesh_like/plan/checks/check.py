@@ -117,7 +117,7 @@ class _Check:
                 facts = self._checked(model)
                 self._check_config(facts.model)
                 shown = self._shown(facts)
-                refuse_breach(model, shown)
+                refuse_breach(model, shown, _column_places(facts) if model.has_contract else None)
                 if model.branch is not None:
                     self._check_branch(model.branch, shown)
         except SqlError as error:
@@ -248,6 +248,13 @@ class _Check:
                         location=_config_place(model, key),
                         hint=hint,
                     )
+
+
+def _column_places(facts: QueryFacts) -> Mapping[str, Location]:
+    """Where the outermost SELECT has each of its columns, by lower-case name; none of those that come by `*`."""
+    select = facts.tree.unnest() if isinstance(facts.tree, exp.Query) else facts.tree
+    items = [item for item in getattr(select, "selects", []) if not item.is_star]
+    return {item.alias_or_name.lower(): locate(facts.model, offset_of(item)) for item in items}
 
 
 def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:

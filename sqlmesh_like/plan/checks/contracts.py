@@ -6,6 +6,8 @@ not known before Spark has run is checked by the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
@@ -26,22 +28,31 @@ def refuse_incomplete(model: RenderedModel) -> None:
         raise _error(model, "its contract is enforced, but its YAML declares no columns", "list them, with data_type")
     if untyped := [column.name for column in model.declared if not column.type]:
         message = f"its contract is enforced, but these columns have no data_type: {', '.join(untyped)}"
-        raise _error(model, message, "declare the type of each column")
+        place = model.column_places.get(untyped[0].lower())
+        raise _error(model, message, "declare the type of each column", place)
 
 
-def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location | None = None) -> None:
-    """Raise SqlError with all differences. `shown`: columns of the query; None: not known."""
+def refuse_breach(model: RenderedModel, shown: Schema | None, written: Mapping[str, Location] | None = None) -> None:
+    """Raise SqlError with all differences, at the first one's declaration.
+
+    `shown`: columns of the query; None: not known. `written`: where the query has a column, by lower-case name.
+    """
     if not model.has_contract or shown is None:
         return
     promised = {column.name.lower(): column.type or "" for column in model.declared}
     types = {column.name.lower(): column.type for column in shown}
-    differences = [f"{name}: missing in the contract" for name in types if name not in promised]
-    differences += [f"{name}: missing in the query" for name in promised if name not in types]
+    differences = {name: "missing in the contract" for name in types if name not in promised}
+    differences |= {name: "missing in the query" for name in promised if name not in types}
     for name, type_ in types.items():
         if name in promised and type_ is not None and not is_kept(promised[name], type_):
-            differences.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
+            differences[name] = f"the query gives {normalize(type_)}, the contract says {promised[name]}"
     if differences:
-        raise _error(model, "the query breaks the model's contract: " + "; ".join(differences), _HINT, location)
+        places = [model.column_places.get(name) or (written or {}).get(name) for name in differences]
+        contract = model.config_places.get("contract", Location(model.path, 1, 1))
+        texts = [f"{name}: {text}" for name, text in differences.items()]
+        texts[1:] = [f"{text} ({place})" if place else text for text, place in zip(texts[1:], places[1:], strict=True)]
+        message = f"the query breaks the model's contract: {'; '.join(texts)}"
+        raise SqlError(message, location=places[0] or contract, hint=_HINT)
 
 
 def is_kept(promised: str, type_: str) -> bool:
@@ -57,4 +68,5 @@ def is_kept(promised: str, type_: str) -> bool:
 
 
 def _error(model: RenderedModel, message: str, hint: str, location: Location | None = None) -> SqlError:
-    return SqlError(message, location=location or Location(model.path, 1, 1), hint=hint)
+    contract = model.config_places.get("contract", Location(model.path, 1, 1))
+    return SqlError(message, location=location or contract, hint=hint)
