@@ -133,10 +133,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     >>> nearest("user_ag", ["user_agg", "orders"])
     "did you mean 'user_agg'?"
+    >>> nearest("USERS", ["users"])
+    "did you mean 'users'?"
     >>> nearest("zzz", ["user_agg"]) is None
     True
     """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    other_case = [one for one in names if one.lower() == name.lower()]
+    close = other_case or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else None
 
 

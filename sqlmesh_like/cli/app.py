@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -154,6 +155,7 @@ def build_app() -> click.Group:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `sml` and return its exit code: 0 success, 1 a node or comparison failed, 2 an invalid call or project, 130
     and 143 stopped by Ctrl-C and SIGTERM."""
+    _open_streams()
     # Most objects live to the end of a call: at the default threshold of 700, collections take a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -163,6 +165,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
         return stop_signals.note_interrupt()
+
+
+def _open_streams() -> None:
+    """Discard what is written to a stream that the caller closed (`sml ls >&-`): Python has None in its place.
+
+    The number of a closed stream would be given to the next file that is opened, which child processes then write to.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
 
 
 def _run(words: list[str]) -> int:

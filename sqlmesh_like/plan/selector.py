@@ -44,6 +44,9 @@ def select(
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
         selection = evaluation.evaluate(named)
+    elif select and not _words(select):
+        hint = "without --select, all nodes are selected; a variable of the shell may be empty"
+        raise SelectionError("--select names nothing", hint=hint)
     elif select:
         selection = _each(evaluation, graph, select)
     else:
@@ -219,5 +222,26 @@ def _hint(graph: Graph, selector: str) -> str:
     known = [*(node.search_name for node in graph.nodes.values())]
     known += [f"tag:{tag}" for node in graph.nodes.values() for tag in node.tags]
     bodies = [word.strip("+@0123456789") for word in selector.split(",")]
-    hints = (nearest(body, known) or nearest(body.partition(":")[2], known) for body in bodies)
+    hints = (
+        _value_hint(graph, *body.split(":", 1)) or nearest(body, known) or nearest(body.partition(":")[2], known)
+        for body in bodies
+    )
     return next((hint for hint in hints if hint), "see what there is: sml ls")
+
+
+def _value_hint(graph: Graph, method: str, value: str = "") -> str | None:
+    """A hint for a method whose values are not names."""
+    nodes = graph.nodes.values()
+    known: set[str]
+    if method == "resource_type":
+        known = {str(node.resource_type) for node in nodes}
+    elif method == "test_type":
+        known = {"data", "generic", "singular", "unit"}
+    elif method.startswith("config."):
+        key = method.removeprefix("config.")
+        if all(key not in node.config for node in nodes):
+            return nearest(key, {name for node in nodes for name in node.config}) or f"no node sets {key!r}"
+        known = {str(node.config[key]) for node in nodes if node.config.get(key) is not None}
+    else:
+        return None
+    return nearest(value, sorted(known)) or f"its values here: {', '.join(sorted(known)[:20])}"

@@ -90,7 +90,10 @@ def parse_word(word: str) -> Selector:
     >>> parse_word("tag:daily+").value
     'daily'
     """
-    terms = tuple(parse_term(part) for part in word.split(","))
+    if "" in (parts := word.split(",")):
+        hint = "a comma stands between two selectors: both must match"
+        raise SelectionError(f"selector {word!r} is malformed: nothing stands on one side of a comma", hint=hint)
+    terms = tuple(parse_term(part) for part in parts)
     return terms[0] if len(terms) == 1 else SelectorIntersection(terms)
 
 
@@ -100,6 +103,10 @@ def parse_term(word: str) -> SelectorTerm:
     if match is None or (match["at"] and (match["parents"] or match["children"])):
         raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
     method = _METHOD.fullmatch(match["body"])
+    if match["body"].endswith(":"):
+        if hint := unknown_method(match["body"][:-1]):
+            raise SelectionError(f"selector {word!r} has the unknown method {match['body'][:-1]!r}", hint=hint)
+        raise SelectionError(f"selector {word!r} has no value", hint=f"write {match['body']}x, without a space")
     if method is not None and (hint := unknown_method(method["method"])):
         raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
     return SelectorTerm(
