@@ -48,6 +48,19 @@ def generate_again(self: Dialect, expression: exp.Expr, copy: bool = True, **opt
     return _generators(type(self), frozenset(options.items())).text(expression, copy)
 
 
+def _within_group(self: Generator, node: exp.WithinGroup) -> str:
+    return f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
+
+
+# sqlglot writes these as an approximation and as a cast to text. As compiled its generators have no subclasses.
+Spark.Generator.TRANSFORMS.update({
+    exp.WithinGroup: _within_group,
+    exp.PercentileCont: lambda self, node: self.func("PERCENTILE_CONT", node.this),
+    exp.PercentileDisc: lambda self, node: self.func("PERCENTILE_DISC", node.this),
+    exp.ToChar: lambda self, node: self.func("TO_CHAR", node.this, node.args.get("format")),
+})  # fmt: skip
+
+
 class _Spark(Spark):
     generate = generate_again
 

@@ -109,9 +109,15 @@ def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
 
 
 def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
-    """Columns of the enclosing queries that a subquery in an expression may refer to, by lower-case alias."""
-    if not scope.is_subquery or scope.parent is None:
+    """Columns of the enclosing queries that a query may refer to, by lower-case alias.
+
+    A subquery in an expression sees the FROM around it; derived tables and the queries of a set operation see what the
+    query that they stand in sees, but not its FROM.
+    """
+    if scope.parent is None:
         return {}
+    if not scope.is_subquery:
+        return _outside(scope.parent, columns_of, outputs)
     around = _sources(scope.parent, columns_of, outputs)
     if scope.parent.expression.args.get("laterals"):
         around[""] = None

@@ -163,17 +163,18 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
     for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
         if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
             name = item.sql(SPARK, comments=False) if as_written else f"value_{number}"
-            item.replace(exp.alias_(item.copy(), name, quoted=as_written))
+            # Not `alias_`, which would give a subquery the alias of a derived table.
+            item.replace(exp.Alias(this=item.copy(), alias=exp.to_identifier(name, quoted=as_written)))
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
     """Raise SqlError for a construct that sqlglot cannot reproduce: the SQL that runs is generated from the tree."""
     if forms_of(tree) <= CARRIED_FACTS:
         return
-    if within := tree.find(exp.WithinGroup):
-        # sqlglot would generate an approximate function.
-        message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
-        raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
+    for within in tree.find_all(exp.WithinGroup):
+        if not isinstance(within.this, exp.PercentileCont | exp.PercentileDisc):
+            message = f"{within.this.key.upper()} … WITHIN GROUP is not Spark SQL"
+            raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
     try:
         tree.sql(SPARK, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:

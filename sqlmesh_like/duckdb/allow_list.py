@@ -49,6 +49,8 @@ _SCALARS = (
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
+_SPARK_NAMES: dict[type, str] = {exp.Quantile: "PERCENTILE", exp.WithinGroup: "WITHIN GROUP"}
+"""Forms whose names in sqlglot are not those that a user wrote."""
 _FRACTION = re.compile(r"\s*[-+]?([0-9]+[.][0-9]*|[.][0-9]+)\s*")
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
 """Date patterns as sqlglot translates them; any letter or bracket that it leaves has a meaning in Spark only."""
@@ -79,7 +81,8 @@ def first_unproven(tree: exp.Expr) -> str | None:
             return f"function {node.name.upper()}"
         if type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter | exp.Anonymous):
             kind = "function" if isinstance(node, exp.Func) else "form"
-            name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+            own = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+            name = _SPARK_NAMES.get(type(node), own)
             return f"{kind} {name}"
         if why := _unproven_use(node):
             return why

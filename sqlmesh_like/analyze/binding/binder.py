@@ -146,6 +146,8 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
+    if within := next((one for one in select.find_all(exp.WithinGroup) if one.parent_select is select), None):
+        raise Unsupported("QRY009", f"{within.this.sql_name()} WITHIN GROUP", within)
     scope = tables.scope(select)
     subqueries = Subqueries(tables)
     if where := select.args.get("where"):

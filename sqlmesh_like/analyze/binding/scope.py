@@ -61,7 +61,10 @@ def with_names(query: exp.Expr) -> exp.Expr:
     select = named.this if isinstance(named, exp.Subquery) else named
     if isinstance(select, exp.Select):
         items = [
-            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
+            item
+            if isinstance(item, exp.Alias | exp.Column | exp.Star)
+            # Not `alias_`, which would give a subquery the alias of a derived table.
+            else exp.Alias(this=item.copy(), alias=exp.to_identifier(f"value_{number}"))
             for number, item in enumerate(select.expressions)
         ]
         select.set("expressions", items)

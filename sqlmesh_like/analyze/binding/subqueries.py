@@ -12,7 +12,7 @@ from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join, written_at
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
-from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, require_pure
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,12 @@ class Subqueries:
         allowed = {"expressions", "from_", "from", "where", "joins", "kind"}
         if not isinstance(query, exp.Select) or any(v for p, v in query.args.items() if v and p not in allowed):
             raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
-        inner = self.tables.scope(query)
+        try:
+            inner = self.tables.scope(query)
+        except UnknownName:  # the name may belong to the outer query
+            raise Unsupported(
+                "QRY005", "EXISTS of a query that is correlated below its FROM", exists, "EXISTS"
+            ) from None
         inside = renamed(inner, alias)
         _require_row_by_row(query, inside, outer, exists)
         where = query.args.get("where")

@@ -34,6 +34,11 @@ _BRANCH = "#incremental"
 _OF_TEMPLATES = frozenset({"ref", "source", "var", "env_var", "config"})
 _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
+_NAMED = (
+    exp.Column, exp.Star, exp.Dot, exp.Bracket, exp.Aliases, exp.Anonymous,
+    exp.UDTF, exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.PosexplodeOuter, exp.Inline,
+)  # fmt: skip
+"""What Spark names in a SELECT list, and functions of which that is not known."""
 _COMMA_TOO_MANY = "leave the comma out, or add what it is meant to separate"
 
 
@@ -223,6 +228,8 @@ class _Check:
             refuse_foreign_tables(model, tree)
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
+        if model.unique_id.kind in ("model", "snapshot"):
+            _refuse_unnamed(model, tree)
         names = output_names(tree, columns_of)
         self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
 
@@ -286,6 +293,18 @@ def _names_known_functions_only(sql: str) -> bool:
     """Whether every name before a parenthesis is known: if so, the text need not be parsed to look for functions."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
+
+
+def _refuse_unnamed(model: RenderedModel, tree: exp.Expr) -> None:
+    """Raise SqlError for a column without a name, which the binder refuses too: no table can have it.
+
+    Spark names generators, and a cast of a column by the column.
+    """
+    for item in tree.selects if isinstance(tree, exp.Query) else ():
+        value = item.this if isinstance(item, exp.Cast) else item
+        if not value.alias and not isinstance(value, _NAMED):
+            message = f"the column {item.sql(SPARK, comments=False)!r} has no name"
+            raise SqlError(message, location=locate(model, offset_of(item)), hint="add an alias: … AS name")
 
 
 def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import compiled, schema
 
@@ -31,8 +32,21 @@ def test_like_any_is_no_aggregate() -> None:
     assert "LIKE ANY" in facts.tree.sql("spark")
 
 
-@pytest.mark.parametrize("call", ["percentile_cont(0.5)", "percentile_disc(0.5)"])
-def test_a_percentile_that_would_become_an_approximation_is_refused(call: str) -> None:
-    order = "v desc" if "cont" in call else "v"
-    with pytest.raises(SqlError, match=r"m\.sql:1:8: .*WITHIN GROUP"):
-        compiled(f"select {call} within group (order by {order}) as r from ods.t", COLUMNS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY v DESC)",
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY v DESC) FILTER(WHERE v > 1)",
+        "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY v)",
+        "TO_CHAR(v, '99.9')",
+    ],
+)
+def test_what_sqlglot_would_change_is_run_as_written_and_rebuilt_in_full(call: str) -> None:
+    made = compiled(f"select {call} as r from ods.t", COLUMNS)
+    assert made.facts.tree.sql(SPARK) == f"SELECT {call} AS r FROM ods.t"
+    assert made.classification.strategy == "full_refresh"
+
+
+def test_a_form_of_within_group_that_spark_has_not_is_refused() -> None:
+    with pytest.raises(SqlError, match=r"m\.sql:1:8: MODE … WITHIN GROUP is not Spark SQL"):
+        compiled("select mode() within group (order by v) as r from ods.t", COLUMNS)

@@ -56,6 +56,8 @@ ANYWHERE = {
         "did you mean 'sum'?",
     ),
     "select qqxyzzyqq() as x": ("1:8", "unknown function 'qqxyzzyqq'", "Spark's own"),
+    f"select id + 1 from {ORDERS} limit 1": ("1:8", "the column 'id + 1' has no name", "add an alias"),
+    f"select (select max(id) from {USERS})": ("1:", "has no name", "add an alias"),
     f"select distinct on (id) id from {ORDERS}": ("1:", "DISTINCT ON is not Spark SQL", "QUALIFY"),
     f"{STRICT}select id,\n  rand() as r from {ORDERS}": ("3:3", "FUN002 RAND() is not deterministic", "refresh: auto"),
     f"{STRICT}select id from {ORDERS} where uuid() > 'a' limit 3": ("2:", "FUN002 UUID() is not", "refresh: auto"),
@@ -92,6 +94,12 @@ VALID = (
     f"select bit_get(id, 1) as b, LUHN_CHECK('1') as l, percentile_cont(0.5) within group (order by id) as p "
     f"from {ORDERS} group by 1, 2",
     f"select stack(2, id, buyer) as x, named_struct('a', id).a as y from {ORDERS}",
+    f"select o.id from {ORDERS} o where exists (select 1 from (select id from {USERS} u where u.id = o.buyer) s)",
+    f"select o.id, (select max(i) from (select u.id as i from {USERS} u where u.id < o.id) s) as m from {ORDERS} o",
+    f"select o.id from {ORDERS} o where o.id in (select id from {USERS} u where u.id = o.id union all select o.buyer)",
+    f"select percentile_cont(0.25) within group (order by id desc) as p from {ORDERS}",
+    f"select buyer, percentile_disc(0.5) within group (order by id) filter (where id > 1) p from {ORDERS} group by 1",
+    f"select to_char(amount, '99.99') as t from {ORDERS} group by amount",
     f"select t.n from {ORDERS} lateral view posexplode(sequence(1, id)) t as p, n",
 )
 
