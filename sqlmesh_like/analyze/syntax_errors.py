@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ _KEYWORDS = (
     "WHEN THEN ELSE BETWEEN INTERSECT EXCEPT LATERAL PARTITION"
 ).split()
 """Keywords that structure a query; the parser reads a misspelt one as a name."""
+_ASCII = {"Pi": "'", "Pf": "'", "Pd": "-", "Sm": "-"}
+"""What is meant by curly quotes and the dashes and minus signs of texts, by their category in Unicode."""
 _AROUND = (0, -1, 1, -2)
 """Where a misspelt keyword may be, in tokens from the one at which the parser failed."""
 
@@ -52,6 +55,8 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
     said = str(first.get("description") or error)
     offset = _offset(sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
     tokens = sqlglot.tokenize(sql, dialect="spark")
+    if odd := first_odd_character(sql):
+        return odd
     at = next((n for n, token in enumerate(tokens) if offset is not None and token.end >= offset), len(tokens) - 1)
     if said.startswith("Expected TYPE") and (word := _type_word(tokens, at)) is not None:
         return SyntaxFault(f"there is no type `{word.text}`", word.start, nearest_type(word.text))
@@ -71,6 +76,25 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
         return SyntaxFault(f"invalid SQL: a table is missing before `{tokens[at].text}`", tokens[at].start)
     message = re.sub(r"<Token .*?text: (.*?), line.*", r"\1", said).strip().rstrip(".")
     return SyntaxFault(f"invalid SQL: {message.replace('SENTINEL', 'the end of the text')}", offset)
+
+
+def first_odd_character(sql: str) -> SyntaxFault | None:
+    """The first character outside of quotes that no SQL has, such as a curly quote: the parser takes it for a letter.
+
+    >>> first_odd_character("select ‘x’ as a")
+    SyntaxFault(message='unexpected `‘` (LEFT SINGLE QUOTATION MARK)', offset=7, hint="write '")
+    """
+    for token in () if sql.isascii() else sqlglot.tokenize(sql, dialect="spark"):
+        if token.token_type is not TokenType.VAR or sql[token.start] == "`":
+            continue
+        for offset, letter in enumerate(sql[token.start : token.end + 1], token.start):
+            if not letter.isascii() and unicodedata.category(letter)[0] in "PSCZ":
+                plain = _ASCII.get(unicodedata.category(letter)) or unicodedata.normalize("NFKC", letter)
+                hint = f"write {plain}" if plain.isascii() else "remove it"
+                name = unicodedata.name(letter, f"U+{ord(letter):04X}")
+                shown = f"`{letter}` ({name})" if letter.isprintable() else name
+                return SyntaxFault(f"unexpected {shown}", offset, hint)
+    return None
 
 
 def _offset(sql: str, line: object, column: object, highlight: str) -> int | None:

@@ -93,6 +93,11 @@ def parse_properties(
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         PROPERTIES.check(file)
+        version = file.get("version")
+        if version is not None and str(version.value) not in ("1", "2", "2.0"):
+            raise version.error(
+                f"version {version.value!r} of the format of properties files is not known", "write version: 2"
+            )
         for key in _NOT_USED:
             if (entries := file.get(key)) is not None and entries.value:
                 warn(entries.key_location, f"{key} are ignored: nothing here computes them")
@@ -251,12 +256,23 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
         name=required(node, "name", f"a {kind}"),
         description=descriptions.of(node),
         config=_config(node, values),
-        columns=parse_columns(node),
+        columns=_parse_distinct_columns(node),
         declared_at=node.location,
         node=node,
         column_docs=descriptions.columns(node),
         time_spine=time_spine(node),
     )
+
+
+def _parse_distinct_columns(node: YamlNode) -> tuple[Column, ...]:
+    """The declared columns; as in dbt, of two entries for one column the last one counts."""
+    parsed = parse_columns(node)
+    seen: set[str] = set()
+    for column, entry in zip(parsed, node.children["columns"].elements if parsed else (), strict=True):
+        if column.name.lower() in seen:
+            warn(entry.location, f"column {column.name!r} is described twice")
+        seen.add(column.name.lower())
+    return parsed
 
 
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:

@@ -31,7 +31,7 @@ def unread(root: Path, settings: Settings) -> Iterator[str]:
         yield f"{message} (add {DBT_FILE}, or [tool.{OWN_TABLE}] to {OWN_FILE})"
     for place, folder in _absent_folders(root, settings):
         yield f"{place}: there is no folder {folder!r} in the project: nothing is read from there"
-    yield from _unread_folders(root, settings)
+    yield from _unread_files(root, settings)
     if settings.file == DBT_FILE and has_own_table(root):
         yield f"{OWN_FILE}: [tool.{OWN_TABLE}] is not read beside {DBT_FILE} (leave one of them out)"
     for name, tree in settings.trees.items():
@@ -64,19 +64,28 @@ def _absent_folders(root: Path, settings: Settings) -> Iterator[tuple[Location, 
                 yield element.location, folder
 
 
-def _unread_folders(root: Path, settings: Settings) -> Iterator[str]:
-    """Folders with the name of a file, and links to folders, which are not followed."""
+def _unread_files(root: Path, settings: Settings) -> Iterator[str]:
+    """Files, folders and links below the project's folders that look as if they were read."""
     bases = (*settings.model_paths, *settings.seed_paths, *settings.snapshot_paths, *settings.macro_paths)
     for base in dict.fromkeys(bases):
+        has_seeds = base in settings.seed_paths or base not in settings.model_paths
         for folder, names, files in os.walk(root / base):
             record_folder(Path(folder))
             names[:] = sorted(name for name in names if not name.startswith("."))
-            for path in (Path(folder) / name for name in (*names, *sorted(files))):
-                place, is_file = path.relative_to(root).as_posix(), path.name in files
-                is_read = path.suffix.lower() in _READ
-                if path.is_symlink() and not is_file:
-                    yield f"{place}: links to folders are not followed: nothing below it is read (put the folder there)"
-                elif is_read and not is_file:
-                    yield f"{place}: this is a folder, though its name is that of a file: it is not read as one"
-                elif not is_read and not path.name.startswith(".") and not path.exists():
-                    yield f"{place}: this is a link to {path.readlink()}, which does not exist: nothing is read there"
+            shown = sorted(name for name in files if not name.startswith("."))
+            for path in (Path(folder) / name for name in (*names, *shown)):
+                if why := _why_unread(path, path.name in files, has_seeds):
+                    yield f"{path.relative_to(root).as_posix()}: {why}"
+
+
+def _why_unread(path: Path, is_file: bool, has_seeds: bool) -> str | None:
+    suffix = path.suffix.lower()
+    if path.is_symlink() and not is_file:
+        return "links to folders are not followed: nothing below it is read (put the folder there)"
+    if suffix in _READ and not is_file:
+        return "this is a folder, though its name is that of a file: it is not read as one"
+    if suffix == ".csv" and not has_seeds:
+        return "a CSV file is not read from a folder of models (put it into one of seeds)"
+    if suffix not in _READ and not path.exists():
+        return f"this is a link to {path.readlink()}, which does not exist: nothing is read there"
+    return None

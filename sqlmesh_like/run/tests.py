@@ -98,6 +98,8 @@ def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     texts = [f"{count} AS failures", *(f"{count} {condition}" for condition in conditions)]
     try:
         items = [parse_text(text) for text in texts]
+        if any(isinstance(item, exp.Alias) for item in items[1:]):  # a word that is no comparison would be a name
+            raise SqlglotError
     except SqlglotError:
         hint = "e.g. warn_if: '> 10', error_if: '!= 0', fail_calc: 'sum(n)'"
         message = f"data test {test.name}: cannot read {' or '.join(repr(text) for text in texts)}"

@@ -35,11 +35,11 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
         model = models[unique_id]
         if model.asks_lake:
             continue
-        compiler.compile(model)
+        compiled = compiler.compile(model)
         if unique_id in chosen and model.python is None:
             schemas: dict[str, Schema | None] = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
             left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
-            warnings += lint(model, schemas, left_out)
+            warnings += lint(model, schemas, left_out, compiled.facts.schema)
             count += 1
     return Linted(count, tuple(warnings))
 

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.analyze.syntax_errors import first_odd_character
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.dialects import SPARK
@@ -161,6 +162,8 @@ class _Check:
     def _checked(self, model: RenderedModel) -> QueryFacts:
         if not self._has_functions:
             _refuse_unknown_functions(model)
+        if odd := first_odd_character(model.sql):
+            raise SqlError(odd.message, location=locate(model, odd.offset), hint=odd.hint)
         facts = self._compiler.compile(model).facts
         if gap := first_gap(model.sql):
             offset, message = gap

@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.errors import Location
+from sqlmesh_like.errors import Location, nearest
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel
 
@@ -44,15 +44,23 @@ class _Query:
     model: RenderedModel
     tree: exp.Expr  # as written
     typed: exp.Expr | None  # with qualified names and types; None: these are not known
+    shown: Schema | None
 
 
-def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozenset[str]) -> list[Suspicion]:
-    """Return the findings of all rules that are not `off`. `schemas`: columns of inputs by unique id.
+def lint(
+    model: RenderedModel,
+    schemas: Mapping[str, Schema | None],
+    off: frozenset[str],
+    shown: Schema | None = None,
+) -> list[Suspicion]:
+    """Return the findings of all rules that are not `off`.
+
+    `schemas`: columns of inputs by unique id; `shown`: those of the query, None where they are not known.
 
     Raises SqlError if the text is not a query.
     """
     tree = parse(model)
-    query = _Query(model, tree, with_types(tree, model, schemas))
+    query = _Query(model, tree, with_types(tree, model, schemas), shown)
     return [
         Suspicion(rule.id, message, node if isinstance(node, Location) else locate(model, offset_of(node)))
         for rule in LINT_RULES
@@ -152,6 +160,15 @@ def _watermark(query: _Query) -> Iterator[tuple[str, Location]]:
         yield f"{RULES[rule].meaning} ({RULES[rule].advice})", query.model.place_of("is_incremental")
 
 
+def _undelivered(query: _Query) -> Iterator[tuple[str, Location]]:
+    """Columns that the YAML describes and the query does not have; a snapshot adds columns of its own."""
+    names = [column.name for column in query.shown or ()]
+    for name, place in query.model.column_places.items() if names and query.model.config.snapshot is None else ():
+        if name not in map(str.lower, names):
+            hint = nearest(name, names) or f"its columns: {', '.join(names)}"
+            yield f"the query has no column {name!r}, which is described here ({hint})", place
+
+
 def _reads(scope: Scope) -> Iterator[tuple[int, exp.Column]]:
     for column in scope.columns:
         source = scope.sources.get(column.table)
@@ -178,4 +195,5 @@ LINT_RULES = (
     LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),
     LintRule("LNT004", "a column of a CTE that nothing reads", _unread_columns),
     LintRule("LNT005", "a watermark of the author's, by is_incremental()", _watermark),
+    LintRule("LNT006", "a column that is described and that the query does not have", _undelivered),
 )

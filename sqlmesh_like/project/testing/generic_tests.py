@@ -11,7 +11,7 @@ from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.keys.config_keys import TEST_SETTINGS
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
-from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.values import ValueRenderer, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.testing.data_test_config import checked_test_setting, merged
 
@@ -42,6 +42,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     body = _flat(body)
     config = _config(body, settings.values)
     arguments = _arguments(body)
+    _check_built_in(macro, tested, body, node)
     given, metadata = _given_name(body), _metadata(macro, tested, arguments)
     name = given or _derived_name(metadata, tested)
     fqn = (tested.project, *settings.folders(node.location.path), name)
@@ -66,6 +67,15 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
         short_name=given or _short_name(name, metadata, tested),
         metadata=metadata,
     )
+
+
+def _check_built_in(macro: str, tested: Tested, body: YamlNode, node: YamlNode) -> None:
+    """Raise ProjectError for what dbt's own tests cannot work with, and its macros would take for something else."""
+    if macro in _OF_A_COLUMN and tested.column is None and "column_name" not in body.children:
+        raise node.error(f"{macro} needs a column", "write it below a column, or give it column_name: …")
+    values = body.get("values") if macro == "accepted_values" else None
+    if values is not None and not isinstance(values.value, list) and not has_jinja(values.value):
+        raise values.error(f"values must be a list, not {values.value!r}", "write values: [a, b]")
 
 
 def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
@@ -108,6 +118,7 @@ def _given_name(body: YamlNode) -> str | None:
     return None if node is None else node.text("the name of a data test")
 
 
+_OF_A_COLUMN = frozenset({"unique", "not_null", "accepted_values", "relationships"})
 _CLEAN = re.compile(r"[^0-9a-zA-Z_]+")
 
 

@@ -29,6 +29,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enter_project(tmp_path, monkeypatch, FILES)
 
 
+def test_a_described_column_that_the_query_does_not_have_is_pointed_at(capsys: Shown) -> None:
+    Path("models/good.yml").write_text("models:\n  - name: good\n    columns: [{name: id}, {name: idd}]\n")
+    assert main(["lint"]) == 1
+    assert "models/good.yml:3:34: LNT006 the query has no column 'idd', which is" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

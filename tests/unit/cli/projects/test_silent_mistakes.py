@@ -26,6 +26,8 @@ CONTRACT = """models:
         data_type: string
       - {name: gone, data_type: int}
 """
+COLUMNS = "{name: n}, {name: N}"
+TEST = "models:\n  - name: sales\n    columns:\n      - {{name: product, data_tests: [{{accepted_values: {}}}]}}\n"
 SOURCE = """sources:
   - name: ods
     tables:
@@ -43,6 +45,12 @@ SOURCE = """sources:
         ),
         ({"seeds/Sales.csv": "a\n1\n"}, "seeds/Sales.csv:1:1: table dws.Sales and dws.sales of models/dws/sales.sql"),
         ({"models/s.yml": SOURCE}, "models/s.yml:5:9: table 'Users' of source 'ods' differs from 'users' in case only"),
+        ({"models/t.yml": TEST.format("{values: tea}")}, "models/t.yml:4:57: values must be a list, not 'tea'"),
+        ({"models/t.yml": "version: 3\n"}, "models/t.yml:1:1: version 3 of the format of properties files"),
+        ({"models/t.yml": "models: [{name: sales, data_tests: [unique]}]"}, "models/t.yml:1:37: unique needs a column"),
+        ({"models/a.sql": "select 1 as a\uff0c 2 as b"}, "models/a.sql:1:14: unexpected `\uff0c` (FULLWIDTH COMMA)"),
+        ({"models/a.sql": "select \u2018x\u2019 as a"}, "models/a.sql:1:8: unexpected `\u2018` (LEFT SINGLE QUOT"),
+        ({"models/a.sql": "select 1 as a\u200b"}, "models/a.sql:1:14: unexpected ZERO WIDTH SPACE"),
         ({"models/c.yml": CONTRACT}, "models/dws/sales.sql:1:16: the query breaks the model's contract: product: miss"),
     ],
 )
@@ -62,6 +70,12 @@ def test_it_is_refused_at_its_place(
         ("pyproject.toml", '[tool.sqlmesh_like.data_tests.a]\n"+limit" = 1\n', ": the settings of data_tests: a apply"),
         ("dbt_project.yml", "name: shop\n", "pyproject.toml: [tool.sqlmesh_like] is not read beside dbt_project.yml"),
         ("dbt_project.yml", "name: s\nseed-paths: [data]", "dbt_project.yml:2:14: there is no folder 'data' in the "),
+        ("models/a.csv", "a\n1\n", "models/a.csv: a CSV file is not read from a folder of models"),
+        (
+            "models/t.yml",
+            f"models: [{{name: sales, columns: [{COLUMNS}]}}]",
+            "models/t.yml:1:45: column 'N' is described",
+        ),
         ("models/x.sql/readme.md", "", "models/x.sql: this is a folder, though its name is that of a file"),
     ],
 )
@@ -109,6 +123,15 @@ def test_a_test_of_an_unknown_column_is_told_at_its_declaration_by_a_run(
     enter_project(tmp_path, monkeypatch, {**FILES, "models/t.yml": tests})
     assert main(["build"]) == 1
     assert "models/t.yml:4:32: data test unique_sales_m: unknown column 'm'" in capsys.readouterr().out
+
+
+def test_a_condition_that_compares_nothing_is_no_name_of_the_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    test = TEST.format("{values: [tea], config: {error_if: lots}}")
+    enter_project(tmp_path, monkeypatch, {**FILES, "models/t.yml": test})
+    assert main(["build"]) == 1
+    assert "cannot read 'count(*) AS failures' or" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["tag:", "+config.materialized:", "state:"])
