@@ -100,7 +100,8 @@ def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
         "color": _color(node),
         "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in _USUAL},
         "columns": _columns(unique_id, node, findings) if has_table else [],
-        "raw": node.get("raw_code") or None,
+        # The text of a generic test is a call that dbt writes into each of them: it says nothing.
+        "raw": None if node.get("test_metadata") else node.get("raw_code") or None,
         "compiled": node.get("compiled_code"),
         "incremental": model.compiled.model.incremental_sql if model else None,
         "program": model.program if model else None,
@@ -146,7 +147,8 @@ def _folders(node: Json, project: str) -> list[str]:
 def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, object]]:
     """Return columns as the compiler derives them, else as the lake has them, else as they are declared.
 
-    Types are those of the lake, else derived, else declared.
+    Types are those of the lake, else derived, else declared. What the compiler could not prove says where it is from:
+    the rules beside it say "type not proven".
     """
     declared = {str(name): mapping_of(column) for name, column in mapping_of(node.get("columns")).items()}
     facts = findings.tables.get(unique_id)
@@ -154,12 +156,18 @@ def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, o
     types = {name.lower(): column.get("data_type") for name, column in declared.items()}
     types |= {column.name.lower(): column.type for column in derived if column.type}
     types |= {column.name.lower(): column.type for column in (facts.columns if facts else ()) if column.type}
+    proven = {column.name.lower() for column in derived if column.type}
+    stored = {column.name.lower() for column in (facts.columns if facts else ()) if column.type}
+    is_model = node.get("resource_type") in ("model", "snapshot")
     names = [column.name for column in derived or (facts.columns if facts else ())] or list(declared)
     described = {name.lower(): column for name, column in declared.items()}
     return [
         {
             "name": name,
             "type": types.get(name.lower()),
+            "origin": None
+            if not is_model or name.lower() in proven or not types.get(name.lower())
+            else ("stored" if name.lower() in stored else "declared"),
             "description": as_html(str(described.get(name.lower(), {}).get("description") or "")),
             "tags": described.get(name.lower(), {}).get("tags") or [],
         }
@@ -193,6 +201,7 @@ def _result(row: Json | None) -> dict[str, object] | None:
         "failures": row.get("failures"),
         "strategy": answer.get("strategy"),
         "rows": answer.get("rows_affected"),
+        "failing_rows": answer.get("failing_rows"),
     }
 
 

@@ -12,6 +12,9 @@ from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
 from sqlmesh_like.artifacts.files import write_text
+from sqlmesh_like.artifacts.json_objects import mapping_of
+from sqlmesh_like.artifacts.run_history import FAILED, HISTORY, target_history
+from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.errors import NodeError, ProjectError, SqlError
 from sqlmesh_like.hudi.table_facts import table_facts
 from sqlmesh_like.render.rendered import RenderedModel
@@ -57,7 +60,8 @@ def tables_read(lake: Lake, report: Report | None) -> list[str]:
 
 
 def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
-    """Return title, text and, for a lake, number of tables, their rows and the time of the last change."""
+    """Return title, text and, for a lake, number of tables, their rows and the time of the last change; tests that
+    failed."""
     is_lake = lake.loaded.target.type == "spark"
     models = [m for m in lake.loaded.rendered.models if m.unique_id in lake.catalog.places and is_lake]
     facts = [table_facts(lake.catalog, model.unique_id, 1) for model in models]
@@ -66,8 +70,19 @@ def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
     if times:
         shown += [("Tables", str(len(times))), ("Rows in them", f"{sum(each.volume.rows for each in facts):,}")]
         shown.append(("Last change", f"{max(times)[:19].replace('T', ' ')} UTC"))
+    if failed := _failed_tests(lake.loaded):
+        shown.append(("Failed tests", ", ".join(failed)))
     title = report.title if report is not None and report.title else title_text(lake.loaded.project.name)
     return ReportHeading(title, report.text if report is not None else "", tuple(shown))
+
+
+def _failed_tests(loaded: Loaded) -> list[str]:
+    """Return the names of data tests that failed when they were last run for this target."""
+    folder = loaded.target_folder
+    calls = read_artifact(folder / HISTORY), read_artifact(folder / "run_results.json")
+    problems = target_history(calls[0], loaded.target.name, calls[1]).problems
+    tests = [test for test in loaded.rendered.tests if test.unique_id in problems]
+    return [test.name for test in tests if mapping_of(problems[test.unique_id]).get("status") in FAILED]
 
 
 def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:

@@ -20,7 +20,8 @@ from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.reading.values import parse_vars
-from sqlmesh_like.run.ports import SparkWork
+from sqlmesh_like.run.plain_values import flat
+from sqlmesh_like.run.ports import Rows, SparkWork
 from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult, UnbuiltResult
 
 _HISTORY_SECONDS = 10.0
@@ -89,9 +90,18 @@ def _work(result: NodeResult) -> Mapping[str, object]:
         case SeedResult():
             return {"rows_affected": result.rows, **_write_summary(result.written)}
         case TestResult():
-            return {"strategy": result.strategy} if result.strategy else {}
+            strategy = {"strategy": result.strategy} if result.strategy else {}
+            return {**strategy, **_failing_rows(result.sample)}
         case UnbuiltResult():
             return {}
+
+
+def _failing_rows(sample: Rows | None) -> Mapping[str, object]:
+    """Return the rows that the terminal shows too, with values as text."""
+    if sample is None or not sample.rows:
+        return {}
+    rows = [[None if value is None else flat(value) for value in row] for row in sample.rows]
+    return {"failing_rows": {"columns": [column.name for column in sample.schema], "rows": rows}}
 
 
 def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:

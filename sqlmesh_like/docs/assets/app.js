@@ -62,7 +62,7 @@ function branch(level, type, isOpen) {
   const folders = [...level.folders].sort(([a], [b]) => a.localeCompare(b));
   const leaves = level.leaves.sort((a, b) => a.name.localeCompare(b.name));
   return el("ul", {}, folders.map(([name, inner]) => el("li", {}, el("details", { open: isOpen }, el("summary", {}, name), branch(inner, type, isOpen)))),
-    leaves.map((node) => el("li", {}, el("a", { class: `leaf k-${type}`, href: link(node), title: node.name }, type === "source" ? node.name.split(".").slice(1).join(".") : node.name))));
+    leaves.map((node) => el("li", {}, el("a", { class: `leaf k-${type}${ownHealth(node) ? ` is-${ownHealth(node).kind}` : ""}`, href: link(node), title: [node.name, ownHealth(node)?.text].filter(Boolean).join(": ") }, type === "source" ? node.name.split(".").slice(1).join(".") : node.name))));
 }
 
 const field = document.getElementById("search"), results = document.getElementById("results"), told = document.getElementById("found");

@@ -8,7 +8,7 @@ function nodePage(node, options) {
   const line = Number(options.get("line")) || 0;
   return [
     heading(node.name, el("p", { class: "badges" }, kindBadge(node), strategyBadge(strategyOf(node)), healthBadge(node), node.freshness?.status && status(node.freshness.status), node.tags.map((tag) => badge(tag, "tag")))),
-    problemNotes(node), prose(node.description), facts(node),
+    problemNotes(node), failingRowsPanel(node), prose(node.description), facts(node),
     argumentsPanel(node), lineagePanel(node, chosen, options.get("depth")), columnsPanel(node, chosen), planPanel(node), inputsPanel(node),
     testsPanel(node), codePanel(node, line), runsPanel(node), relationsPanel(node),
   ];

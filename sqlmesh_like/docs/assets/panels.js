@@ -2,11 +2,14 @@
 const section = (title, id, ...children) =>
   el("section", { class: "panel", "aria-labelledby": `h-${id}` }, el("h2", { id: `h-${id}` }, title), ...children);
 
-const table = (caption, heads, rows, className = "") =>
-  el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
+const table = (caption, heads, rows, className = "") => {
+  // On a phone each cell says what it is.
+  for (const row of rows) [...row.children].forEach((one, at) => { if (one.textContent) one.dataset.head = heads[at].replace("#", ""); });
+  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
     el("table", { class: className }, el("caption", { class: "offscreen" }, caption),
       el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: head.startsWith("#") ? "num" : null }, head.replace("#", ""))))),
       el("tbody", {}, rows)));
+};
 
 const cell = (...children) => el("td", {}, ...children);
 const num = (value) => el("td", { class: "num" }, value === null || value === undefined ? "–" : typeof value === "number" ? count(value) : value);
@@ -58,7 +61,7 @@ function columnsPanel(node, chosen) {
     const name = hasLineage(node, column.name)
       ? el("button", { type: "button", class: "column", "aria-pressed": String(isChosen), title: "Trace this column", onclick: () => go(isChosen ? link(node) : `${link(node)}?column=${encodeURIComponent(column.name)}`) }, column.name)
       : el("span", { class: "column" }, column.name);
-    return el("tr", { class: isChosen ? "chosen" : null }, el("th", { scope: "row" }, name), cell(el("code", { class: "type" }, column.type || "?")),
+    return el("tr", { class: isChosen ? "chosen" : null }, el("th", { scope: "row" }, name), cell(el("code", { class: "type" }, column.type || "?"), column.origin && el("span", { class: "faint" }, ` ${column.origin}, not proven`)),
       isDescribed && cell(prose(column.description, "prose small"), column.tags.map((tag) => badge(tag, "tag"))), cell(tested(column).map(testChip)));
   });
   return section("Columns", "columns", table("Columns", ["Name", "Type", isDescribed && "Description", "Tests"].filter(Boolean), rows, "columns"));
@@ -149,6 +152,15 @@ function bars(commits) {
   });
   return el("figure", { class: "bars" }, svg("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img", "aria-label": `Rows changed by each of the last ${commits.length} commits, at most ${count(most)}` }, parts),
     el("figcaption", {}, ["inserts", "updates", "deletes"].map((kind) => el("span", { class: `key b-${kind}` }, kind))));
+}
+
+// A few of the rows that a test returned in the last call.
+function failingRowsPanel(node) {
+  const found = node.result?.failing_rows;
+  if (!found?.rows?.length) return null;
+  const rest = (node.result.failures || 0) - found.rows.length;
+  return section("Rows that failed", "failing", table("Rows that failed in the last call", found.columns, found.rows.map((row) => el("tr", {}, row.map((value) => cell(value === null ? el("span", { class: "faint" }, "null") : value))))),
+    rest > 0 && el("p", { class: "hint" }, `and ${count(rest)} more`));
 }
 
 function testsPanel(node) {

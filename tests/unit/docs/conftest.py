@@ -101,9 +101,10 @@ def _call(root: Path, day: int, read: int) -> dict[str, object]:
         "strategies": {"group_recompute": {"read_bytes": read}}, "full_refresh": {"read_bytes": 1_000_000},
     }  # fmt: skip
     built = {"strategy": "group_recompute", "rows_affected": 7, "estimate": estimate}
+    failing = {"failing_rows": {"columns": ["day", "total"], "rows": [[None, "7.50"]]}}
     results = [
         NodeRow("model.shop.daily", "success", "ok", 1.5, built),
-        NodeRow(failing_test(root), "fail", "2 rows without a day", 0.2, failures=2),
+        NodeRow(failing_test(root), "fail", "2 rows without a day", 0.2, failing, failures=2),
         NodeRow("model.shop.top", "error", "no <b>such</b> table", 0.1),
     ]
     ended = datetime(2024, 1, 1 + day, tzinfo=UTC)

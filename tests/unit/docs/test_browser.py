@@ -151,6 +151,18 @@ def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
     assert page.evaluate(back) == light, "the choice is kept"
 
 
+def test_a_failing_test_is_seen_at_its_model_with_its_rows_and_on_a_phone_nothing_is_cut(
+    browser: Browser, site: Path
+) -> None:
+    with silent_page(browser, site, width=390) as page:
+        page.goto(f"{site.as_uri()}#/node/model.shop.daily")
+        cut = "[...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth).length"
+        assert page.evaluate(cut) == 0
+        assert page.locator("#tree .leaf.is-failed", has_text="daily").count() == 2  # the model and its test
+        page.get_by_role("link", name="test not_null").click()
+        expect(page.get_by_role("region", name="Rows that failed")).to_contain_text("7.50")
+
+
 @pytest.mark.release
 def test_a_narrow_page_has_its_tree_behind_a_button(page: Page) -> None:
     page.set_viewport_size({"width": 380, "height": 800})

@@ -51,8 +51,16 @@ def test_a_model_tells_its_plan_sql_program_and_commits(message: Told) -> None:
     assert lake["commits"][0]["seconds"] == 1.0
     assert daily["result"] == {
         "status": "success", "message": "ok", "seconds": 1.5, "failures": None, "rows": 7,
-        "strategy": "group_recompute",
+        "strategy": "group_recompute", "failing_rows": None,
     }  # fmt: skip
+
+
+def test_a_failing_test_shows_its_query_and_rows_and_no_call_of_a_macro(message: Told) -> None:
+    nodes = message["nodes"]
+    assert isinstance(nodes, list)
+    test = next(each for each in nodes if each["name"] == "not_null_daily_day")
+    assert test["raw"] is None and "day is null" in test["compiled"].lower()
+    assert test["result"]["failing_rows"] == {"columns": ["day", "total"], "rows": [[None, "7.50"]]}
 
 
 def test_columns_have_types_of_the_lake_and_words_of_the_project(message: Told) -> None:
