@@ -169,7 +169,7 @@ class DuckEngine:
                 self._warn(_doubt(NotCheckable(f"not checkable here: {why}")))
                 cursor.execute(self._translated(tree))
         except (duckdb.Error, SqlglotError) as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", hint=_CHECK_THERE) from None
+            raise NodeError(f"DuckDB: {_first_line(error)}", hint=_ASK_SPARK) from None
 
     def _changed_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
         """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
@@ -208,7 +208,7 @@ class DuckEngine:
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
                 cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
+            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
         self._check_key(model, cursor)
         self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
         return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
@@ -264,6 +264,7 @@ class NotCheckable(Exception):
 
 
 _CHECK_THERE = "a target of type spark computes it"
+_ASK_SPARK = "DuckDB refuses it; a target of type spark computes it, or refuses it as well"
 
 
 def _computed_by(statement: exp.Expr) -> Iterator[exp.Expr]:

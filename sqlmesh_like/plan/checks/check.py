@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.expressions.argument_counts import first_miscounted
 from sqlmesh_like.analyze.expressions.functions import first_random
 from sqlmesh_like.analyze.expressions.gaps import first_gap
 from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
@@ -277,7 +278,12 @@ def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
 
 
 def _refuse_unknown_functions(model: RenderedModel) -> None:
-    if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
+    if model.config.pre_hook:  # a hook may create functions
+        return
+    if miscounted := first_miscounted(model.sql):
+        offset, message = miscounted
+        raise SqlError(message, location=locate(model, offset), hint="Spark refuses a call with another number of them")
+    if _names_known_functions_only(model.sql):
         return
     for call in parse(model).find_all(exp.Anonymous):
         if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):

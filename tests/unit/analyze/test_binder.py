@@ -32,7 +32,7 @@ WRONG = {
     "select a\nfrom ods.t\nwhere (a > 0": ("models/m.sql:3:", ""),
     "select a from ods.t; select 1": ("models/m.sql:1:", ""),
     "delete from ods.t": ("models/m.sql:1:1: a model is one SELECT; this is DELETE", ""),
-    "select to_char(a, '999') as x from ods.t": ("models/m.sql:1:8:", "rewrite it"),
+    "select a from ods.t for update": ("models/m.sql:1:", "rewrite it"),
 }
 
 

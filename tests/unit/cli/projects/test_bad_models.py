@@ -58,6 +58,12 @@ ANYWHERE = {
     "select qqxyzzyqq() as x": ("1:8", "unknown function 'qqxyzzyqq'", "Spark's own"),
     f"select id + 1 from {ORDERS} limit 1": ("1:8", "the column 'id + 1' has no name", "add an alias"),
     f"select (select max(id) from {USERS})": ("1:", "has no name", "add an alias"),
+    f"select id,\n  substring(id) as s from {ORDERS}": (
+        "2:3",
+        "substring takes 2 or 3 arguments, not 1",
+        "Spark refuses",
+    ),
+    f"select explode(array(id), 2) as s from {ORDERS}": ("1:8", "explode takes 1 argument, not 2", "Spark refuses"),
     f"select distinct on (id) id from {ORDERS}": ("1:", "DISTINCT ON is not Spark SQL", "QUALIFY"),
     f"{STRICT}select id,\n  rand() as r from {ORDERS}": ("3:3", "FUN002 RAND() is not deterministic", "refresh: auto"),
     f"{STRICT}select id from {ORDERS} where uuid() > 'a' limit 3": ("2:", "FUN002 UUID() is not", "refresh: auto"),
@@ -100,6 +106,8 @@ VALID = (
     f"select percentile_cont(0.25) within group (order by id desc) as p from {ORDERS}",
     f"select buyer, percentile_disc(0.5) within group (order by id) filter (where id > 1) p from {ORDERS} group by 1",
     f"select to_char(amount, '99.99') as t from {ORDERS} group by amount",
+    "with first(a, b, c) as (select 1, 2, 3) select trim(both 'x' from a) as t, substr(a from 2) as u from first",
+    f"select if(id in (1, 2), day(now()), 3) as d, sum(id) filter (where id > 1) as s from {ORDERS} group by 1",
     f"select t.n from {ORDERS} lateral view posexplode(sequence(1, id)) t as p, n",
 )
 
