@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import Token, TokenType
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 
 from sqlmesh_like.project.reading.column_types import nearest_type
 
@@ -84,7 +84,11 @@ def first_odd_character(sql: str) -> SyntaxFault | None:
     >>> first_odd_character("select ‘x’ as a")
     SyntaxFault(message='unexpected `‘` (LEFT SINGLE QUOTATION MARK)', offset=7, hint="write '")
     """
-    for token in () if sql.isascii() else sqlglot.tokenize(sql, dialect="spark"):
+    try:
+        tokens = [] if sql.isascii() else sqlglot.tokenize(sql, dialect="spark")
+    except TokenError:  # of a quote that is never closed, which the parser reports
+        return None
+    for token in tokens:
         if token.token_type is not TokenType.VAR or sql[token.start] == "`":
             continue
         for offset, letter in enumerate(sql[token.start : token.end + 1], token.start):

@@ -54,8 +54,22 @@ class Placement:
         refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
         tables = [(entry.file.path, entry.table) for entry in enabled if entry.error is None]
         _refuse_same_table([*tables, *((seed.path, seed.table) for seed in self.seeds())])
+        self._refuse_tables_of_sources([(path, table) for path, table in tables])
         _warn_of_packages(enabled)
         return placed
+
+    def _refuse_tables_of_sources(self, tables: list[tuple[str, TableName]]) -> None:
+        """Refuse a model that would overwrite a table that is ingested; warn if its readers would not wait for it."""
+        by_name = {str(table.table).lower(): table for source in self.project.sources for table in source.tables}
+        for path, table in tables:
+            source = by_name.get(str(table).lower())
+            if source is None or source.location is not None:
+                continue
+            name, place = f"source({source.source_name!r}, {source.name!r})", Location(path, 1, 1)
+            if source.ingest is not None:
+                message = f"table {table} is written by ingestion too: it is {name} ({source.declared_at})"
+                raise ProjectError(message, location=place, hint="give the model another alias or schema")
+            warn(place, f"table {table} is that of {name}, whose readers do not wait for it", "read it by ref()")
 
     def place(self, file: ModelFile) -> Placed:
         """First pass over one model."""

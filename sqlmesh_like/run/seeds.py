@@ -116,6 +116,8 @@ def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
         name = field.text.strip()
         if not _NAME.fullmatch(name) or is_hidden(name):
             hint = "use letters, digits and underscores; names that start with _sml_ or _hoodie_ are taken"
+            if other := next((sign for sign in ";\t|" if sign in name and sign != file.delimiter), None):
+                hint = f"if {other!r} separates the columns, say so: config: {{delimiter: {json.dumps(other)}}}"
             raise file.error(f"{name!r} cannot be the name of a column", field.offset, hint)
         if name.lower() in (known.lower() for known in names):
             raise file.error(f"the column {name!r} is there twice", field.offset, "names are compared without case")

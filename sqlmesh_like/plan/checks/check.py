@@ -23,6 +23,7 @@ from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
 from sqlmesh_like.names import Column, NodeId, Schema
+from sqlmesh_like.plan.checks.column_names import column_places, refuse_unnamed, refuse_unstorable
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
 from sqlmesh_like.plan.checks.operand_types import refuse_operands
@@ -36,11 +37,6 @@ _BRANCH = "#incremental"
 _OF_TEMPLATES = frozenset({"ref", "source", "var", "env_var", "config"})
 _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
-_NAMED = (
-    exp.Column, exp.Star, exp.Dot, exp.Bracket, exp.Aliases, exp.Anonymous,
-    exp.UDTF, exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.PosexplodeOuter, exp.Inline,
-)  # fmt: skip
-"""What Spark names in a SELECT list, and functions of which that is not known."""
 _COMMA_TOO_MANY = "leave the comma out, or add what it is meant to separate"
 
 
@@ -123,8 +119,9 @@ class _Check:
                     return None
                 facts = self._checked(model)
                 self._check_config(facts.model)
+                refuse_unstorable(facts, self._schemas.get(model.unique_id))
                 shown = self._shown(facts)
-                refuse_breach(model, shown, _column_places(facts) if model.has_contract else None)
+                refuse_breach(model, shown, column_places(facts) if model.has_contract else None)
                 if model.branch is not None:
                     self._check_branch(model.branch, shown)
         except SqlError as error:
@@ -166,6 +163,9 @@ class _Check:
         if odd := first_odd_character(model.sql):
             raise SqlError(odd.message, location=locate(model, odd.offset), hint=odd.hint)
         facts = self._compiler.compile(model).facts
+        if not (self._has_functions or model.config.pre_hook) and (miscounted := first_miscounted(model.sql)):
+            place, refused = locate(model, miscounted[0]), "Spark refuses a call with another number of them"
+            raise SqlError(miscounted[1], location=place, hint=refused)
         if gap := first_gap(model.sql):
             offset, message = gap
             hint = _COMMA_TOO_MANY if message.endswith("after a comma") else None
@@ -232,8 +232,7 @@ class _Check:
             refuse_foreign_tables(model, tree)
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
-        if model.unique_id.kind in ("model", "snapshot"):
-            _refuse_unnamed(model, tree)
+        refuse_unnamed(model, tree)
         names = output_names(tree, columns_of)
         self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
 
@@ -261,13 +260,6 @@ class _Check:
                     )
 
 
-def _column_places(facts: QueryFacts) -> Mapping[str, Location]:
-    """Where the outermost SELECT has each of its columns, by lower-case name; none of those that come by `*`."""
-    select = facts.tree.unnest() if isinstance(facts.tree, exp.Query) else facts.tree
-    items = [item for item in getattr(select, "selects", []) if not item.is_star]
-    return {item.alias_or_name.lower(): locate(facts.model, offset_of(item)) for item in items}
-
-
 def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
     """Raise SqlError for the Python model of a package whose code the root project has not allowed to run."""
     if not python.is_allowed:
@@ -278,12 +270,7 @@ def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
 
 
 def _refuse_unknown_functions(model: RenderedModel) -> None:
-    if model.config.pre_hook:  # a hook may create functions
-        return
-    if miscounted := first_miscounted(model.sql):
-        offset, message = miscounted
-        raise SqlError(message, location=locate(model, offset), hint="Spark refuses a call with another number of them")
-    if _names_known_functions_only(model.sql):
+    if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
         return
     for call in parse(model).find_all(exp.Anonymous):
         if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
@@ -302,18 +289,6 @@ def _names_known_functions_only(sql: str) -> bool:
     """Whether every name before a parenthesis is known: if so, the text need not be parsed to look for functions."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
-
-
-def _refuse_unnamed(model: RenderedModel, tree: exp.Expr) -> None:
-    """Raise SqlError for a column without a name, which the binder refuses too: no table can have it.
-
-    Spark names generators, and a cast of a column by the column.
-    """
-    for item in tree.selects if isinstance(tree, exp.Query) else ():
-        value = item.this if isinstance(item, exp.Cast) else item
-        if not value.alias and not isinstance(value, _NAMED):
-            message = f"the column {item.sql(SPARK, comments=False)!r} has no name"
-            raise SqlError(message, location=locate(model, offset_of(item)), hint="add an alias: … AS name")
 
 
 def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:

@@ -26,6 +26,12 @@ CONTRACT = """models:
         data_type: string
       - {name: gone, data_type: int}
 """
+INGESTED = """sources:
+  - name: ods
+    ingest: {format: debezium, files: {path: x}}
+    tables: [{name: users, ingest: {primary_key: id}}]
+"""
+INGESTED_TOO = "models/users.sql:1:1: table ods.users is written by ingestion too: it is source('ods', 'users')"
 COLUMNS = "{name: n}, {name: N}"
 TEST = "models:\n  - name: sales\n    columns:\n      - {{name: product, data_tests: [{{accepted_values: {}}}]}}\n"
 SOURCE = """sources:
@@ -51,6 +57,7 @@ SOURCE = """sources:
         ({"models/a.sql": "select 1 as a\uff0c 2 as b"}, "models/a.sql:1:14: unexpected `\uff0c` (FULLWIDTH COMMA)"),
         ({"models/a.sql": "select \u2018x\u2019 as a"}, "models/a.sql:1:8: unexpected `\u2018` (LEFT SINGLE QUOT"),
         ({"models/a.sql": "select 1 as a\u200b"}, "models/a.sql:1:14: unexpected ZERO WIDTH SPACE"),
+        ({"models/s.yml": INGESTED, "models/users.sql": "{{ config(schema='ods') }}select 1 as id"}, INGESTED_TOO),
         ({"models/c.yml": CONTRACT}, "models/dws/sales.sql:1:16: the query breaks the model's contract: product: miss"),
     ],
 )
