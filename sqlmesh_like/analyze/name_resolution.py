@@ -112,9 +112,9 @@ def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
     """Columns of the enclosing queries that a query may refer to, by lower-case alias.
 
     A subquery in an expression sees the FROM around it; derived tables and the queries of a set operation see what the
-    query that they stand in sees, but not its FROM.
+    query that they stand in sees, but not its FROM. In a set operation of EXISTS and IN Spark allows no outer column.
     """
-    if scope.parent is None:
+    if scope.parent is None or (scope.is_set_operation and _is_membership(scope.parent)):
         return {}
     if not scope.is_subquery:
         return _outside(scope.parent, columns_of, outputs)
@@ -122,6 +122,15 @@ def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
     if scope.parent.expression.args.get("laterals"):
         around[""] = None
     return {**_outside(scope.parent, columns_of, outputs), **around}
+
+
+def _is_membership(scope: Scope) -> bool:
+    """Whether a set operation is, with others around it or not, the whole query of EXISTS or IN."""
+    while scope.is_set_operation and scope.parent is not None:
+        scope = scope.parent
+    query = scope.expression
+    around = query.parent.parent if isinstance(query.parent, exp.Subquery) else query.parent
+    return isinstance(query.parent, exp.Exists | exp.In) or isinstance(around, exp.Exists | exp.In)
 
 
 def _outputs(scope: Scope, known: _Known, outputs: dict[int, tuple[str, ...] | None]) -> tuple[str, ...] | None:

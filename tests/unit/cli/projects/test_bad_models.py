@@ -105,7 +105,8 @@ VALID = (
     f"select stack(2, id, buyer) as x, named_struct('a', id).a as y from {ORDERS}",
     f"select o.id from {ORDERS} o where exists (select 1 from (select id from {USERS} u where u.id = o.buyer) s)",
     f"select o.id, (select max(i) from (select u.id as i from {USERS} u where u.id < o.id) s) as m from {ORDERS} o",
-    f"select o.id from {ORDERS} o where o.id in (select id from {USERS} u where u.id = o.id union all select o.buyer)",
+    f"select o.id, (select max(i) from (select id as i from {USERS} u where u.id < o.id union all select 1) s) m "
+    f"from {ORDERS} o",
     f"select percentile_cont(0.25) within group (order by id desc) as p from {ORDERS}",
     f"select buyer, percentile_disc(0.5) within group (order by id) filter (where id > 1) p from {ORDERS} group by 1",
     f"select to_char(amount, '99.99') as t from {ORDERS} group by amount",
