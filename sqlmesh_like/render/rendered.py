@@ -143,8 +143,8 @@ class RenderedModel:
 
     def place_of(self, word: str) -> Location:
         """Where its file first has a word; the file alone if a macro has it."""
-        before, found, _ = self.raw_sql.partition(word)
-        if not found:
+        before, occurrence, _ = self.raw_sql.partition(word)
+        if not occurrence:
             return Location(self.path)
         return Location(self.path, before.count("\n") + 1, len(before) - before.rfind("\n"))
 

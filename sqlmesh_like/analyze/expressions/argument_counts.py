@@ -88,7 +88,7 @@ def first_miscounted(sql: str) -> tuple[int, str] | None:
 
 
 def _argument_count(tokens: Sequence[Token], opening: int) -> int | None:
-    """How many arguments the bracket has; None where it is no list of arguments, or not known."""
+    """How many arguments the bracket has; None where it is not a list of arguments, or not known."""
     inside = list(_within(tokens, opening))
     end = opening + 1 + len(inside)
     names_columns = [token.text.lower() for token in tokens[end + 1 : end + 3]] == ["as", "("]

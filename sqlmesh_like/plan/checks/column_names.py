@@ -24,11 +24,12 @@ _TABLES = ("incremental", "table", "snapshot")
 
 
 def refuse_unnamed(model: RenderedModel, tree: exp.Expr) -> None:
-    """Raise SqlError for a column of a model without a name, as the binder does for queries that it reads.
+    """Raise SqlError for a column of a table without a name, as the binder does for queries that it reads.
 
-    Spark names generators, and a cast of a column by the column.
+    Spark names generators, and a cast of a column by the column. In a view it gives any column a name.
     """
-    for item in tree.selects if isinstance(tree, exp.Query) and model.unique_id.kind in _KINDS else ():
+    is_table = model.config.materialized in _TABLES and model.unique_id.kind in _KINDS
+    for item in tree.selects if isinstance(tree, exp.Query) and is_table else ():
         value = item.this if isinstance(item, exp.Cast) else item
         if not value.alias and not isinstance(value, _NAMED):
             message = f"the column {item.sql(SPARK, comments=False)!r} has no name"

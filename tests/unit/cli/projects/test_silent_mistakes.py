@@ -1,4 +1,4 @@
-"""What a project has by mistake and would be built without a word: each is told with its place."""
+"""What a project has by mistake and would be built without a word: each is shown with its place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SOURCE = """sources:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "shown"),
     [
         (
             {"models/SALES.sql": "select 1 as a"},
@@ -62,15 +62,15 @@ SOURCE = """sources:
     ],
 )
 def test_it_is_refused_at_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, files: dict[str, str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, files: dict[str, str], shown: str
 ) -> None:
     enter_project(tmp_path, monkeypatch, {**FILES, **files})
     assert main(["compile"]) == 2
-    assert f"error: {told}" in capsys.readouterr().err
+    assert f"error: {shown}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "shown"),
     [
         ("pyproject.toml", '[tool.sqlmesh_like.models.shop.dwss]\n"+schema" = "x"\n', "6:32: the settings of models: "),
         ("pyproject.toml", '[tool.sqlmesh_like.seeds.raw]\n"+schema" = "x"\n', ": the settings of seeds: raw apply to"),
@@ -87,11 +87,11 @@ def test_it_is_refused_at_its_place(
     ],
 )
 def test_what_applies_to_nothing_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, file: str, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, file: str, text: str, shown: str
 ) -> None:
     enter_project(tmp_path, monkeypatch, {**FILES, file: FILES.get(file, "") + text})
     assert main(["compile"]) == 0
-    assert told in capsys.readouterr().err
+    assert shown in capsys.readouterr().err
     assert main(["compile", "--warn-error"]) == 2
 
 
