@@ -24,9 +24,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     used_columns,
     walk,
 )
-from sqlmesh_like.analyze.binding.binder import TIE_SENSITIVE
 from sqlmesh_like.analyze.binding.differences import COPY
 from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
 from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.query_analysis import QueryFacts
@@ -211,8 +211,13 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
     if isinstance(node, Aggregate):
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
-    calls = (aggregate for item in node.items for aggregate in item.expression.find_all(exp.Sum, exp.Avg))
-    return any(_is_inexact_call("SUM" if isinstance(c, exp.Sum) else "AVG", infer(c.this, known)) for c in calls)
+    windows = (core(window.this) for item in node.items for window in item.expression.find_all(exp.Window))
+    calls = [call for call in windows if isinstance(call, exp.AggFunc) and not isinstance(call, _OF_ONE_ROW)]
+    return any(_is_inexact_call(_LABELS.get(type(c), c.sql_name()), infer(c.this, known)) for c in calls)
+
+
+_OF_ONE_ROW = (exp.Lag, exp.Lead, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue, exp.RowNumber)
+_LABELS: dict[type[exp.Expr], str] = {exp.CountIf: "COUNT"}
 
 
 def _is_inexact_call(function: str, type_: str | None) -> bool:
@@ -275,7 +280,7 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     if any(item.name.endswith(COPY) for item in windowed.items):
         return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
     reasons = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
-    ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
+    ties = [window for window in windows if is_tied(window)]
     return reasons + [
         reason("WIN002", f"the row key ends ORDER BY of {as_written(window.this)}", facts.position(offset_of(window)))
         for window in ties

@@ -24,8 +24,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.binding.binder import TIE_SENSITIVE
-from sqlmesh_like.analyze.binding.ties import by_row_key
+from sqlmesh_like.analyze.binding.ties import by_row_key, is_tied
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
 from sqlmesh_like.delta.program import relation as outside
@@ -206,7 +205,6 @@ def _with_tie_break(expression: exp.Expr) -> exp.Expr:
     """
     copy = expression.copy()
     for window in copy.find_all(exp.Window):
-        order = window.args.get("order")
-        if isinstance(window.this, TIE_SENSITIVE) and order is not None:
-            order.append("expressions", exp.Ordered(this=as_text(key())))
+        if is_tied(window):
+            window.args["order"].append("expressions", exp.Ordered(this=as_text(key())))
     return copy

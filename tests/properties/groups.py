@@ -41,9 +41,12 @@ _CALLS_OF = {"aggregate filter": FILTERED, "rescan aggregate": RESCANNED, "boole
              "tied aggregate": TIED}  # fmt: skip
 
 
+_OVER = {"aggregate over aggregate": "group by", "aggregate over window": "window"}
+
+
 def grouped(b: Builder, size: int, construct: str) -> Built:
-    if construct == "aggregate over aggregate":
-        inner = b.query(size + 1, "group by")
+    if construct in _OVER:
+        inner = b.query(size + 1, _OVER[construct])
         text, built = f"({inner.sql}) as g", inner
         columns = [Col(f"g.{c.name}", c.type, c.copied) for c in inner.columns]
     else:
@@ -120,17 +123,24 @@ def distinct(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select distinct {listed} from {source.sql}{b.where(source.columns, 4)}", named, made(source))
 
 
-_WINDOWS = ("row_number() over ({p} {o})", "rank() over ({p} {o})", "dense_rank() over ({p} {o})",
-            "sum({int}) over ({p})", "sum({int}) over ({p} {o})", "count(*) over ({p} {o})",
-            "max({any}) over ({p}, {x})", "lag({int}) over ({p} {o})",
-            "case when row_number() over ({p} {o}) = 1 then {int} end",
-            "avg({int}) over ({p})", "count({any}) over ({p})")  # fmt: skip
+_WINDOWS = (
+    ("row_number() over ({p} {o})", "int"), ("rank() over ({p} {o})", "int"), ("dense_rank() over ({p} {o})", "int"),
+    ("sum({int}) over ({p})", "int"), ("sum({int}) over ({p} {o})", "int"), ("count(*) over ({p} {o})", "int"),
+    ("max({date}) over ({p}, {x})", "date"), ("lag({int}) over ({p} {o})", "int"),
+    ("lead({string}) over ({p} {o})", "string"), ("ntile(2) over ({p} {o})", "int"),
+    ("case when row_number() over ({p} {o}) = 1 then {int} end", "int"),
+    ("avg({int}) over ({p})", OTHER), ("count({any}) over ({p})", "int"),
+    ("sum({int}) over ({p} {o} rows between 1 preceding and current row)", "int"),
+    ("first_value({int}) over ({p} {o})", "int"), ("last_value({date}) over ({p} {o} {whole})", "date"),
+    ("nth_value({int}, 2) over ({p} {o} rows between unbounded preceding and current row)", "int"),
+)  # fmt: skip
+_WHOLE = "rows between unbounded preceding and unbounded following"
 
 
 def windowed(b: Builder, size: int, construct: str) -> Built:
     source = b.source(size, "w")
     key = _window_key(b, source.columns)
-    calls = [Col(_window(b, source.columns, key), OTHER) for _ in range(b.one_of([1, 1, 2]))]
+    calls = [_window(b, source.columns, key) for _ in range(b.one_of([1, 1, 2]))]
     kept = b.some(source.columns, 1, 3)
     listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
     return Built(f"select {listed} from {source.sql}", named, made(source))
@@ -142,10 +152,11 @@ def _window_key(b: Builder, columns: Sequence[Col]) -> Col:
     return b.one_of(of(columns, "int", "string", "date", "boolean"))
 
 
-def _window(b: Builder, columns: Sequence[Col], key: Col) -> str:
+def _window(b: Builder, columns: Sequence[Col], key: Col) -> Col:
     other = b.one_of(of(columns)).name
-    template = b.one_of(_WINDOWS).replace("{p}", f"partition by {key.name}").replace("{x}", other)
-    return filled(b.draw, template.replace("{o}", _order(b, columns)), columns)
+    template, type_ = b.one_of(_WINDOWS)
+    placed = template.replace("{p}", f"partition by {key.name}").replace("{x}", other).replace("{whole}", _WHOLE)
+    return Col(filled(b.draw, placed.replace("{o}", _order(b, columns)), columns), type_)
 
 
 def _order(b: Builder, columns: Sequence[Col]) -> str:
@@ -187,7 +198,7 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(
         ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate", "boolean aggregate",
-         "tied aggregate", "aggregate over aggregate"), grouped,
+         "tied aggregate", *_OVER), grouped,
     ),
     "grouping sets": by_sets,
     "scalar aggregate": scalar,

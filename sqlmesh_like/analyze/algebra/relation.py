@@ -132,7 +132,8 @@ class Distinct:
 class Call:
     """One aggregate call. `argument` is None for COUNT(*); FILTER is already folded into it.
 
-    `sql` and `offset` (in the compiled text) are for messages; `distinct` and `function` decide how it is maintained.
+    `type` is that of its result. `sql` and `offset` (in the compiled text) are for messages; `distinct` and `function`
+    decide how it is maintained.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Call:
     call: exp.Expr
     sql: str
     offset: int | None
+    type: str | None
 
 
 @dataclass(frozen=True)

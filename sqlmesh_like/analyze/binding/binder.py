@@ -37,6 +37,7 @@ from sqlmesh_like.analyze.binding.scope import (
     with_names,
 )
 from sqlmesh_like.analyze.binding.subqueries import Subqueries
+from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -48,7 +49,6 @@ _SELECT_PARTS = {
 }  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
-TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 _QUALIFY = "_sml_qualify"
 
 
@@ -286,19 +286,15 @@ def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> 
 
 
 def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:
-    spec = window.args.get("spec")
-    if spec is not None and str(spec.args.get("kind")).upper() == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
-        raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
-    if isinstance(window.this, TIE_SENSITIVE) and not window.args.get("order"):
-        raise Unsupported("QRY006", "a window function whose result depends on an order that is not given", window)
+    if fault := window_fault(window):
+        raise Unsupported("QRY006", fault, window)
     return tuple(scope.resolve(part) for part in window.args.get("partition_by") or [])
 
 
 def _named(item: exp.Alias, scope: Scope, *, in_window: bool = False) -> Named:
     expression = scope.resolve(item.this)
     require_pure(expression, in_window=in_window)
-    type_ = None if in_window and expression.find(exp.Window) else types.infer(expression, scope.known)
-    return Named(item.alias, expression, type_)
+    return Named(item.alias, expression, types.infer(expression, scope.known))
 
 
 def _require_unique(items: list[exp.Alias]) -> None:

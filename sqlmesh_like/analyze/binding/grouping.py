@@ -174,7 +174,7 @@ def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]
             return made
         if id(node) in nodes:
             call = _read_call(node, calls, grouping.scope)
-            known[call.name] = call_type(call)
+            known[call.name] = call.type
             return exp.column(call.name)
         name = grouping.key_of(node) if not aggregate_calls(node) and not node.find(exp.Grouping) else None
         if name:
@@ -218,7 +218,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     argument: exp.Expr | None = function.this if label else None
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
-    sql, offset = node.sql(SPARK, comments=False), offset_of(node)
+    sql, offset, result = node.sql(SPARK, comments=False), offset_of(node), types.infer(whole, scope.known)
     if distinct or argument is None or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
@@ -227,7 +227,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
             type_ = types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
         else:
             type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
-        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
+        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset, result)
     resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
     for checked in (resolved, condition):
         if checked is not None:
@@ -238,7 +238,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     if label == "COUNT" and isinstance(folded, exp.Literal):
         folded = None
     type_ = types.infer(resolved, scope.known) if resolved is not None else None
-    return Call(name, label, folded, type_, False, whole, sql, offset)
+    return Call(name, label, folded, type_, False, whole, sql, offset, result)
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:
@@ -256,21 +256,3 @@ def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | N
         return argument
     value = argument if argument is not None else exp.Literal.number(1)
     return exp.Case().when(condition.copy(), value.copy())
-
-
-def call_type(call: Call) -> str | None:
-    """Spark's type of a call; None where it is not proven."""
-    match call.function:
-        case "COUNT" | "APPROX_DISTINCT":
-            return "bigint"
-        case "LOGICAL_AND" | "LOGICAL_OR":
-            return "boolean"
-        case "SUM":
-            return types.sum_type(call.argument_type)
-        case "AVG":
-            return types.avg_type(call.argument_type)
-        case "MIN" | "MAX" | "ARG_MAX" | "ARG_MIN" | "FIRST" | "FIRST_VALUE" | "LAST" | "LAST_VALUE" | "ANY_VALUE":
-            return call.argument_type
-        case "ARRAY_AGG" | "ARRAY_UNIQUE_AGG" if call.argument_type is not None:
-            return f"array<{call.argument_type}>"
-    return None

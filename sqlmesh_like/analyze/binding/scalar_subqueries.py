@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Join, Named, Projection, Relation
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
-from sqlmesh_like.analyze.binding.grouping import aggregate_calls, call_type, read_aggregate
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
@@ -118,7 +118,7 @@ class _Correlation:
             raise Unsupported(
                 "QRY012", "a correlated subquery with a column that is not aggregated", self.query, "SELECT"
             )
-        shown = [Named(self._of(name), exp.column(name, quoted=True), call_type(call)) for name, call in calls.items()]
+        shown = [Named(self._of(name), exp.column(name, quoted=True), call.type) for name, call in calls.items()]
         grouped = replace(aggregate, items=(*aggregate.items[:-1], *shown))
         joined = make_join(self.outer.relation, grouped, "left", exp.and_(*self._ties(equalities), *guards))
         assert isinstance(joined, Join), "a left join keeps its whole condition"

@@ -1,4 +1,4 @@
-"""Aggregates whose result depends on the order of rows. Owns the rewrite of each in which the row key breaks ties."""
+"""Functions whose result depends on the order of rows. Owns how the row key breaks ties in aggregates and windows."""
 
 from __future__ import annotations
 
@@ -55,6 +55,60 @@ def is_decided(function: exp.Expr) -> bool:
         and not isinstance(function.this, exp.Distinct | exp.Order | exp.Limit)
         and not function.args.get("count")
     )
+
+
+def is_tied(window: exp.Window) -> bool:
+    """Whether the order of rows that ORDER BY leaves tied decides a window function's result.
+
+    The row key as a last term of ORDER BY then chooses one of the results that the query allows: it narrows no frame,
+    for these frames are of rows or unbounded.
+    """
+    return isinstance(core(window.this), _BY_POSITION) or (
+        window.args.get("order") is not None and (_is_of_rows(window) or isinstance(core(window.this), _BY_ROW))
+    )
+
+
+def window_fault(window: exp.Window) -> str | None:
+    """Why a window function's result is not decided by its rows and the row key; None if it is.
+
+    >>> import sqlglot
+    >>> texts = ("last_value(a) over (partition by b order by c)", "first_value(a) over (partition by b order by c)")
+    >>> [window_fault(sqlglot.parse_one(text, dialect="spark")) for text in texts]
+    ['a frame that ends at tied rows', None]
+    """
+    function, has_order = core(window.this), window.args.get("order") is not None
+    is_by_row = isinstance(function, _BY_ROW)
+    if not has_order and (
+        isinstance(function, _BY_POSITION) or is_by_row or (_is_of_rows(window) and not _is_whole(window))
+    ):
+        return "a window function whose result depends on an order that is not given"
+    if is_by_row and not _is_of_rows(window) and not _is_whole(window) and not _is_first_of_all(window):
+        return "a frame that ends at tied rows"
+    return None
+
+
+_BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
+"""Window functions that count rows; they have no frame."""
+_BY_ROW = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
+"""Functions that take one row of their frame."""
+
+
+def _is_of_rows(window: exp.Window) -> bool:
+    spec = window.args.get("spec")
+    return spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+
+
+def _is_whole(window: exp.Window) -> bool:
+    """Whether the frame is the whole partition."""
+    spec = window.args.get("spec")
+    return spec is not None and [str(spec.args.get(part)).upper() for part in ("start", "end")] == ["UNBOUNDED"] * 2
+
+
+def _is_first_of_all(window: exp.Window) -> bool:
+    """Whether this is the first row of the partition, which any frame from its start on has."""
+    spec = window.args.get("spec")
+    is_from_start = spec is None or str(spec.args.get("start")).upper() == "UNBOUNDED"
+    return is_from_start and isinstance(window.this, exp.First | exp.FirstValue)
 
 
 def core(call: exp.Expr) -> exp.Expr:

@@ -21,7 +21,10 @@ _ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CO
 """Classes whose nodes are pure whatever they contain: a fast path for most of the thousands of nodes."""
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
            exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
-           exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
+           exp.CountIf, exp.PercentRank, exp.CumeDist, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue,
+           exp.IgnoreNulls, exp.RespectNulls, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop,
+           exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Skewness, exp.Kurtosis, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
+           exp.BitwiseXorAgg)  # fmt: skip
 
 
 def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionClass:

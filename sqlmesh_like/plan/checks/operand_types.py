@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, children, columns, expressions, walk
-from sqlmesh_like.analyze.binding.grouping import call_type
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.types import infer, normalize
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
@@ -45,7 +44,7 @@ def _in_algebra(relation: Relation) -> Iterator[tuple[exp.Expr, TypeOf]]:
     for node in walk(relation):
         known = {column.name.lower(): column.type for child in children(node) for column in columns(child)}
         if isinstance(node, Aggregate):
-            known |= {named.name: named.type for named in node.keys} | {c.name: call_type(c) for c in node.calls}
+            known |= {named.name: named.type for named in node.keys} | {c.name: c.type for c in node.calls}
         judged = _JUDGED if not isinstance(node, Join) else tuple(set(_JUDGED) - {exp.EQ, exp.NullSafeEQ})
         for expression in expressions(node):
             for operator in expression.find_all(*judged):

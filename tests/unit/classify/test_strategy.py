@@ -72,10 +72,11 @@ FULL = {
         ("WIN003", 8),
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, count(*) as n, count(*) over () as k from ods.t group by s": ("WIN003", 26),
-    "select s, sum(a) over (partition by s order by a rows between 1 preceding and current row) as x from ods.t":
-        ("QRY006", 11),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
         ("QRY006", 11),
+    "select s, last_value(a) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
+    "select s, nth_value(a, 2) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
+    "select s, first_value(a, true) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
     "select x from ods.t lateral view json_tuple(s, 'a') e as x": ("QRY007", 21),
     "select explode(arr) as x, explode(arr) as y from ods.t": ("QRY007", 27),
     "select explode(arr) as x, count(*) as n from ods.t group by arr": ("QRY007", 8),
@@ -84,7 +85,7 @@ FULL = {
     "select explode(m) as (k, v) from ods.t": ("TYP002", 8),
     "select k from ods.t lateral view explode(m) e as k, v": ("TYP002", 34),
     "select x from ods.t lateral view explode(my_udf(s)) e as x": ("FUN001", 42),
-    "select x from ods.t lateral view explode(array(a, s)) e as x": ("TYP001", 34),
+    "select x from ods.t lateral view explode(array(a, b)) e as x": ("TYP001", 34),
     "select x from ods.t lateral view inline(arr) e as x": ("TYP001", 34),
     "select a from ods.t lateral view explode(arr) t as x": ("QRY009", 34),
     "select a from ods.unknown": ("QRY008", 15),
@@ -162,7 +163,7 @@ OVER_GROUPS = "select s, max(n) as n from (select s, a, count(*) as n from ods.t
 RECOMPUTED = {
     "select s, count(distinct a) as n from ods.t group by s": {"AGG002"},
     "select s, sum(f) as n from ods.t group by s": {"AGG003"},
-    "select s, sum(round(d)) as n from ods.t group by s": {"AGG004"},
+    "select s, sum(aggregate(array(a), 0, (x, y) -> x + y)) as n from ods.t group by s": {"AGG004"},
     "select s, stddev(a) as n from ods.t group by s": {"AGG005"},
     "select s, collect_list(a) as n from ods.t group by s": {"AGG008"},
     "select s, first(a, true) as n from ods.t group by s": {"AGG008"},

@@ -1,0 +1,169 @@
+"""Types of operators: arithmetic on numbers, times and intervals, comparisons, bits and conditions.
+
+Source: Spark 3.5 `ResolveBinaryArithmetic`, `DecimalPrecision`, `DecimalType.adjustPrecisionScale` and `TypeCoercion`
+(without ANSI).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.coercion import (
+    FLOATS,
+    INTEGERS,
+    LARGEST,
+    TIMES,
+    VOID,
+    decimal_of,
+    interval_kind,
+    is_decimal,
+    is_interval,
+    is_nested,
+    is_number,
+    wider,
+)
+from sqlmesh_like.analyze.expressions.signatures import Refusal
+
+SIGNS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+}
+_ADDED_DAYS = ("tinyint", "smallint", "int", VOID)
+_DURATION, _MONTHS = "interval day to second", "interval year to month"
+
+
+def arithmetic(sign: str, left: str, right: str) -> str | Refusal:
+    """Type of an arithmetic operator over two types.
+
+    >>> arithmetic("*", "int", "decimal(10,2)"), arithmetic("+", "string", "int"), arithmetic("-", "date", "int")
+    ('decimal(21,2)', 'double', 'date')
+    """
+    made = _of_times(sign, left, right) or _of_numbers(sign, *(_as_number(side) for side in (left, right)))
+    return made or Refusal(f"{left} {sign} {right} is not possible")
+
+
+def _as_number(type_: str) -> str:
+    """Spark computes with texts as doubles."""
+    return "double" if type_ == "string" else type_
+
+
+def _of_numbers(sign: str, left: str, right: str) -> str | None:
+    if left == right == VOID:
+        return "bigint" if sign == "div" else "double"
+    left, right = (right if left == VOID else left), (left if right == VOID else right)
+    if not is_number(left) or not is_number(right):
+        return None
+    if sign == "div":
+        return "bigint"
+    if is_decimal(left) or is_decimal(right):
+        first, second = decimal_of(left), decimal_of(right)
+        return _of_decimals(sign, first, second) if first and second else "double"
+    return "double" if sign == "/" else wider(left, right)
+
+
+def _of_decimals(sign: str, first: tuple[int, int], second: tuple[int, int]) -> str:
+    (p1, s1), (p2, s2) = first, second
+    match sign:
+        case "+" | "-":
+            scale = max(s1, s2)
+            return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "*":
+            return adjusted(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(6, s1 + p2 + 1)
+            return adjusted(p1 - s1 + s2 + scale, scale)
+    return adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+
+
+def adjusted(precision: int, scale: int) -> str:
+    """A decimal type, reduced to 38 digits as in Spark's `DecimalType.adjustPrecisionScale`."""
+    if precision <= LARGEST:
+        return f"decimal({precision},{scale})"
+    whole = precision - scale
+    return f"decimal({LARGEST},{max(LARGEST - whole, min(scale, 6))})"
+
+
+def _of_times(sign: str, left: str, right: str) -> str | None:
+    """Arithmetic with dates, timestamps or intervals; None for anything else."""
+    sides = (left, right)
+    if sign in ("*", "/"):
+        return _scaled(sign, left, right)
+    if sign not in ("+", "-"):
+        return None
+    if all(map(is_interval, sides)):
+        return wider(left, right)
+    if is_interval(right):
+        return _moved(left, right)
+    if is_interval(left):
+        return _moved(right, left) if sign == "+" else None
+    if sign == "-" and ("date" in sides or set(sides) & set(TIMES)):
+        return _difference(left, right)
+    for one, other in (sides, sides[::-1]):
+        if one == "date" and other in _ADDED_DAYS:
+            return "date"
+    return None
+
+
+def _moved(moment: str, interval: str) -> str | None:
+    """A moment and an interval."""
+    if moment == "date":
+        return (
+            "date" if interval_kind(interval) == "months" or interval in ("interval day", "interval") else "timestamp"
+        )
+    if interval_kind(interval) == "months":
+        return moment if moment in TIMES else "timestamp" if moment == "string" else None
+    return moment if moment in (*TIMES, "string") else interval if moment == VOID else None
+
+
+def _difference(left: str, right: str) -> str | None:
+    if left == right == "date":
+        return "interval day"
+    if left == "date" and right in _ADDED_DAYS:
+        return "date"
+    if {left, right} <= {"date", *TIMES, "string", VOID} and {left, right} & set(TIMES):
+        return _DURATION
+    return None
+
+
+def _scaled(sign: str, left: str, right: str) -> str | None:
+    interval, factor = (left, right) if is_interval(left) else (right, left)
+    if not is_interval(interval) or (sign == "/" and interval is right):
+        return None
+    if not is_number(factor) and factor not in ("string", VOID):
+        return None
+    return {"seconds": _DURATION, "months": _MONTHS}.get(interval_kind(interval), "interval")
+
+
+def narrowed(literal: str) -> str:
+    """The decimal type of an integer literal beside a decimal: Spark takes the digits that it has.
+
+    >>> narrowed("100")
+    'decimal(3,0)'
+    """
+    return f"decimal({len(str(abs(int(literal))))},0)"
+
+
+def bitwise(left: str, right: str) -> str | None:
+    sides = [side for side in (left, right) if side != VOID]
+    return wider(left, right) if sides and all(side in INTEGERS for side in sides) else None
+
+
+def is_comparable(left: str, right: str, *, is_equality: bool) -> bool:
+    """Whether Spark compares values of two types (`findCommonTypeForBinaryComparison` and what follows it)."""
+    if left == right or VOID in (left, right):
+        return not left.startswith("map<")
+    if "string" in (left, right):
+        other = right if left == "string" else left
+        return not is_nested(other)
+    if is_equality and "boolean" in (left, right):
+        other = right if left == "boolean" else left
+        return is_number(other)
+    return wider(left, right) is not None
+
+
+def is_float(type_: str) -> bool:
+    return type_ in FLOATS
