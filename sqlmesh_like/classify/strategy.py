@@ -212,12 +212,13 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
     windows = (core(window.this) for item in node.items for window in item.expression.find_all(exp.Window))
-    calls = [call for call in windows if isinstance(call, exp.AggFunc) and not isinstance(call, _OF_ONE_ROW)]
-    return any(_is_inexact_call(_LABELS.get(type(c), c.sql_name()), infer(c.this, known)) for c in calls)
+    sums = [call for call in windows if isinstance(call, _ADDING)]
+    return any(_is_inexact_call(call.sql_name(), infer(call.this, known)) for call in sums)
 
 
-_OF_ONE_ROW = (exp.Lag, exp.Lead, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue, exp.RowNumber)
-_LABELS: dict[type[exp.Expr], str] = {exp.CountIf: "COUNT"}
+_ADDING = (exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr,
+           exp.CovarPop, exp.CovarSamp, exp.Skewness, exp.Kurtosis)  # fmt: skip
+"""Window functions that add up: of floats in an order that is not given."""
 
 
 def _is_inexact_call(function: str, type_: str | None) -> bool:

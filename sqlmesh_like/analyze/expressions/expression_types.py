@@ -23,6 +23,7 @@ from sqlmesh_like.analyze.expressions.coercion import (
     decimal_of,
     is_decimal,
     is_interval,
+    wider,
 )
 from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of, fields_of
 from sqlmesh_like.analyze.expressions.operators import (
@@ -254,11 +255,10 @@ class ExpressionTypes:
         return "boolean"
 
     def _in(self, node: exp.In) -> Outcome:
-        types = [self.of(value) for value in (node.this, *node.expressions)]
-        if node.expressions and all(types):
-            common = common_type(types)
-            if isinstance(common, Refusal):
-                return common
+        left, *others = (self.of(value) for value in (node.this, *node.expressions))
+        for right in others:
+            if left and right and wider(left, right) is None:
+                return Refusal(f"{left} is compared with {right}")
         return "boolean"
 
     def _case(self, node: exp.Expr) -> Outcome:

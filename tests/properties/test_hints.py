@@ -1,0 +1,162 @@
+"""What a plan says would make it cheaper does: the model that follows the hint has a cheaper plan and the same rows."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pytest
+
+from sqlmesh_like.classify.rules import RULES
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
+from tests.properties.lake import T, U, check, compiled, schema
+
+CHEAPEST_FIRST = ("row_based", "aggregate_merge", "partition_rescan", "group_recompute", "full_refresh")
+COLUMNS = schema(
+    a="int", d="decimal(10,2)", s="string", dt="date", b="boolean", f="double", arr="array<int>", n="string",
+    m="map<string,int>",
+)  # fmt: skip
+ROWS = {
+    "1": (1, Decimal("1.50"), "x", "2024-01-01", True, 0.5, [1, 2], "1", None),
+    "2": (2, Decimal("2.50"), "x", "2024-01-01", False, 1.5, [2], "2", None),
+    "3": (3, Decimal("0.25"), "y", "2024-01-02", True, 2.5, [], "3", None),
+}
+CHANGED = {
+    "1": (1, Decimal("1.75"), "y", "2024-01-03", True, 4.5, [3], "1", None),
+    "3": (3, Decimal("0.25"), "y", "2024-01-02", True, 2.5, [], "3", None),
+    "4": (4, Decimal("9.00"), "x", "2024-01-01", True, 1.5, [1], "4", None),
+}
+BY_S = ("s",)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A model with a hint, and the one that follows it. Without `is_equal` the hint is to ask for something else."""
+
+    before: str
+    after: str
+    before_by: tuple[str, ...] = ()
+    after_by: tuple[str, ...] = ()
+    is_equal: bool = True
+
+
+def partitioned(sql: str) -> Followed:
+    return Followed(sql, sql, after_by=BY_S)
+
+
+FOLLOWED = {
+    "AGG002": partitioned("select s, count(distinct a) as r from ods.t group by s"),
+    "AGG003": Followed(
+        "select s, sum(f) as r from ods.t group by s",
+        "select s, sum(cast(f as decimal(18,2))) as r from ods.t group by s",
+    ),
+    "AGG004": Followed(
+        "select s, sum(aggregate(arr, 0, (x, y) -> x + y)) as r from ods.t group by s",
+        "select s, sum(cast(aggregate(arr, 0, (x, y) -> x + y) as decimal(18,2))) as r from ods.t group by s",
+        is_equal=False,  # DuckDB has no such function
+    ),
+    "AGG005": partitioned("select s, median(a) as r from ods.t group by s"),
+    "AGG006": Followed(
+        "select s, sort_array(collect_list(distinct a)) as r from ods.t group by s",
+        "select s, sort_array(collect_set(a)) as r from ods.t group by s",
+    ),
+    "AGG008": partitioned("select s, max_by(a, dt) as r from ods.t group by s"),
+    "KEY001": Followed(
+        "select f, count(*) as r from ods.t group by f",
+        "select cast(f as decimal(18,2)) as f, count(*) as r from ods.t group by cast(f as decimal(18,2))",
+    ),
+    "KEY002": Followed("select distinct f from ods.t", "select distinct cast(f as decimal(18,2)) as f from ods.t"),
+    "AGG007": Followed(
+        "select sum(r) as r from (select s, sum(f) as r from ods.t group by s) as q",
+        "select sum(r) as r from (select s, sum(cast(f as decimal(18,2))) as r from ods.t group by s) as q",
+    ),
+    "JOI003": Followed(
+        "select t.s, u.b from ods.t left join ods.u on t.a = u.n",
+        "select t.s, u.b from ods.t left join ods.u on t.a = cast(u.n as int)",
+    ),
+    "NST001": partitioned("select s, count(*) as r from ods.t group by s having count(*) > 1"),
+    "SET001": partitioned("select s from ods.t except all select s from ods.t where a > 2"),
+    "DST001": partitioned("select distinct s, b from ods.t"),
+    "WIN001": partitioned("select s, rank() over (partition by s order by a) as r from ods.t"),
+    "WIN003": Followed(
+        "select s, sum(a) over () as r from ods.t", "select s, sum(a) over (partition by s) as r from ods.t",
+        is_equal=False,
+    ),
+    "PAR002": Followed(
+        "select s, upper(s) as k, median(a) as r from ods.t group by s, upper(s)",
+        "select s, upper(s) as k, median(a) as r from ods.t group by s, upper(s)",
+        before_by=("k",), after_by=BY_S,
+    ),
+    "QRY002": Followed(
+        "select s, max(a) as a from ods.t group by s having a > 1",
+        "select s, max(a) as largest from ods.t group by s having largest > 1",
+        is_equal=False,  # of the first, nobody can say which `a` is meant
+    ),
+    "QRY007": Followed(
+        "select s, explode(arr) as x, rank() over (partition by s order by a) as r from ods.t",
+        "select s, x, r from (select s, arr, rank() over (partition by s order by a) as r from ods.t) as q"
+        " lateral view explode(arr) e as x",
+        is_equal=False,
+    ),
+    "QRY008": Followed("select s from elsewhere.v", "select s from ods.u", is_equal=False),
+    "QRY010": Followed(
+        "select s, count(*) as r from ods.t group by all", "select s, count(*) as r from ods.t group by s"
+    ),
+    "QRY011": Followed(
+        "select s from ods.t where a not in (select a from ods.u where b)",
+        "select s from ods.t where not exists (select 1 from ods.u where b and u.a = t.a)",
+    ),
+    "QRY012": Followed(
+        "select s, (select sum(a) from ods.u where u.n = t.a) as r from ods.t",
+        "select t.s, q.r from ods.t left join (select cast(n as int) as k, sum(a) as r from ods.u group by 1) as q"
+        " on q.k = t.a",
+    ),
+    "FUN001": Followed("select s, own(a) as r from ods.t", "select s, abs(a) as r from ods.t", is_equal=False),
+    "CLK001": Followed(
+        "select s, datediff(current_date(), dt) as r from ods.t", "select s, dt from ods.t where dt < current_date()",
+        is_equal=False,
+    ),
+    "CLK003": Followed(
+        "select distinct s from ods.t where dt < current_date()",
+        "select distinct s from ods.t where dt < current_date()",
+        before_by=BY_S, is_equal=False,
+    ),
+    "TYP001": Followed(
+        "select s from ods.t union all select a from ods.t",
+        "select s from ods.t union all select cast(a as string) as s from ods.t",
+    ),
+    "TYP002": Followed("select s, m from ods.t", "select s, n from ods.t", is_equal=False),
+}  # fmt: skip
+OF_SETTINGS = {"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006"}
+"""Rules whose hint is about a setting or the lake, not about SQL."""
+
+
+def test_each_hint_about_sql_is_followed_here() -> None:
+    assert {rule.id for rule in RULES.values() if rule.advice} - OF_SETTINGS == set(FOLLOWED)
+
+
+@pytest.mark.parametrize("rule", FOLLOWED)
+def test_a_model_that_follows_a_hint_has_a_cheaper_plan_and_the_same_rows(rule: str) -> None:
+    case = FOLLOWED[rule]
+    before, after = (
+        compiled(sql, COLUMNS, by) for sql, by in ((case.before, case.before_by), (case.after, case.after_by))
+    )
+    given = before.classification
+    hints = {reason.rule: reason.hint for reason in given.reasons}
+    assert hints.get(rule) == RULES[rule].advice, given
+    strategies = [CHEAPEST_FIRST.index(each.classification.strategy) for each in (before, after)]
+    rebuilds = {each.rule for each in after.classification.reasons}
+    assert strategies[1] < strategies[0] or rule not in rebuilds, after.classification
+    assert after.classification.strategy != "full_refresh", after.classification
+    if case.is_equal:
+        assert _rows(before) == _rows(after)
+        check(after, COLUMNS, [{T: ROWS, U: ROWS}, {T: CHANGED, U: CHANGED}])
+
+
+def _rows(model: CompiledModel) -> list[tuple[str, ...]]:
+    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS})) as lake:
+        lake.build(model, {T: ROWS, U: ROWS})
+        rows = lake.rows()
+    return sorted(tuple(str(float(v)) if isinstance(v, Decimal) else str(v) for v in row) for row in rows)
