@@ -2,7 +2,8 @@
 
 sqlglot makes a generator for each text. As compiled (`sqlglotc`, 30.30) each one whose class has its own SELECT_KINDS
 loses 56 bytes, the tuple that its base class had put there: megabytes a day in a process that runs each minute. So
-trees are written by `tree.sql(SPARK)`; the dialect's name instead of it is for tests and examples.
+trees are written by `tree.sql(SPARK)`; the dialect's name instead of it is for tests and examples. Also owns what
+sqlglot's parser of Spark's SQL would lose.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
 from sqlglot.generator import Generator
 from sqlglot.helper import name_sequence
+from sqlglot.parser import Parser
+from sqlglot.parsers.spark import SparkParser
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,18 @@ Spark.Generator.TRANSFORMS.update({
     exp.PercentileDisc: lambda self, node: self.func("PERCENTILE_DISC", node.this),
     exp.ToChar: lambda self, node: self.func("TO_CHAR", node.this, node.args.get("format")),
 })  # fmt: skip
+
+
+def _positive(parser: Parser) -> exp.Expr | None:
+    """What a plus stands before. sqlglot drops the sign, but Spark makes a double of a text there."""
+    operand = parser._parse_unary()
+    literal = operand.this if isinstance(operand, exp.Neg) else operand
+    is_number = literal is None or (isinstance(literal, exp.Literal) and not literal.is_string)
+    return operand if is_number else exp.Anonymous(this="positive", expressions=[operand])
+
+
+# Assigned, because a compiled parser cannot be inherited from.
+SparkParser.UNARY_PARSERS = {**SparkParser.UNARY_PARSERS, TokenType.PLUS: _positive}
 
 
 class _Spark(Spark):

@@ -92,7 +92,10 @@ _SPECIFIC = {
     exp.RegrIntercept: "regr_intercept this expression", exp.RegrR2: "regr_r2 this expression",
     exp.RegrSlope: "regr_slope this expression", exp.RegrSxx: "regr_sxx this expression",
     exp.RegrSxy: "regr_sxy this expression", exp.RegrSyy: "regr_syy this expression",
-    exp.BitmapBitPosition: "bitmap_bit_position this", exp.BitmapBucketNumber: "bitmap_bucket_number this",
+    exp.MakeInterval: "make_interval year month week day hour minute second",
+    exp.BitmapConstructAgg: "bitmap_construct_agg this", exp.BitmapOrAgg: "bitmap_or_agg this",
+    exp.Map: "map_from_arrays keys values", exp.BitmapBitPosition: "bitmap_bit_position this",
+    exp.BitmapBucketNumber: "bitmap_bucket_number this",
 }  # fmt: skip
 _LAYOUTS: dict[type[exp.Expr], tuple[str, ...]] = {
     **{kind: (kind.__name__.lower(), "this") for kind in _OF_THIS},
@@ -113,7 +116,8 @@ def call_of(node: exp.Expr) -> FunctionCall | None:
     if isinstance(node, exp.Anonymous):
         return FunctionCall(node.name.lower(), tuple(node.expressions))
     if isinstance(node, exp.ConvertTimezone) and node.args.get("source_tz") is None:
-        return FunctionCall("convert_timezone", (node.args["target_tz"], node.args["timestamp"]))
+        zone = node.args["target_tz"]  # from the session's zone
+        return FunctionCall("convert_timezone", (zone, zone, node.args["timestamp"]))
     layout = _LAYOUTS.get(type(node))
     if layout is None:
         return None

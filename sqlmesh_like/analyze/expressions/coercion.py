@@ -143,14 +143,17 @@ def converted(actual: str, expected: str) -> str | None:
     """The type that an argument of one type has where another is expected; None if Spark refuses it.
 
     `expected` is a type, `any`, `number`, `integer`, `time`, `array`, `map`, `struct`, `interval`, or several of these
-    by `|`, of which one that fits unchanged is preferred, then the first that it can be converted to.
+    by `|`, of which one that fits unchanged is preferred, then the first that it can be converted to. After `=` nothing
+    but NULL is converted (`ExpectsInputTypes` without `ImplicitCastInputTypes`).
 
     >>> converted("int", "string"), converted("string", "number"), converted("boolean", "int")
     ('string', 'double', None)
     """
-    choices = expected.split("|")
+    choices = expected.removeprefix("=").split("|")
     if any(_fits(actual, choice) for choice in choices):
         return actual
+    if expected.startswith("=") and actual != VOID:
+        return None
     return next((made for choice in choices if (made := _converted(actual, choice))), None)
 
 
@@ -187,6 +190,9 @@ def _converted(actual: str, expected: str) -> str | None:
         if expected in (*_NUMBERS, "date", *TIMES, "binary") or is_decimal(expected):
             return expected
         return {"number": "double", "time": "timestamp", "decimal": "decimal(38,18)"}.get(expected)
+    if (element := element_of(actual)) and (wanted := element_of(expected)):
+        made = converted(element, wanted)
+        return f"array<{made}>" if made else None
     if expected in ("date", *TIMES, "time"):
         return {"time": "timestamp"}.get(expected, expected) if actual in ("date", *TIMES) else None
     if is_number(actual) and (expected in _NUMBERS or is_decimal(expected)):
@@ -197,16 +203,20 @@ def _converted(actual: str, expected: str) -> str | None:
     return None
 
 
-def castable(actual: str, target: str) -> bool:
-    """Whether Spark casts values of a type to another one (`Cast.canCast`); a user's own type may be cast at will.
+def castable(actual: str, target: str, *, is_tried: bool = False) -> bool:
+    """Whether Spark casts values of a type to another one (`Cast.canCast`; TRY_CAST follows `Cast.canAnsiCast`).
 
     >>> castable("date", "int"), castable("boolean", "date"), castable("array<int>", "array<string>")
     (True, False, True)
+    >>> castable("date", "int", is_tried=True)
+    False
     """
     if actual in (target, VOID) or target == "string":
         return True
     if is_nested(actual) or is_nested(target):
-        return _nested_castable(actual, target)
+        return _nested_castable(actual, target, is_tried=is_tried)
+    if is_tried and (_CLASS.get(actual, "number"), _CLASS.get(target, "number")) in _NOT_TRIED:
+        return False
     if is_interval(actual) or is_interval(target):
         return _interval_castable(actual, target)
     match target:
@@ -220,6 +230,13 @@ def castable(actual: str, target: str) -> bool:
     return is_number(actual) or actual in ("string", "boolean", "date", "timestamp")
 
 
+_CLASS = {name: name for name in ("binary", "boolean", "date", "timestamp", "timestamp_ntz", "string")}
+_NOT_TRIED = frozenset({
+    ("number", "binary"), ("boolean", "timestamp"), ("date", "number"), ("date", "boolean"), ("timestamp", "boolean"),
+})  # fmt: skip
+"""Casts that TRY_CAST does not know."""
+
+
 def _interval_castable(actual: str, target: str) -> bool:
     if actual == "string":
         return True
@@ -229,12 +246,20 @@ def _interval_castable(actual: str, target: str) -> bool:
     return interval != "interval" and (other in INTEGERS or is_decimal(other))
 
 
-def _nested_castable(actual: str, target: str) -> bool:
-    if (one := element_of(actual)) and (other := element_of(target)):
-        return castable(one, other)
-    if (first := entry_of(actual)) and (second := entry_of(target)):
-        return castable(first[0], second[0]) and castable(first[1], second[1])
-    ours, theirs = typed_fields_of(actual), typed_fields_of(target)
-    return (
-        bool(ours) and len(ours) == len(theirs) and all(castable(a[1], b[1]) for a, b in zip(ours, theirs, strict=True))
+def _nested_castable(actual: str, target: str, *, is_tried: bool) -> bool:
+    """An array to an array, a map to a map, a struct to one of as many fields; in doubt it is possible."""
+    if actual.partition("<")[0] != target.partition("<")[0]:
+        return False
+    ours, theirs = _types_within(actual), _types_within(target)
+    if not ours or not theirs:
+        return True
+    return len(ours) == len(theirs) and all(
+        castable(a, b, is_tried=is_tried) for a, b in zip(ours, theirs, strict=True)
     )
+
+
+def _types_within(type_: str) -> list[str]:
+    """Types of the parts of an array, a map or a struct; nothing where names of fields are not plain."""
+    if element := element_of(type_):
+        return [element]
+    return list(entry_of(type_) or ()) or [field_type for _, field_type in typed_fields_of(type_)]

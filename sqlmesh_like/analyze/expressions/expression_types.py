@@ -6,38 +6,61 @@ the `dataType` of each expression in `sqlcat.expressions`. A test compares what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.calls import call_of
+from sqlmesh_like.analyze.expressions.calls import FunctionCall, call_of
 from sqlmesh_like.analyze.expressions.clock import clock_type, is_clock_call
 from sqlmesh_like.analyze.expressions.coercion import (
     INTEGERS,
-    LARGEST,
     TIMES,
     VOID,
     bounded,
-    castable,
     converted,
     decimal_of,
     is_decimal,
     is_interval,
     wider,
 )
-from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of, fields_of
+from sqlmesh_like.analyze.expressions.function_types import (
+    Outcome,
+    avg_type,
+    cast_to,
+    interval_type,
+    narrow,
+    number_of_format,
+    part_type,
+    rounded_decimal,
+    sum_type,
+    summed,
+    whole_literal,
+)
+from sqlmesh_like.analyze.expressions.nested_expressions import (
+    MEMBERSHIPS,
+    applied_type,
+    flat_type,
+    item_type,
+    map_type,
+    mapped_type,
+    membership_type,
+    parameter_type,
+    sequence_type,
+    struct_type,
+)
+from sqlmesh_like.analyze.expressions.nested_types import element_of
 from sqlmesh_like.analyze.expressions.operators import (
     SIGNS,
     arithmetic,
     bitwise,
+    interval_total,
     is_comparable,
-    narrowed,
 )
 from sqlmesh_like.analyze.expressions.signatures import Refusal, common_type, returned
-from sqlmesh_like.analyze.expressions.type_names import is_atomic, normalize, number_type
+from sqlmesh_like.analyze.expressions.type_names import normalize, number_type
 from sqlmesh_like.dialects import SPARK
 
-Outcome = str | Refusal | None
 _COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _WRAPPERS = (exp.Paren, exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.Window, exp.Alias, exp.Escape)
@@ -49,22 +72,6 @@ _TRIED: dict[type[exp.Expr], str] = {
 }
 _SIGNED_CALLS = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "mod": "%", "pmod": "%"}
 _BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
-_PARTS = {
-    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
-    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
-    **dict.fromkeys(("DAY", "D", "DAYS"), "day"),
-    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
-    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
-    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "second"),
-    **dict.fromkeys(
-        ("YEAROFWEEK", "QUARTER", "QTR", "WEEK", "W", "WEEKS", "DAYOFWEEK", "DOW", "DAYOFWEEK_ISO", "DOW_ISO", "DOY"),
-        "calendar",
-    ),
-}
-"""Fields of EXTRACT (Spark 3.5 `DatePart.parseExtractField`)."""
-_INTERVAL_PARTS = {"year": "int", "month": "tinyint", "day": "int", "hour": "tinyint", "minute": "tinyint",
-                   "second": "decimal(8,6)"}  # fmt: skip
-_UNITS = {"WEEK": "day", "MILLISECOND": "second", "MICROSECOND": "second"}
 
 
 class ExpressionTypes:
@@ -101,6 +108,8 @@ class ExpressionTypes:
                 return self._cast(node)
         if isinstance(node, _WRAPPERS):
             return self.of(node.this)
+        if isinstance(node, exp.If) and isinstance(node.parent, exp.Case):
+            return None  # a branch, not a call
         if is_clock_call(node):
             return clock_type(node)
         if isinstance(node, _COMPARED):
@@ -114,7 +123,7 @@ class ExpressionTypes:
             case exp.Neg():
                 return self._negative(node)
             case exp.Interval():
-                return _interval(node)
+                return interval_type(node)
             case exp.And() | exp.Or() | exp.Not():
                 return self._logical(node)
             case exp.Between():
@@ -136,31 +145,29 @@ class ExpressionTypes:
     def _nested(self, node: exp.Expr) -> Outcome:
         match node:
             case exp.Identifier():
-                return self._parameter(node)
+                return parameter_type(node, self.of)
             case exp.Struct():
-                return self._struct(node)
+                return struct_type(node, self.of)
             case exp.Bracket():
-                return self._item(node)
+                return item_type(node, self.of)
             case exp.GenerateSeries():
-                return self._sequence(node)
-            case exp.Transform():
-                body = self.of(node.expression.this) if isinstance(node.expression, exp.Lambda) else None
-                return f"array<{body}>" if body and body != VOID else None
+                return sequence_type(node, self.of)
+            case exp.Transform() | exp.Reduce():
+                return applied_type(node, self.of)
             case exp.ArraySort():
-                return self.of(node.this)
+                return returned("array_compact", [self.of(node.this)])
             case exp.Flatten():
-                return element_of(self.of(node.this))
+                return flat_type(self.of(node.this))
             case exp.VarMap():
-                entry = [element_of(self.of(node.args[part])) for part in ("keys", "values")]
-                return f"map<{entry[0]},{entry[1]}>" if all(entry) and VOID not in entry else None
+                return map_type(node, self.of)
             case exp.Exists() if not isinstance(node.expression, exp.Lambda):
                 return "boolean"
-        return self._time(node)
+        return membership_type(node, self.of) if isinstance(node, MEMBERSHIPS) else self._time(node)
 
     def _time(self, node: exp.Expr) -> Outcome:
         match node:
             case exp.Extract():
-                return _part(node.name, self.of(node.expression))
+                return part_type(node.name, self.of(node.expression))
             case exp.TimestampTrunc():
                 return "timestamp"
             case exp.TimestampDiff():
@@ -180,20 +187,18 @@ class ExpressionTypes:
                 return self._rounded(self.of(node.this), node.args.get("decimals"))
             case exp.Ceil() | exp.Floor():
                 return self._whole(node)
-            case exp.Concat():
+            case exp.Concat() if not isinstance(node, exp.ConcatWs):
                 return self._joined(node.expressions)
             case exp.DPipe():
                 return self._joined([node.this, node.expression])
             case exp.Sum():
-                return sum_type(self.of(node.this))
+                return summed(self.of(node.this), sum_type)
             case exp.Avg():
-                return avg_type(self.of(node.this))
+                return summed(self.of(node.this), avg_type)
             case exp.Lag() | exp.Lead():
-                return self.of(node.this)
-            case exp.Median() | exp.Quantile():
-                quantile = node.args.get("quantile")
-                is_list = quantile is not None and (self.of(quantile) or "array<").startswith("array<")
-                return None if is_list else "double"
+                return self._offset(node)
+            case exp.Median() | exp.Quantile() | exp.ApproxQuantile():
+                return self._quantile(node)
         return self._call(node)
 
     def _call(self, node: exp.Expr) -> Outcome:
@@ -202,36 +207,54 @@ class ExpressionTypes:
             return None
         if (sign := _SIGNED_CALLS.get(call.name)) and len(call.arguments) == 2:
             return self._arithmetic(sign, *call.arguments)
+        return self._special(call) or self._in_table(call)
+
+    def _in_table(self, call: FunctionCall) -> Outcome:
+        return returned(call.name, [self.of(argument) for argument in call.arguments])
+
+    def _special(self, call: FunctionCall) -> Outcome:
+        """A function whose result depends on more than the types of its arguments; None for any other."""
         types = [self.of(argument) for argument in call.arguments]
         match call.name, len(types):
             case "date_part" | "datepart", 2:
                 field = call.arguments[0]
-                return _part(field.name, types[1]) if isinstance(field, exp.Literal) else None
+                return part_type(field.name, types[1]) if isinstance(field, exp.Literal) else None
             case "bround", 1 | 2:
                 return self._rounded(types[0], call.arguments[1] if len(types) == 2 else None)
             case "reverse", 1:
                 return types[0] if element_of(types[0]) else returned("upper", types)
             case "try_sum", 1:
-                return sum_type(types[0])
+                return summed(types[0], sum_type)
             case "try_avg", 1:
-                return avg_type(types[0])
-        if isinstance(node, exp.Anonymous) and any(isinstance(argument, exp.Lambda) for argument in call.arguments):
-            return "boolean" if call.name == "forall" else None
-        return returned(call.name, types)
+                return summed(types[0], avg_type)
+            case (("lpad" | "rpad" | "elt"), n) if n > 1:
+                padded = types[1:] if call.name == "elt" else types[::2]
+                made = self._in_table(call)
+                known = None if None in padded else "binary" if set(padded) == {"binary"} else "string"
+                return made if isinstance(made, Refusal) else known
+            case "mean", 1:
+                return summed(types[0], avg_type)
+            case (("to_number" | "try_to_number"), 2):
+                return number_of_format(call.arguments[1])
+            case "zip_with" | "transform_keys" | "transform_values", 2 | 3:
+                return mapped_type(call.name, call.arguments, self.of)
+            case (("bigint" | "smallint" | "tinyint" | "binary" | "decimal"), 1):
+                return cast_to(normalize(call.name), types[0])
+        return None
 
     def _cast(self, cast: exp.Cast) -> Outcome:
         target, actual = normalize(cast.to.sql(SPARK)), self.of(cast.this)
-        if actual is not None and is_atomic(actual) and is_atomic(target) and not castable(actual, target):
-            return Refusal(f"{actual} cannot be cast to {target}")
-        return target
+        if type(cast) is exp.Cast and target == "timestamp":
+            return target  # this may be to_timestamp(), which takes anything that has a text
+        return cast_to(target, actual, is_tried=bool(cast.args.get("safe")))
 
     def _arithmetic(self, sign: str, left: exp.Expr, right: exp.Expr) -> Outcome:
         first, second = self.of(left), self.of(right)
         if first is None or second is None:
             return None
         if is_decimal(first) or is_decimal(second):
-            first, second = _narrow(left, first), _narrow(right, second)
-        return arithmetic(sign, first, second)
+            first, second = narrow(left, first), narrow(right, second)
+        return arithmetic(sign, first, second) if first is not None and second is not None else None
 
     def _negative(self, node: exp.Neg) -> Outcome:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
@@ -257,7 +280,7 @@ class ExpressionTypes:
     def _in(self, node: exp.In) -> Outcome:
         left, *others = (self.of(value) for value in (node.this, *node.expressions))
         for right in others:
-            if left and right and wider(left, right) is None:
+            if left and right and (wider(left, right) is None or left.startswith("map<")):
                 return Refusal(f"{left} is compared with {right}")
         return "boolean"
 
@@ -279,45 +302,18 @@ class ExpressionTypes:
             return None
         return bitwise(left, right) or Refusal(f"{sign} takes integers, not {left if left not in INTEGERS else right}")
 
-    def _parameter(self, name: exp.Identifier) -> str | None:
-        """Type of a lambda's parameter: an element of the array that the function reads."""
-        function = name.find_ancestor(exp.Lambda)
-        while function is not None and name.name not in [parameter.name for parameter in function.expressions]:
-            function = function.find_ancestor(exp.Lambda)
-        caller = function.parent if function is not None else None
-        if function is None or not isinstance(caller, exp.Transform | exp.ArrayFilter | exp.Exists):
-            return None
-        position = [parameter.name for parameter in function.expressions].index(name.name)
-        return "int" if position else element_of(self.of(caller.this))
-
-    def _struct(self, node: exp.Struct) -> str | None:
-        fields = []
-        for field in node.expressions:
-            type_ = self.of(field.expression) if isinstance(field, exp.PropertyEQ) else None
-            if type_ in (None, VOID) or not isinstance(field.this, exp.Identifier):
-                return None
-            fields.append(f"{field.this.name}:{type_}")
-        return f"struct<{','.join(fields)}>" if fields else None
-
-    def _item(self, bracket: exp.Bracket) -> str | None:
-        """A struct's field, an array's element or a map's value."""
-        type_, (index, *more) = self.of(bracket.this), bracket.expressions
-        if more or type_ is None:
-            return None
-        if isinstance(index, exp.Literal) and index.is_string and type_.startswith("struct<"):
-            fields = {name.lower(): field_type for name, field_type in fields_of(type_).items()}
-            return fields.get(index.name.lower())
-        entry = entry_of(type_)
-        return entry[1] if entry else element_of(type_)
-
-    def _sequence(self, node: exp.GenerateSeries) -> str | None:
-        ends = {self.of(end) for part in ("start", "end") if (end := node.args.get(part)) is not None}
-        type_ = ends.pop() if len(ends) == 1 else None
-        return f"array<{type_}>" if type_ in (*INTEGERS, "date", *TIMES) else None
-
     def _days_later(self, node: exp.Expr) -> Outcome:
         if isinstance(node, exp.DateAdd | exp.DateSub) and node.args.get("unit") is not None:
             return None
+        moment, days = self.of(node.this), node.expression
+        if isinstance(days, exp.Mul) and isinstance(days.expression, exp.Neg):
+            days = days.this  # date_sub(), of which sqlglot makes date_add()
+        number = self.of(days)
+        if moment is not None and converted(moment, "date") is None:
+            return Refusal(f"{moment} is not a date, to which days are added")
+        is_text = isinstance(days, exp.Literal) and re.fullmatch(r"\s*[+-]?\d+\s*", days.name) is not None
+        if number is not None and number not in ("tinyint", "smallint", "int", VOID) and not is_text:
+            return Refusal(f"a date takes whole days as int, not {number}")
         return "date"
 
     def _rounded(self, type_: str | None, digits: exp.Expr | None) -> Outcome:
@@ -326,8 +322,8 @@ class ExpressionTypes:
         number = converted(type_, "number")
         if number is None or number == VOID:
             return Refusal(f"ROUND takes a number, not {type_}")
-        scale = _whole_literal(digits) if digits is not None else 0
-        return _rounded_decimal(number, scale) if is_decimal(number) else number
+        scale = whole_literal(digits) if digits is not None else 0
+        return rounded_decimal(number, scale) if is_decimal(number) else number
 
     def _whole(self, node: exp.Expr) -> Outcome:
         """CEIL and FLOOR: to a whole number, or to some digits of a decimal."""
@@ -338,11 +334,30 @@ class ExpressionTypes:
             return Refusal(f"{node.key.upper()} takes a number, not {type_}")
         if (digits := node.args.get("decimals")) is not None:
             decimal = converted(type_, "decimal")
-            return _rounded_decimal(decimal, _whole_literal(digits)) if decimal else None
+            return rounded_decimal(decimal, whole_literal(digits)) if decimal else None
         if not is_decimal(type_):
             return "bigint"
         precision, scale = decimal_of(type_) or (0, 0)
         return type_ if scale == 0 else bounded(precision - scale + 1, 0)
+
+    def _quantile(self, node: exp.Expr) -> Outcome:
+        type_, quantile = self.of(node.this), node.args.get("quantile")
+        if type_ is None:
+            return None
+        is_approximate = isinstance(node, exp.ApproxQuantile)
+        if converted(type_, "number|interval" if not is_approximate else "number|date|time|interval") is None:
+            return Refusal(f"{node.key.upper()} takes a number, not {type_}")
+        one = type_ if is_approximate else interval_total(type_) if is_interval(type_) else "double"
+        fraction = "double" if quantile is None else self.of(quantile)
+        return None if fraction is None else f"array<{one}>" if fraction.startswith("array<") else one
+
+    def _offset(self, node: exp.Expr) -> Outcome:
+        """LAG and LEAD: the default is converted to the value's type."""
+        type_, default = self.of(node.this), node.args.get("default")
+        given = self.of(default) if default is not None else None
+        if type_ and given and converted(given, type_) is None and given != VOID:
+            return Refusal(f"{node.key.upper()} of {type_} has a default of {given}")
+        return type_
 
     def _joined(self, values: list[exp.Expr]) -> Outcome:
         """`||` and CONCAT: of binaries, of arrays, else of texts."""
@@ -350,85 +365,11 @@ class ExpressionTypes:
         if any(type_ is None for type_ in types):
             return None
         known = [type_ for type_ in types if type_ is not None]
-        if any(type_.startswith("array<") for type_ in known) or set(known) == {"binary"}:
-            return common_type(types)
+        if any(type_.startswith("array<") for type_ in known):
+            common = common_type(types)
+            return common if VOID not in known else Refusal("arrays and NULL cannot be joined")
+        if set(known) == {"binary"}:
+            return "binary"
         if refused := next((type_ for type_ in known if type_ != VOID and converted(type_, "string") is None), None):
             return Refusal(f"texts and {refused} cannot be joined")
         return "string"
-
-
-def _narrow(side: exp.Expr, type_: str) -> str:
-    """The type of an integer literal beside a decimal: that of its digits, with or without a sign."""
-    literal = side.this if isinstance(side, exp.Neg) else side
-    if isinstance(literal, exp.TryCast | exp.Cast) and type_ in INTEGERS:
-        literal = literal.this
-    return narrowed(literal.name) if isinstance(literal, exp.Literal) and type_ in INTEGERS else type_
-
-
-def _whole_literal(node: exp.Expr) -> int | None:
-    is_negative = isinstance(node, exp.Neg)
-    literal = node.this if isinstance(node, exp.Neg) else node
-    if not isinstance(literal, exp.Literal) or not literal.name.isdigit():
-        return None
-    return -int(literal.name) if is_negative else int(literal.name)
-
-
-def _rounded_decimal(type_: str, digits: int | None) -> str | None:
-    """`RoundBase.dataType`: rounding may need one more digit before the point."""
-    if digits is None:
-        return None
-    precision, scale = decimal_of(type_) or (0, 0)
-    whole = precision - scale + 1
-    if digits < 0:
-        return f"decimal({min(LARGEST, max(whole, 1 - digits))},0)"
-    kept = min(scale, digits)
-    return f"decimal({min(LARGEST, whole + kept)},{kept})"
-
-
-def _interval(node: exp.Interval) -> str | None:
-    unit = node.args.get("unit")
-    if isinstance(unit, exp.IntervalSpan):
-        return f"interval {unit.this.name} to {unit.expression.name}".lower()
-    name = (unit.name if unit is not None else "").upper().removesuffix("S")
-    return f"interval {_UNITS.get(name, name.lower())}" if name else None
-
-
-def _part(field: str, type_: str | None) -> Outcome:
-    """Type of EXTRACT and DATE_PART."""
-    part = _PARTS.get(field.upper())
-    if type_ is None:
-        return None
-    if is_interval(type_):
-        return _INTERVAL_PARTS.get(part or "")
-    if part is None:
-        return Refusal(f"{field} is not a field of {type_}")
-    if converted(type_, "timestamp") is None:
-        return Refusal(f"{type_} has no field {field}")
-    return "decimal(8,6)" if part == "second" else "int"
-
-
-def sum_type(argument: str | None) -> str | None:
-    """Type of SUM.
-
-    >>> sum_type("int"), sum_type("decimal(10,2)"), sum_type("string")
-    ('bigint', 'decimal(20,2)', 'double')
-    """
-    if argument in INTEGERS:
-        return "bigint"
-    if argument in ("float", "double", "string", VOID):
-        return "double"
-    precision, scale = (decimal_of(argument) if is_decimal(argument) else None) or (0, 0)
-    return f"decimal({min(LARGEST, precision + 10)},{scale})" if precision else None
-
-
-def avg_type(argument: str | None) -> str | None:
-    """Type of AVG.
-
-    >>> avg_type("int"), avg_type("decimal(10,2)"), avg_type("decimal(38,10)")
-    ('double', 'decimal(14,6)', 'decimal(38,14)')
-    """
-    if argument in (*INTEGERS, "float", "double", "string", VOID):
-        return "double"
-    precision, scale = (decimal_of(argument) if is_decimal(argument) else None) or (0, 0)
-    # DecimalType.bounded caps precision and scale at 38, without reducing the scale to keep whole digits.
-    return bounded(precision + 4, scale + 4) if precision else None

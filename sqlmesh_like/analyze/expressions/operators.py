@@ -9,7 +9,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.coercion import (
-    FLOATS,
     INTEGERS,
     LARGEST,
     TIMES,
@@ -54,11 +53,13 @@ def _as_number(type_: str) -> str:
 def _of_numbers(sign: str, left: str, right: str) -> str | None:
     if left == right == VOID:
         return "bigint" if sign == "div" else "double"
+    if sign == "/" and left == VOID and is_number(right):
+        return "double"
     left, right = (right if left == VOID else left), (left if right == VOID else right)
     if not is_number(left) or not is_number(right):
         return None
     if sign == "div":
-        return "bigint"
+        return None if {left, right} & {"float", "double"} else "bigint"
     if is_decimal(left) or is_decimal(right):
         first, second = decimal_of(left), decimal_of(right)
         return _of_decimals(sign, first, second) if first and second else "double"
@@ -92,14 +93,16 @@ def _of_times(sign: str, left: str, right: str) -> str | None:
     sides = (left, right)
     if sign in ("*", "/"):
         return _scaled(sign, left, right)
-    if sign not in ("+", "-"):
+    if sign == "div":
+        return "bigint" if _are_of_one_kind(left, right) else None
+    if sign == "%":
         return None
     if all(map(is_interval, sides)):
         return wider(left, right)
     if is_interval(right):
         return _moved(left, right)
     if is_interval(left):
-        return _moved(right, left) if sign == "+" else None
+        return _moved(right, left) if sign == "+" or right == VOID else None
     if sign == "-" and ("date" in sides or set(sides) & set(TIMES)):
         return _difference(left, right)
     for one, other in (sides, sides[::-1]):
@@ -114,19 +117,24 @@ def _moved(moment: str, interval: str) -> str | None:
         return (
             "date" if interval_kind(interval) == "months" or interval in ("interval day", "interval") else "timestamp"
         )
+    if moment == VOID:
+        return interval
     if interval_kind(interval) == "months":
-        return moment if moment in TIMES else "timestamp" if moment == "string" else None
-    return moment if moment in (*TIMES, "string") else interval if moment == VOID else None
+        return moment if moment in TIMES else None
+    return moment if moment in (*TIMES, "string") else None
+
+
+def _are_of_one_kind(left: str, right: str) -> bool:
+    kinds = {interval_kind(side) for side in (left, right) if is_interval(side)}
+    return len(kinds) == 1 and all(is_interval(side) or side == VOID for side in (left, right))
 
 
 def _difference(left: str, right: str) -> str | None:
-    if left == right == "date":
+    if right == "date" and left in ("date", "string", VOID):
         return "interval day"
     if left == "date" and right in _ADDED_DAYS:
         return "date"
-    if {left, right} <= {"date", *TIMES, "string", VOID} and {left, right} & set(TIMES):
-        return _DURATION
-    return None
+    return _DURATION if {left, right} <= {"date", *TIMES, VOID} else None
 
 
 def _scaled(sign: str, left: str, right: str) -> str | None:
@@ -135,7 +143,12 @@ def _scaled(sign: str, left: str, right: str) -> str | None:
         return None
     if not is_number(factor) and factor not in ("string", VOID):
         return None
-    return {"seconds": _DURATION, "months": _MONTHS}.get(interval_kind(interval), "interval")
+    return interval_total(interval)
+
+
+def interval_total(interval: str) -> str:
+    """Type of a multiple or a sum of intervals."""
+    return {"seconds": _DURATION, "months": _MONTHS, "calendar": "interval"}[interval_kind(interval)]
 
 
 def narrowed(literal: str) -> str:
@@ -158,12 +171,8 @@ def is_comparable(left: str, right: str, *, is_equality: bool) -> bool:
         return not left.startswith("map<")
     if "string" in (left, right):
         other = right if left == "string" else left
-        return not is_nested(other)
+        return not is_nested(other) and not is_interval(other)
     if is_equality and "boolean" in (left, right):
         other = right if left == "boolean" else left
         return is_number(other)
-    return wider(left, right) is not None
-
-
-def is_float(type_: str) -> bool:
-    return type_ in FLOATS
+    return wider(left, right, text_wins=False) is not None

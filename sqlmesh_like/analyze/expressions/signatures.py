@@ -1,9 +1,10 @@
 """Spark's functions: what they take and what they return. Owns the table; `calls` says which function a node calls.
 
 A line of the table is `names: parameters -> result`. A parameter is a type or class of types (`coercion.converted`) and
-may end with `?` (may be left out) or `*` (any number of times). `T` stands for the one type to which all arguments at
-such parameters are widened, `U` for the same without texts winning. In a result `$1` is the converted type of the
-first argument, `$1.element`, `$1.key` and `$1.value` are parts of it, and `?` is a type that is not derived here.
+may end with `?` (may be left out) or `*` (any number of times); `=` before it: nothing is converted. `T` stands for the
+one type to which all arguments at such parameters are widened, `U` for the same without texts winning, `A` and `M` for
+that of arrays and maps, `C` for types that are compared. In a result `$1` is the converted type of the first argument,
+and `$1.element`, `$1.key` and `$1.value` are parts of it.
 
 Source: `inputTypes` and `dataType` in Spark 3.5's `sqlcat.expressions`. A test compares each line with
 Spark's analysis.
@@ -46,7 +47,7 @@ nullif: C, C -> $1
 equal_null: C, C -> boolean
 greatest least: U, U, U* -> U
 typeof: any -> string
-rand random randn: number? -> double
+rand random randn: =int|bigint? -> double
 uuid: -> string
 monotonically_increasing_id: -> bigint
 spark_partition_id: -> int
@@ -64,10 +65,13 @@ concat_ws: string, array<string>|string* -> string
 contains startswith endswith: string|binary, string|binary -> boolean
 elt: int, string|binary, string|binary* -> $2
 encode: string, string -> binary
+decode: binary, string -> string
+histogram_numeric: any, int -> array<struct<x:$1,y:double>>
 find_in_set: string, string -> int
 format_number: number, int|string -> string
 format_string printf: string, any* -> string
-initcap lcase lower soundex ucase upper url_decode url_encode: string -> string
+soundex: =string -> string
+initcap lcase lower ucase upper url_decode url_encode: string -> string
 left right: string|binary, int -> string
 instr: string, string -> int
 locate position charindex: string, string, int? -> int
@@ -75,7 +79,7 @@ levenshtein: string, string, int? -> int
 lpad rpad: string|binary, int, string|binary? -> $1
 ltrim rtrim trim btrim: string, string? -> string
 luhn_check: string -> boolean
-mask: string, string?, string?, string?, string? -> string
+mask: =string, =string?, =string?, =string?, =string? -> string
 overlay: string|binary, string|binary, int, int? -> $1
 parse_url: string, string, string? -> string
 regexp_count: string, string -> int
@@ -119,6 +123,20 @@ last_day: date -> date
 make_date: int, int, int -> date
 make_timestamp make_timestamp_ltz: int, int, int, int, int, decimal(16,6), string? -> timestamp
 make_timestamp_ntz: int, int, int, int, int, decimal(16,6) -> timestamp_ntz
+raise_error: any -> void
+assert_true: boolean, any? -> void
+input_file_name: -> string
+input_file_block_length input_file_block_start: -> bigint
+bitmap_construct_agg: bigint -> binary
+bitmap_or_agg: binary -> binary
+hll_sketch_agg: =int|bigint|string|binary, int? -> binary
+hll_union_agg: binary, boolean? -> binary
+hll_sketch_estimate: binary -> bigint
+hll_union: binary, binary, boolean? -> binary
+map_concat: M* -> M
+map_entries: map -> array<struct<key:$1.key,value:$1.value>>
+map_filter: map, any -> $1
+map_from_arrays: array, array -> map<$1.element,$2.element>
 make_interval: int?, int?, int?, int?, int?, int?, decimal(18,6)? -> interval
 make_dt_interval: int?, int?, int?, decimal(18,6)? -> interval day to second
 make_ym_interval: int?, int? -> interval year to month
@@ -129,13 +147,13 @@ timestamp_millis timestamp_micros: integer -> timestamp
 to_date: string|date|time, string? -> date
 to_timestamp to_timestamp_ltz try_to_timestamp: string|date|time|number, string? -> timestamp
 to_timestamp_ntz: string|date|time, string? -> timestamp_ntz
-to_unix_timestamp unix_timestamp: string|date|time, string? -> bigint
+to_unix_timestamp unix_timestamp: =string|date|time, string? -> bigint
 trunc: date, string -> date
 unix_date: date -> int
 unix_micros unix_millis unix_seconds: timestamp -> bigint
 timestampdiff: timestamp, timestamp -> bigint
 get_json_object: string, string -> string
-json_array_length: string -> int
+json_array_length: =string -> int
 json_object_keys: string -> array<string>
 schema_of_json schema_of_csv: string, map? -> string
 to_json: array|map|struct, map? -> string
@@ -169,7 +187,7 @@ array_sort: array, any? -> $1
 map_keys: map -> array<$1.key>
 map_values: map -> array<$1.value>
 map_contains_key: map, any -> boolean
-str_to_map: string, string?, string? -> map<string,string>
+str_to_map: =string, =string?, =string? -> map<string,string>
 bitmap_bit_position bitmap_bucket_number: bigint -> bigint
 bitmap_count: binary -> bigint
 count: any* -> bigint
@@ -232,7 +250,7 @@ def _read(table: str) -> dict[str, Signature]:
 
 
 SIGNATURES: Mapping[str, Signature] = _read(_TABLE)
-_WIDENED = {"T": True, "U": False, "A": True, "C": True}
+_WIDENED = {"T": True, "U": False, "A": True, "M": True, "C": True}
 """Variables for the one type that all their arguments are widened to, and whether a text wins there."""
 _PART = re.compile(r"\$(\d)(?:\.(element|key|value))?")
 _CLASSES = {"number": "a number", "integer": "an integer", "time": "a timestamp", "array": "an array", "map": "a map",
@@ -268,8 +286,9 @@ def returned(name: str, types: Sequence[str | None]) -> str | Refusal | None:
     for variable, common in variables.items():
         if isinstance(common, Refusal):
             return Refusal(f"{name}() of {common.message}")
-        if variable == "A" and common is not None and common != VOID and not common.startswith("array<"):
-            return Refusal(f"{name}() takes arrays, not {common}")
+        wanted = {"A": "array", "M": "map"}.get(variable)
+        if wanted and common is not None and common != VOID and not common.startswith(f"{wanted}<"):
+            return Refusal(f"{name}() takes {_CLASSES[wanted]}, not {common}")
     return _filled(signature.result, arguments, variables)
 
 
@@ -303,12 +322,13 @@ def _filled(result: str, arguments: Sequence[str | None], variables: Mapping[str
         return str(type_)
 
     made = _PART.sub(fill, result)
-    for variable, type_ in variables.items():
+    for variable in _WIDENED:
         if re.search(rf"\b{variable}\b", made):
+            type_ = variables.get(variable)
             unknown |= not isinstance(type_, str)
             made = re.sub(rf"\b{variable}\b", str(type_), made)
-    return None if unknown or "?" in made else made
+    return None if unknown else made
 
 
 def _described(expected: str) -> str:
-    return " or ".join(_CLASSES.get(choice, choice) for choice in expected.split("|"))
+    return " or ".join(_CLASSES.get(choice, choice) for choice in expected.removeprefix("=").split("|"))

@@ -39,6 +39,15 @@ def is_atomic(type_: str) -> bool:
     return _ATOMIC.fullmatch(type_) is not None
 
 
+def is_known(type_: str) -> bool:
+    """Whether this is a type of Spark's, with parts or without; a user's own type is not.
+
+    >>> is_known("array<int>"), is_known("variant")
+    (True, False)
+    """
+    return is_atomic(type_) or type_.startswith(("array<", "map<", "struct<"))
+
+
 def number_type(text: str, *, is_negative: bool = False) -> str | None:
     """Type of a number as Spark's parser reads it; a sign before it is part of the literal.
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.coercion import INTEGERS, VOID, decimal_of, is_decimal
-from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes, avg_type, sum_type
+from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
+from sqlmesh_like.analyze.expressions.function_types import avg_type, sum_type
 from sqlmesh_like.analyze.expressions.type_names import normalize
 
 __all__ = ["DOUBLE_DIGITS", "EXACT_KEYS", "INTEGERS", "averages_doubles", "avg_type", "decimal_of", "infer",

@@ -28,6 +28,7 @@ from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
 from sqlmesh_like.plan.checks.operand_types import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.plan.checks.written_types import WrittenTypes
 from sqlmesh_like.render.rendered import PythonCode, RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"\b(\w+)\s*\(")
@@ -172,8 +173,9 @@ class _Check:
             raise SqlError(f"invalid SQL: {message}", location=locate(model, offset), hint=hint)
         self._refuse_chance(facts)
         self._look_at_types(facts)
-        refuse_operands(facts, self._compiler.columns)
-        self._resolve(facts)
+        written = WrittenTypes.of(facts, self._compiler.columns) if facts.relation is None else None
+        refuse_operands(facts, written)
+        self._resolve(facts, written)
         return facts
 
     def _refuse_chance(self, facts: QueryFacts) -> None:
@@ -222,7 +224,7 @@ class _Check:
                 message = f"the column {column.name!r} is {before}, and {here} where is_incremental() is true"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")
 
-    def _resolve(self, facts: QueryFacts) -> None:
+    def _resolve(self, facts: QueryFacts, written: WrittenTypes | None) -> None:
         """Resolve the names of a query that is not in the algebra; in a derived relation they are resolved already."""
         if facts.relation is not None:
             self._schemas[facts.model.unique_id] = with_versions(facts.model, facts.schema)
@@ -233,8 +235,8 @@ class _Check:
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
         refuse_unnamed(model, tree)
-        names = output_names(tree, columns_of)
-        self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
+        shown = _shown_columns(output_names(facts.tree, columns_of), written)
+        self._schemas[model.unique_id] = with_versions(model, shown)
 
     def _columns_of(self, model: RenderedModel) -> ColumnsOf:
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
@@ -258,6 +260,15 @@ class _Check:
                         location=_config_place(model, key),
                         hint=hint,
                     )
+
+
+def _shown_columns(names: Sequence[str] | None, written: WrittenTypes | None) -> Schema | None:
+    """Columns of a query that is not in the algebra, with types where they are proven."""
+    outputs = (written.outputs() if written is not None else None) or []
+    lowered = [name.lower() for name, _ in outputs]
+    if names and ([name.lower() for name in names] != lowered or len(set(lowered)) < len(lowered)):
+        return tuple(map(Column, names))
+    return tuple(Column(name, type_) for name, type_ in outputs) or None
 
 
 def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:

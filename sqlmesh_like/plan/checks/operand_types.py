@@ -6,10 +6,9 @@ Reports only what the types of all operands prove. Joins of two kinds of types a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -24,24 +23,26 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
 from sqlmesh_like.analyze.expressions.signatures import Refusal
-from sqlmesh_like.analyze.expressions.type_names import normalize
-from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.analyze.query_analysis import QueryFacts, locate
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
-from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family
-from sqlmesh_like.plan.checks.lint import with_types
-from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.plan.checks.written_types import WrittenTypes
 
 _COMPARED = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
 
 
-def refuse_operands(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> None:
-    """Raise SqlError at the first node over types that it does not accept. `schemas`: the columns of an input."""
-    refused = _as_written(facts, schemas) if facts.relation is None else _in_algebra(facts.relation)
+def refuse_operands(facts: QueryFacts, written: WrittenTypes | None) -> None:
+    """Raise SqlError at the first node over types that it does not accept.
+
+    `written` are the types of a query that is not in the algebra, if they are known.
+    """
+    if facts.relation is not None:
+        refused = _in_algebra(facts.relation)
+    else:
+        refused = _as_written(written) if written is not None else iter(())
     for node, types, refusal in refused:
-        written = node.sql(SPARK, comments=False).replace("`", "")
-        message = f"{refusal.message}: {written}" if refusal.message not in written else refusal.message
+        message = f"{refusal.message}: {node.sql(SPARK, comments=False).replace('`', '')}"
         raise SqlError(message, location=locate(facts.model, offset_of(node)), hint=_hint(node, types))
 
 
@@ -78,44 +79,17 @@ def _not_boolean(conditions: list[exp.Expr], types: ExpressionTypes) -> Refused:
             yield condition, types, Refusal(f"a condition is a boolean, not {type_}")
 
 
-def _as_written(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Refused:
+def _as_written(written: WrittenTypes) -> Refused:
     """Of a query that is not in the algebra."""
-    tree = parse(facts.model)
-    typed = with_types(tree, facts.model, {ref.unique_id: schemas(ref) for ref in facts.model.inputs})
-    if typed is None:
-        return
-    types = _OfScopes(typed).types
-    for node in typed.walk():
+    types = written.types
+    for node in written.tree.walk():
         outcome = types.outcome(node)
         in_join = isinstance(node, exp.EQ | exp.NullSafeEQ) and node.find_ancestor(exp.Join) is not None
         if isinstance(outcome, Refusal) and not in_join:
             yield node, types, outcome
-    for clause in typed.find_all(exp.Where, exp.Having):
+    for clause in written.tree.find_all(exp.Where, exp.Having):
         yield from _not_boolean([clause.this], types)
-
-
-class _OfScopes:
-    """Types in a query with qualified names: a column has that of its table, or of the item of the query below."""
-
-    def __init__(self, typed: exp.Expr) -> None:
-        self._scopes = {id(column): scope for scope in traverse_scope(typed) for column in scope.columns}
-        self.types = ExpressionTypes(self._column)
-
-    def _column(self, column: exp.Column) -> str | None:
-        scope = self._scopes.get(id(column))
-        source = scope.sources.get(column.table) if scope is not None else None
-        if isinstance(source, exp.Table):
-            return _declared(column)
-        if not isinstance(source, Scope) or not isinstance(source.expression, exp.Select):
-            return None
-        items = [item for item in source.expression.selects if item.alias_or_name.lower() == column.name.lower()]
-        return self.types.of(items[0].unalias()) if len(items) == 1 else None
-
-
-def _declared(column: exp.Column) -> str | None:
-    """The type that the schema of a table gives its column."""
-    type_ = column.type
-    return None if type_ is None or type_.is_type(exp.DataType.Type.UNKNOWN) else normalize(type_.sql(SPARK))
+    yield from ((node, types, refusal) for node, refusal in written.united())
 
 
 def _hint(node: exp.Expr, types: ExpressionTypes) -> str:
