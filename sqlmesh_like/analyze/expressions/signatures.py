@@ -3,11 +3,10 @@
 A line of the table is `names: parameters -> result`. A parameter is a type or class of types (`coercion.converted`) and
 may end with `?` (may be left out) or `*` (any number of times); `=` before it: nothing is converted. `T` stands for the
 one type to which all arguments at such parameters are widened, `U` for the same without texts winning, `A` and `M` for
-that of arrays and maps, `C` for types that are compared. In a result `$1` is the converted type of the first argument,
-and `$1.element`, `$1.key` and `$1.value` are parts of it.
+that of arrays and maps. In a result `$1` is the converted type of the first argument, and `$1.element`, `$1.key` and
+`$1.value` are parts of it.
 
-Source: `inputTypes` and `dataType` in Spark 3.5's `sqlcat.expressions`. A test compares each line with
-Spark's analysis.
+Source: `inputTypes` and `dataType` in Spark 3.5's `sqlcat.expressions`. A test compares each line with Spark.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ isnull isnotnull: any -> boolean
 coalesce nvl ifnull: T, T* -> T
 nvl2: any, T, T -> T
 if: boolean, T, T -> T
-nullif: C, C -> $1
-equal_null: C, C -> boolean
+nullif: any, any -> $1
+equal_null: any, any -> boolean
 greatest least: U, U, U* -> U
 typeof: any -> string
 rand random randn: =int|bigint? -> double
@@ -250,7 +249,7 @@ def _read(table: str) -> dict[str, Signature]:
 
 
 SIGNATURES: Mapping[str, Signature] = _read(_TABLE)
-_WIDENED = {"T": True, "U": False, "A": True, "M": True, "C": True}
+_WIDENED = {"T": True, "U": False, "A": True, "M": True}
 """Variables for the one type that all their arguments are widened to, and whether a text wins there."""
 _PART = re.compile(r"\$(\d)(?:\.(element|key|value))?")
 _CLASSES = {"number": "a number", "integer": "an integer", "time": "a timestamp", "array": "an array", "map": "a map",

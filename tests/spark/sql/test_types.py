@@ -23,7 +23,7 @@ COLUMNS = {
     "st": "struct<a:int,c:string>", "iv": "interval day to second", "ym": "interval year to month",
 }  # fmt: skip
 _GIVEN = {"any": "i", "number": "i", "integer": "i", "time": "ts", "interval": "iv", "array": "arr", "map": "m",
-          "struct": "st", "T": "i", "U": "i", "C": "i", "A": "arr"}  # fmt: skip
+          "struct": "st", "T": "i", "U": "i", "A": "arr", "M": "m"}  # fmt: skip
 """A column for each class of types."""
 FOLDED = {
     "from_json", "to_number", "try_to_number", "schema_of_json", "schema_of_csv", "approx_count_distinct", "ntile",

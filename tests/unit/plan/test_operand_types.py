@@ -48,8 +48,9 @@ ACCEPTED = (
     "ts - interval 1 hour", "s + interval 1 day", "upper(i)", "length(bin)", "concat(s, i, dt)", "s = 1", "b = 1",
     "i in ('1', 2)", "coalesce(dt, s)", "round(s, 1)", "date_add(s, '1')", "array_contains(arr, 1.5)", "abs(s)",
     "concat_ws(',', s, array(s))", "array_join(arr, ',')", "substring(s from 2 for 3)", "trim(both 'x' from s)",
-    "date_add(day, 1, dt)", "lag(d, 1, 0) over (partition by i order by l)", "if(b, 1, 2.5)", "not null", "- s",
-    "transform(arr, x -> x + 1)", "aggregate(arr, 0, (a, x) -> a + x)", "sum(s) over (partition by i)", "i <=> b",
+    "date_add(day, 1, dt)", "lag(d, 1, 0) over (partition by i order by l)", "if(b, 1, 2.5)", "nullif(b, 0)",
+    "not null", "- s", "transform(arr, x -> x + 1)", "aggregate(arr, 0, (a, x) -> a + x)",
+    "sum(s) over (partition by i)", "i <=> b",
 )  # fmt: skip
 
 
