@@ -72,6 +72,7 @@ _TRIED: dict[type[exp.Expr], str] = {
 }
 _SIGNED_CALLS = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "mod": "%", "pmod": "%"}
 _BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_OF_FLOATS = frozenset({"nanvl", "regr_avgx", "regr_avgy"})
 
 
 class ExpressionTypes:
@@ -207,6 +208,8 @@ class ExpressionTypes:
             return None
         if (sign := _SIGNED_CALLS.get(call.name)) and len(call.arguments) == 2:
             return self._arithmetic(sign, *call.arguments)
+        if call.name in _OF_FLOATS and len(call.arguments) == 2:
+            return self._of_floats(call)
         return self._special(call) or self._in_table(call)
 
     def _in_table(self, call: FunctionCall) -> Outcome:
@@ -241,6 +244,16 @@ class ExpressionTypes:
             case (("bigint" | "smallint" | "tinyint" | "binary" | "decimal"), 1):
                 return cast_to(normalize(call.name), types[0])
         return None
+
+    def _of_floats(self, call: FunctionCall) -> Outcome:
+        """NANVL has the wider of two types, REGR_AVGX and REGR_AVGY are averages of one."""
+        first, second = (self.of(argument) for argument in call.arguments)
+        made = self._in_table(call)
+        if isinstance(made, Refusal) or first is None or second is None:
+            return made
+        if call.name == "nanvl":
+            return "float" if first == second == "float" else "double"
+        return avg_type(second if call.name == "regr_avgx" else first)
 
     def _cast(self, cast: exp.Cast) -> Outcome:
         target, actual = normalize(cast.to.sql(SPARK)), self.of(cast.this)

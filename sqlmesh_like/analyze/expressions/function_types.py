@@ -9,7 +9,6 @@ from sqlglot import exp
 from sqlmesh_like.analyze.expressions.coercion import (
     INTEGERS,
     LARGEST,
-    TIMES,
     VOID,
     bounded,
     castable,
@@ -81,9 +80,9 @@ def rounded_decimal(type_: str, digits: int | None) -> str | None:
 def summed(type_: str | None, result: Callable[[str | None], str | None]) -> Outcome:
     if type_ is None:
         return None
-    if type_ in ("boolean", "binary") or is_nested(type_):
+    if type_ in ("boolean", "binary", "date", "timestamp_ntz") or is_nested(type_):
         return Refusal(f"a sum is of numbers, not {type_}")
-    return result("double" if type_ in ("date", *TIMES) else type_)
+    return result("double" if type_ == "timestamp" else type_)
 
 
 def cast_to(target: str, actual: str | None, *, is_tried: bool = False) -> Outcome:

@@ -11,7 +11,14 @@ from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of, 
 from sqlmesh_like.analyze.expressions.signatures import Refusal
 
 TypeOf = Callable[[exp.Expr], str | None]
-MEMBERSHIPS = (exp.ArrayAppend, exp.ArrayPrepend, exp.ArrayInsert, exp.ArrayContains, exp.MapContainsKey)
+MEMBERSHIPS = (
+    exp.ArrayAppend,
+    exp.ArrayPrepend,
+    exp.ArrayInsert,
+    exp.ArrayRemove,
+    exp.ArrayContains,
+    exp.MapContainsKey,
+)
 _NUMBERS = (*INTEGERS, "float", "double")
 
 

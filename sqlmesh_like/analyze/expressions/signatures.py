@@ -71,7 +71,8 @@ format_number: number, int|string -> string
 format_string printf: string, any* -> string
 soundex: =string -> string
 initcap lcase lower ucase upper url_decode url_encode: string -> string
-left right: string|binary, int -> string
+left: string|binary, int -> $1
+right: string|binary, int -> string
 instr: string, string -> int
 locate position charindex: string, string, int? -> int
 levenshtein: string, string, int? -> int
@@ -127,11 +128,11 @@ assert_true: boolean, any? -> void
 input_file_name: -> string
 input_file_block_length input_file_block_start: -> bigint
 bitmap_construct_agg: bigint -> binary
-bitmap_or_agg: binary -> binary
+bitmap_or_agg: =binary -> binary
 hll_sketch_agg: =int|bigint|string|binary, int? -> binary
-hll_union_agg: binary, boolean? -> binary
-hll_sketch_estimate: binary -> bigint
-hll_union: binary, binary, boolean? -> binary
+hll_union_agg: =binary, boolean? -> binary
+hll_sketch_estimate: =binary -> bigint
+hll_union: =binary, =binary, boolean? -> binary
 map_concat: M* -> M
 map_entries: map -> array<struct<key:$1.key,value:$1.value>>
 map_filter: map, any -> $1
@@ -141,19 +142,19 @@ make_dt_interval: int?, int?, int?, decimal(18,6)? -> interval day to second
 make_ym_interval: int?, int? -> interval year to month
 months_between: timestamp, timestamp, boolean? -> double
 next_day: date, string -> date
-timestamp_seconds: number -> timestamp
+timestamp_seconds: =number -> timestamp
 timestamp_millis timestamp_micros: integer -> timestamp
 to_date: string|date|time, string? -> date
 to_timestamp to_timestamp_ltz try_to_timestamp: string|date|time|number, string? -> timestamp
 to_timestamp_ntz: string|date|time, string? -> timestamp_ntz
 to_unix_timestamp unix_timestamp: =string|date|time, string? -> bigint
 trunc: date, string -> date
-unix_date: date -> int
-unix_micros unix_millis unix_seconds: timestamp -> bigint
+unix_date: =date -> int
+unix_micros unix_millis unix_seconds: =timestamp -> bigint
 timestampdiff: timestamp, timestamp -> bigint
 get_json_object: string, string -> string
 json_array_length: =string -> int
-json_object_keys: string -> array<string>
+json_object_keys: =string -> array<string>
 schema_of_json schema_of_csv: string, map? -> string
 to_json: array|map|struct, map? -> string
 to_csv: struct, map? -> string
@@ -172,8 +173,7 @@ array_except array_intersect array_union: A, A -> A
 array_join: array<string>, string, string? -> string
 array_max array_min: array -> $1.element
 array_position: array, any -> bigint
-array_remove: array, any -> $1
-array_repeat: any, int -> array<$1>
+array_repeat: any, =int -> array<$1>
 array_size: array -> int
 arrays_overlap: A, A -> boolean
 cardinality size: array|map -> int
@@ -188,7 +188,7 @@ map_values: map -> array<$1.value>
 map_contains_key: map, any -> boolean
 str_to_map: =string, =string?, =string? -> map<string,string>
 bitmap_bit_position bitmap_bucket_number: bigint -> bigint
-bitmap_count: binary -> bigint
+bitmap_count: =binary -> bigint
 count: any* -> bigint
 count_if: boolean -> bigint
 approx_count_distinct: any, double? -> bigint

@@ -53,6 +53,9 @@ class Oracle:
             nodes = plan.expressions()
             if nodes.length() != len(expressions):
                 raise ValueError("another plan than a projection or an aggregate")
+            for number, expression in enumerate(expressions):
+                node = nodes.apply(number)
+                self.types[expression] = node.dataType().catalogString() if node.resolved() else None
         except Exception:  # noqa: BLE001 - a rule that raises refuses one of them
             if len(expressions) == 1:
                 self.types[expressions[0]] = None
@@ -61,9 +64,6 @@ class Oracle:
             self.ask(expressions[:half])
             self.ask(expressions[half:])
             return
-        for number, expression in enumerate(expressions):
-            node = nodes.apply(number)
-            self.types[expression] = node.dataType().catalogString() if node.resolved() else None
 
 
 def calls() -> Iterator[str]:
