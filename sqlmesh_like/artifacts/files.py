@@ -17,6 +17,9 @@ from sqlmesh_like.remedies import remedy
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed
 
+REPORT = "report.html"
+"""The page of `sml report` in the target folder."""
+
 
 def write_json(path: Path, data: object, indent: int | None = 2) -> None:
     """Write a value as JSON, keys in the order given. Raises MachineError where the folder cannot be written.

@@ -1,7 +1,7 @@
 """Calls with too few or too many arguments. Owns finding them in the text of a query: the parser takes any number.
 
-Source: the signatures of functions, and Spark 3.5 itself, which was asked for each number (`WRONG_NUM_ARGS`). A function
-that is in neither takes any number, or has a syntax of its own.
+Source: the signatures of functions, and Spark 3.5 itself, which was asked for each number (`WRONG_NUM_ARGS`). A
+function that is in neither takes any number, or has a syntax of its own.
 """
 
 from __future__ import annotations

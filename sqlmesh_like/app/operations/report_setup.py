@@ -11,7 +11,7 @@ from sqlmesh_like.app.lakes.lake import Lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
-from sqlmesh_like.artifacts.files import write_text
+from sqlmesh_like.artifacts.files import REPORT, write_text
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.artifacts.run_history import FAILED, HISTORY, target_history
 from sqlmesh_like.artifacts.state import read_artifact
@@ -26,7 +26,7 @@ from sqlmesh_like.report.text_summary import title_text
 from sqlmesh_like.run.ports import Rows
 
 _ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
-PAGE = "report.html"
+
 MOST_CHART_ROWS = 5_000
 """Most rows that a chart shows; it says so where a table has more."""
 
@@ -40,7 +40,7 @@ def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
     loaded.reporter.phase("reading the rows of charts")
     with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
         html = report_page(report_heading(lake, report), report_charts(lake, report))
-    written = path or loaded.target_folder / PAGE
+    written = path or loaded.target_folder / REPORT
     write_text(written, html)
     return written, len(html.encode())
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from sqlmesh_like.app.operations.report_setup import PAGE as REPORT
+from sqlmesh_like.artifacts.files import REPORT
 from sqlmesh_like.artifacts.run_history import HISTORY
 from sqlmesh_like.docs.server import SITE, STATIC
 from sqlmesh_like.errors import Location, MachineError, ProjectError
