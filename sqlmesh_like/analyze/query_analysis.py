@@ -18,6 +18,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
 from sqlmesh_like.analyze.binding.binder import read
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
@@ -91,10 +92,14 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     if model.python is not None:
         return _python_facts(model, model.python, views)
     tree = parse(model)
-    if model.unique_id.kind in ("test", "question"):  # their columns need no names
-        _name_all(tree, as_written=model.unique_id.kind == "question")
+    has_names = model.unique_id.kind not in ("test", "question")  # their columns need none
+    if not has_names:
+        has_names = not _name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    aliased = tree.copy() if tree.find(exp.Window) else None
     tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
+    is_as_written = (aliased is None or aliased == tree) and (has_names or not tree.is_star)
+    names = () if has_names or not isinstance(tree, exp.Query) else tuple(tree.named_selects)
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
@@ -103,9 +108,15 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         unsupported_reason = UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)
     except UnknownName as unknown:
         raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
-    if order := contract_order(model):
+    query, order = tree, contract_order(model)
+    if order:
         tree, relation = in_order(tree, relation, order)
+    is_reordered = tree is not query
     inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
+    if is_as_written:
+        read_views = {key: views[ref.unique_id].tree for key, ref in by_table.items() if ref.unique_id in views}
+        text = AuthorText(model.sql, inlined, read_views, columns=names, order=order if is_reordered else ())
+        inlined = with_author_text(inlined, text)
     return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
 
 
@@ -155,9 +166,12 @@ def parse(model: RenderedModel) -> exp.Expr:
     return statements[0]
 
 
-def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
-    """Name unnamed columns, which data tests (`select 1 from …`: only the rows count) and questions may have."""
-    first = tree
+def _name_all(tree: exp.Expr, *, as_written: bool) -> bool:
+    """Name unnamed columns, which data tests (`select 1 from …`: only the rows count) and questions may have.
+
+    Returns whether there were any.
+    """
+    first, any_unnamed = tree, False
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
     for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
@@ -165,6 +179,8 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
             name = item.sql(SPARK, comments=False) if as_written else f"value_{number}"
             # Not `alias_`, which would give a subquery the alias of a derived table.
             item.replace(exp.Alias(this=item.copy(), alias=exp.to_identifier(name, quoted=as_written)))
+            any_unnamed = True
+    return any_unnamed
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:

@@ -15,13 +15,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
-from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.analyze.author_text import spark_sql
 from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
-from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
@@ -77,15 +75,15 @@ class _UnitBindings(Bindings):
         facts, now = self.planned.compiled.facts, self.planned.now
         ids = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref.unique_id for ref in facts.inputs}
 
-        def bind(node: exp.Expr) -> exp.Expr:
-            unique_id = ids.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
+        def bind(schema: str, name: str) -> str | None:
+            unique_id = ids.get((schema, name))
             if unique_id is None:
-                return node
+                return None
             view = f"_sml_unit_{list(ids.values()).index(unique_id)}"
             self.frames["current", unique_id].drop(KEY).createOrReplaceTempView(view)
-            return exp.table_(view, alias=exp.to_identifier(node.alias or node.name, quoted=True))
+            return view
 
-        return self.session.sql(frozen(facts.tree, now).transform(bind).sql(SPARK))
+        return self.session.sql(spark_sql(facts.tree, bind, now))
 
 
 class _Table:

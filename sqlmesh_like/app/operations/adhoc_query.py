@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.author_text import qualified
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
@@ -68,7 +69,10 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions).require_sound()
     facts = planner.compile(model, states).facts
     tree, places = facts.tree.copy(), {ref.table: lake.catalog.places[ref.unique_id] for ref in facts.inputs}
-    _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})
+    bare = {ref: place.table for ref, place in places.items() if not ref.schema}
+    if bare:
+        _qualify(tree, bare)
+        tree = qualified(tree, facts.tree, {ref.identifier.lower(): table for ref, table in bare.items()})
     states |= lake.catalog.states(place.unique_id for place in places.values() if place.unique_id not in states)
     tables = {place.table: states[place.unique_id] for place in places.values()}
     return lake.engine.query(tree, tables, limit, facts.schema or ())

@@ -26,6 +26,9 @@ FIXED: Mapping[str, str] = {
     # Spark would replace `${env:…}` by variables of the environment and of Java, even in a model's literal or a default
     # that an event states.
     "spark.sql.variable.substitute": "false",
+    # A CTE wins over one of its name further out, as everywhere in SQL; the default refuses such a query, and views are
+    # inlined with their own CTEs.
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",

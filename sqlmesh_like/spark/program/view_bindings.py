@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.analyze.author_text import spark_sql
 from sqlmesh_like.analyze.python_inputs import input_query
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
@@ -29,6 +29,7 @@ from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges, Span
 from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
 from sqlmesh_like.spark.frames.partition_paths import pruned_paths
 from sqlmesh_like.spark.program.python_function import python_rows
+from sqlmesh_like.sql_text import spark_identifier
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,11 @@ class Bindings:
         """Rows of the model's own query or function over its inputs at their end frontiers; visible columns only."""
         ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
         facts = self.planned.compiled.facts
-        tree = frozen(facts.tree, self.planned.now)
+        now = self.planned.now
         if facts.model.python is None:
-            return bound(self.session, tree, ends)
+            return bound(self.session, facts.tree, ends, now)
         return python_rows(
-            facts.model, self.session, lambda number: bound(self.session, input_query(tree, number), ends)
+            facts.model, self.session, lambda number: bound(self.session, input_query(facts.tree, number), ends, now)
         )
 
     def recomputed(self) -> DataFrame:
@@ -230,19 +231,29 @@ def within_bounds(frame: DataFrame, bounds: Bounds) -> DataFrame:
     return frame
 
 
-def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:
-    """The frame of a query over tables, each as of the frontier of its state; visible columns only."""
+def bound(
+    session: SparkSession,
+    tree: exp.Expr,
+    tables: Mapping[TableName, TableState],
+    now: datetime | None = None,
+    *,
+    from_tree: bool = False,
+) -> DataFrame:
+    """The frame of a query over tables, each as of the frontier of its state; visible columns only.
+
+    Spark gets the author's text where there is one. `now`: the time of its clock calls; `from_tree`: see `spark_sql`.
+    """
     by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
+    views: dict[tuple[str, str], str] = {}
 
-    def bind(node: exp.Expr) -> exp.Expr:
-        key = (node.db.lower(), node.name.lower()) if isinstance(node, exp.Table) else None
-        if key not in by_name:
-            return node
-        view = f"_sml_table_{'__'.join(key)}"
-        snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(f"`{view}`")
-        return exp.table_(view, quoted=True, alias=exp.to_identifier(node.alias or node.name, quoted=True))
+    def bind(schema: str, name: str) -> str | None:
+        key = (schema, name)
+        if key in by_name and key not in views:
+            views[key] = f"_sml_table_{'__'.join(key)}"
+            snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(spark_identifier(views[key]))
+        return views.get(key)
 
-    return session.sql(tree.copy().transform(bind).sql(SPARK))
+    return session.sql(spark_sql(tree, bind, now, from_tree=from_tree))
 
 
 def snapshot(session: SparkSession, state: TableState) -> DataFrame:
