@@ -1,8 +1,8 @@
 """The SQL that Spark runs for a query: its author's text, with other names for relations. Owns the edits of that text.
 
-A tree that `analyze` returns carries the text it was read from. Where the tree is still the one of that text, Spark gets
-the text: only names of tables, inlined views and calls that read the clock are replaced, token by token. Whatever else
-was changed in a tree is written from the tree.
+A tree that `analyze` returns carries the text it was read from. Where the tree is still the one of that text, Spark
+gets the text: only names of tables, inlined views and calls that read the clock are replaced, token by token. Whatever
+else was changed in a tree is written from the tree.
 """
 
 from __future__ import annotations
@@ -69,11 +69,12 @@ def qualified(tree: exp.Expr, original: exp.Expr, bare: Mapping[str, TableName])
 
 
 def spark_sql(tree: exp.Expr, bind: Bind, now: datetime | None = None, *, from_tree: bool = False) -> str:
-    """What Spark runs for a query. `now`: the time that its clock calls get; `from_tree`: write all of it from the tree.
+    """What Spark runs for a query. `now`: the time of its clock calls; `from_tree`: write all of it from the tree.
 
     >>> query = "select a  from ods.t -- all of them"
     >>> tree = sqlglot.parse_one(query, dialect="spark")
-    >>> spark_sql(with_author_text(tree, AuthorText(query, tree)), lambda schema, name: "v" if schema == "ods" else None)
+    >>> tree = with_author_text(tree, AuthorText(query, tree))
+    >>> spark_sql(tree, lambda schema, name: "v" if schema == "ods" else None)
     'select a  from `v` AS `t`'
     """
 

@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError
 
 _MESSAGE = "the query is nested too deep"
@@ -51,7 +52,7 @@ def brackets_are_shallow(sql: str) -> bool:
     if sum(map(sql.count, "([{")) <= MAX_BRACKETS:
         return True
     depth = 0
-    for token in sqlglot.tokenize(sql, dialect="spark"):
+    for token in sqlglot.tokenize(sql, dialect=SPARK):
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
         if depth > MAX_BRACKETS:
             return False
@@ -84,7 +85,7 @@ def parse_text(sql: str) -> exp.Expr:
     if not brackets_are_shallow(sql):
         raise ParseError(_MESSAGE)
     try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(sql, dialect=SPARK) if tree is not None]
     except RecursionError:
         raise ParseError(_MESSAGE) from None
     if len(trees) != 1:

@@ -138,7 +138,7 @@ def parse(model: RenderedModel) -> exp.Expr:
     if not brackets_are_shallow(model.sql):
         raise too_deep(model.path)
     try:
-        statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
+        statements = [statement for statement in sqlglot.parse(model.sql, dialect=SPARK) if statement is not None]
     except ParseError as error:
         fault = syntax_fault(model.sql, error)
         raise SqlError(fault.message, location=locate(model, fault.offset), hint=fault.hint) from None
@@ -154,7 +154,7 @@ def parse(model: RenderedModel) -> exp.Expr:
         place = locate(model, _second_statement(model))
         raise SqlError("a model is one SELECT; a second statement starts here", location=place)
     if not isinstance(statements[0], exp.Query):
-        kind = sqlglot.tokenize(model.sql, dialect="spark")[0].text.upper()
+        kind = sqlglot.tokenize(model.sql, dialect=SPARK)[0].text.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
     statements[0] = with_known_names(statements[0])
     if misplaced := first_misplaced(statements[0]):
@@ -225,7 +225,7 @@ def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
 
 def _second_statement(model: RenderedModel) -> int:
     """Offset of the first token after the first statement and its semicolon."""
-    tokens = sqlglot.tokenize(model.sql, dialect="spark")
+    tokens = sqlglot.tokenize(model.sql, dialect=SPARK)
     ends = [n for n, token in enumerate(tokens[:-1]) if token.token_type == TokenType.SEMICOLON]
     return next((tokens[n + 1].start for n in ends if tokens[n + 1].token_type != TokenType.SEMICOLON), 0)
 

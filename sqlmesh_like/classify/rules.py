@@ -88,7 +88,7 @@ _ALL = (
          "drop partition_by, or filter by the clock in a view above the model"),
     Rule("TYP001", "a type that is not proven", "cast it explicitly"),
     Rule("TYP002", "a map cannot be compared", "convert it with to_json in the upstream model"),
-    Rule("TYP003", "Spark gives the query other types than the compiler derived: it is run as written"),
+    Rule("TYP003", "Spark gives the query other types or another meaning than the compiler: it is run as written"),
     Rule("PYT001", "a Python model: its function is run over whole inputs, nobody can tell what a change of them does",
          "compute in SQL what SQL can, and leave the rest to a model over it"),
     Rule("INP001", "the columns of an input are not known yet"),

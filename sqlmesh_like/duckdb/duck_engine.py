@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
@@ -110,7 +111,7 @@ class DuckEngine:
             self._build(whole, self._translated)
         shown = self._schema_of(source.table)
         program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
-        tree = sqlglot.parse_one(program.first, dialect="spark")
+        tree = sqlglot.parse_one(program.first, dialect=SPARK)
         for table in tree.find_all(exp.Table):
             table.set("db", exp.to_identifier("_sml"))
         cursor = self._place(model.table)
@@ -156,7 +157,7 @@ class DuckEngine:
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
         """Run a hook's statement that inserts, updates or deletes rows. Raises NodeError for any other statement."""
         try:
-            tree = sqlglot.parse_one(statement, dialect="spark")
+            tree = sqlglot.parse_one(statement, dialect=SPARK)
             if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
                 raise NodeError("DuckDB runs no statements but those that change rows")
             cursor = self._db.cursor()

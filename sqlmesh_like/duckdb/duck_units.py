@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
@@ -39,7 +40,7 @@ class DuckUnits:
     def query(self, sql: str) -> Rows:
         """Rows of a query without tables, in Spark's SQL. Raises NodeError."""
         try:
-            text = duck_text(sqlglot.parse_one(sql, dialect="spark"))
+            text = duck_text(sqlglot.parse_one(sql, dialect=SPARK))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
         with sandbox() as connection, time_limit(connection):

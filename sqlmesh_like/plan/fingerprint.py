@@ -9,7 +9,7 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Sca
 from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import FINGERPRINT
 
 _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
@@ -18,7 +18,7 @@ def fingerprint(compiled: CompiledModel) -> str:
     """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
     model = compiled.model
     parts = {
-        "query": compiled.facts.tree.sql(SPARK, comments=False, normalize=True),
+        "query": compiled.facts.tree.sql(FINGERPRINT, comments=False, normalize=True),
         "columns": _columns(compiled),
         "strategy": compiled.classification.strategy,
         "partition_by": model.config.partition_by,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import FINGERPRINT
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
 
@@ -72,5 +72,5 @@ def _parts(compiled: CompiledModel, record: TableRecord) -> Iterator[str]:
 
 def _digest(part: exp.Expr | list[exp.Expr]) -> str:
     parts = part if isinstance(part, list) else [part]
-    text = "\n".join(one.sql(SPARK, comments=False, normalize=True) for one in parts)
+    text = "\n".join(one.sql(FINGERPRINT, comments=False, normalize=True) for one in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
-from sqlmesh_like.analyze.author_text import spark_sql
+from sqlmesh_like.analyze.author_text import Bind
 from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
@@ -70,10 +70,10 @@ class _UnitBindings(Bindings):
     ) -> DataFrame:
         return self.frames[role, name]
 
-    def as_written(self) -> DataFrame:
-        """The model's own query over the present inputs."""
-        facts, now = self.planned.compiled.facts, self.planned.now
-        ids = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref.unique_id for ref in facts.inputs}
+    @cached_property
+    def _names(self) -> Bind:
+        inputs = self.planned.compiled.facts.inputs
+        ids = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref.unique_id for ref in inputs}
 
         def bind(schema: str, name: str) -> str | None:
             unique_id = ids.get((schema, name))
@@ -83,7 +83,7 @@ class _UnitBindings(Bindings):
             self.frames["current", unique_id].drop(KEY).createOrReplaceTempView(view)
             return view
 
-        return self.session.sql(spark_sql(facts.tree, bind, now))
+        return bind
 
 
 class _Table:
@@ -110,7 +110,8 @@ class _Table:
     def _build(self, bindings: _UnitBindings) -> None:
         written, build = bindings.as_written(), self._case.compiled.table.build
         derived = bindings.run(build) if build is not None else None
-        self._is_derived = derived is not None and sinks.have_same_columns(derived, written)
+        is_alike = derived is not None and sinks.have_same_columns(derived, written)
+        self._is_derived = is_alike and bindings.other_meaning(written) is None
         frame = derived if derived is not None and self._is_derived else keyed_by_content(written)
         self._target = frame.localCheckpoint()
         if self._target.select(KEY).distinct().count() != self._target.count():

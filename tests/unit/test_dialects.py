@@ -15,7 +15,7 @@ from sqlglot import ErrorLevel, UnsupportedError, exp
 from sqlglot.dialects.dialect import Dialect
 
 import sqlmesh_like
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import FINGERPRINT, SPARK
 from sqlmesh_like.duckdb.dialect import DUCKDB
 
 QUERIES = (
@@ -26,7 +26,7 @@ QUERIES = (
     "select /* why */ sum(a) over (partition by c order by d rows between 1 preceding and current row) from t",
     "select date_trunc('month', d), cast(a as decimal(10, 2)), 'it\\'s', `a``b` from `t x`",
 )
-NAMES = ((SPARK, "spark"), (DUCKDB, "duckdb"))
+NAMES = ((FINGERPRINT, "spark"), (DUCKDB, "duckdb"))
 
 
 def test_texts_are_those_of_a_new_generator() -> None:
@@ -40,6 +40,57 @@ def test_texts_are_those_of_a_new_generator() -> None:
     assert {exp.select("a").from_(unnamed).sql(SPARK) for _ in range(3)} == {"SELECT a FROM (SELECT 1) AS _t0(a)"}
 
 
+@pytest.mark.parametrize(
+    ("written", "again"),
+    [
+        ("ts - interval 1 day 2 hours", "ts - INTERVAL '1 day 2 hours'"),
+        ("interval -1 day +1 hour -2 minute '1.5' seconds", "INTERVAL '-1 day 1 hour -2 minute 1.5 seconds'"),
+        ("ts - interval '1' day - interval 2 hours", "ts - INTERVAL '1' DAY - INTERVAL '2' HOURS"),
+        ("ts + interval 1 day - 2 * n", "ts + INTERVAL '1' DAY - 2 * n"),
+        ("array_size(null), size(null)", "ARRAY_SIZE(NULL), SIZE(NULL)"),
+        ("date_format(d, 'y'), date_format(d, '')", "DATE_FORMAT(d, 'y'), DATE_FORMAT(d, '')"),
+        ("date_format(d, f)", "DATE_FORMAT(d, f)"),
+        ("date_format(d, 'E'), date_format(d, 'yyyy-MM-dd')", "DATE_FORMAT(d, 'E'), DATE_FORMAT(d, 'yyyy-MM-dd')"),
+        ("to_date(s, 'yyyy-MM-dd'), to_date(s)", "TO_DATE(s, 'yyyy-MM-dd'), TO_DATE(s)"),
+        ("to_date(s, 'y')", "TO_DATE(s, 'y')"),
+        ("to_timestamp(s, 'yyyyy'), unix_timestamp(s, 'y')", "TO_TIMESTAMP(s, 'yyyyy'), UNIX_TIMESTAMP(s, 'y')"),
+        ("to_unix_timestamp(s, 'y')", "TO_UNIX_TIMESTAMP(s, 'y')"),
+        ("to_unix_timestamp(s, 'yyyy')", "TO_UNIX_TIMESTAMP(s, 'yyyy')"),
+        ("from_unixtime(n, 'uuuu'), from_unixtime(n)", "FROM_UNIXTIME(n, 'uuuu'), FROM_UNIXTIME(n)"),
+        ("unix_date(d), date_sub(d, '1'), date_sub(d, a + 1)", "UNIX_DATE(d), DATE_SUB(d, '1'), DATE_SUB(d, a + 1)"),
+        ("localtimestamp(), current_catalog()", "LOCALTIMESTAMP(), CURRENT_CATALOG()"),
+        ("instr(a, b), locate(b, a, 2), space(3)", "INSTR(a, b), LOCATE(b, a, 2), SPACE(3)"),
+        ("ceil(a), ceiling(a), log(a), ln(a)", "CEIL(a), CEILING(a), LOG(a), LN(a)"),
+        ("levenshtein(a, b, 2), to_char(n, '999')", "LEVENSHTEIN(a, b, 2), TO_CHAR(n, '999')"),
+        ("+ s, + '1', +1, a + b, (-1)", "- -s, - -'1', 1, a + b, (-1)"),
+    ],
+)  # fmt: skip
+def test_a_text_comes_back_as_what_it_was(written: str, again: str) -> None:
+    assert sqlglot.parse_one(f"select {written}", dialect=SPARK).sql(SPARK) == f"SELECT {again}"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH t AS (SELECT 1 AS a) SELECT * FROM (WITH t AS (SELECT 2 AS a) SELECT * FROM t) CROSS JOIN t",
+        "SELECT (WITH q AS (SELECT t.x) SELECT * FROM q) FROM t",
+        "SELECT /*+ BROADCAST(t), REPARTITION(3) */ a FROM t",
+    ],
+)
+def test_clauses_stay_where_they_are(query: str) -> None:
+    tree = sqlglot.parse_one(query, dialect=SPARK)
+    assert tree.sql(SPARK) == query and tree.parent is None
+
+
+def test_a_fingerprint_is_one_of_all_spellings_of_one_meaning() -> None:
+    def text(sql: str) -> str:
+        return sqlglot.parse_one(sql, dialect=SPARK).sql(FINGERPRINT)
+
+    assert text("select ceil(a), date_sub(d, 1)") == text("select ceiling(a), date_add(d, 1 * -1)")
+    assert text("select array_size(a)") != text("select size(a)")
+    assert text("select to_date(s, 'yyyy-MM-dd')") != text("select to_date(s)")
+
+
 def test_what_a_text_refused_is_no_matter_of_the_next() -> None:
     refused = exp.select("a").from_("t").lock()
     fine = exp.select("a").from_("t")
@@ -51,7 +102,7 @@ def test_what_a_text_refused_is_no_matter_of_the_next() -> None:
 
 def test_threads_have_generators_of_their_own() -> None:
     trees = [sqlglot.parse_one(query, dialect="spark") for query in QUERIES]
-    expected = [tree.sql("spark", pretty=True) for tree in trees]
+    expected = [tree.sql(SPARK, pretty=True) for tree in trees]
     with ThreadPoolExecutor(4) as threads:
         for _ in range(20):
             assert list(threads.map(lambda tree: tree.sql(SPARK, pretty=True), trees)) == expected
@@ -69,7 +120,7 @@ def test_a_thousand_texts_leave_nothing_in_memory() -> None:
         gc.collect()
         return sys.getallocatedblocks() - before
 
-    for dialect, _ in NAMES:
+    for dialect in (SPARK, FINGERPRINT, DUCKDB):
         left(dialect)  # what is made once
         assert left(dialect) < 100
 

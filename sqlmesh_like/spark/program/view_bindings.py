@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-from sqlmesh_like.analyze.author_text import spark_sql
+from sqlmesh_like.analyze.author_text import Bind, spark_sql
 from sqlmesh_like.analyze.python_inputs import input_query
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
@@ -28,7 +29,9 @@ from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges, Span
 from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
 from sqlmesh_like.spark.frames.partition_paths import pruned_paths
+from sqlmesh_like.spark.jvm.spark_errors import first_line
 from sqlmesh_like.spark.program.python_function import python_rows
+from sqlmesh_like.spark.program.query_plans import other_meaning
 from sqlmesh_like.sql_text import spark_identifier
 
 
@@ -113,13 +116,27 @@ class Bindings:
 
     def as_written(self) -> DataFrame:
         """Rows of the model's own query or function over its inputs at their end frontiers; visible columns only."""
-        ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
         facts = self.planned.compiled.facts
-        now = self.planned.now
         if facts.model.python is None:
-            return bound(self.session, facts.tree, ends, now)
-        return python_rows(
-            facts.model, self.session, lambda number: bound(self.session, input_query(facts.tree, number), ends, now)
+            return self._queried(facts.tree)
+        return python_rows(facts.model, self.session, lambda number: self._queried(input_query(facts.tree, number)))
+
+    def other_meaning(self, written: DataFrame) -> str | None:
+        """How Spark reads the model's query otherwise if it is written from its tree, as programs are; else None."""
+        try:
+            compiled = self._queried(self.planned.compiled.facts.tree, from_tree=True)
+        except AnalysisException as error:
+            return first_line(error)
+        return other_meaning(written, compiled)
+
+    def _queried(self, tree: exp.Expr, *, from_tree: bool = False) -> DataFrame:
+        return self.session.sql(spark_sql(tree, self._names, self.planned.now, from_tree=from_tree))
+
+    @cached_property
+    def _names(self) -> Bind:
+        """Views of the inputs at their end frontiers, visible columns only."""
+        return bind_tables(
+            self.session, {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
         )
 
     def recomputed(self) -> DataFrame:
@@ -231,18 +248,13 @@ def within_bounds(frame: DataFrame, bounds: Bounds) -> DataFrame:
     return frame
 
 
-def bound(
-    session: SparkSession,
-    tree: exp.Expr,
-    tables: Mapping[TableName, TableState],
-    now: datetime | None = None,
-    *,
-    from_tree: bool = False,
-) -> DataFrame:
-    """The frame of a query over tables, each as of the frontier of its state; visible columns only.
+def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:
+    """The frame of a query over tables, each as of the frontier of its state; visible columns only."""
+    return session.sql(spark_sql(tree, bind_tables(session, tables)))
 
-    Spark gets the author's text where there is one. `now`: the time of its clock calls; `from_tree`: see `spark_sql`.
-    """
+
+def bind_tables(session: SparkSession, tables: Mapping[TableName, TableState]) -> Bind:
+    """Views of tables, each as of the frontier of its state, made when their names are asked for."""
     by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
     views: dict[tuple[str, str], str] = {}
 
@@ -253,7 +265,7 @@ def bound(
             snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(spark_identifier(views[key]))
         return views.get(key)
 
-    return session.sql(spark_sql(tree, bind, now, from_tree=from_tree))
+    return bind
 
 
 def snapshot(session: SparkSession, state: TableState) -> DataFrame:

@@ -184,6 +184,9 @@ class Materializer:
         build = planned.compiled.table.build
         if build is None or any(item.state.kind == "files" for item in planned.inputs):
             return keyed_by_content(written), (), build is None
+        if meant := bindings.other_meaning(written):
+            result = reason("TYP003", f"Spark reads the query as {meant}, which the compiler would write")
+            return keyed_by_content(written), (result,), False
         derived = bindings.run(build)
         if not sinks.have_same_columns(derived, written):
             result = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")

@@ -1,0 +1,9 @@
+"""How texts become trees and trees texts. `spark` is the dialect of authors and of Spark; `tokens` what it reads
+otherwise than sqlglot; `generators` writes, also for the dialect of DuckDB."""
+
+from __future__ import annotations
+
+from sqlmesh_like.dialects.generators import generate_again
+from sqlmesh_like.dialects.spark import FINGERPRINT, SPARK
+
+__all__ = ["FINGERPRINT", "SPARK", "generate_again"]

@@ -1,0 +1,170 @@
+"""Spark's dialect as sqlglot knows it, mended where a text would get another meaning in its tree or from it.
+
+Nodes remember the name that their author used (`ORIGINAL_NAME_META_KEY`), and patterns their text: sqlglot has one
+class for several functions of Spark's, and translates patterns to Python's. `tests/spark/sql/test_written_texts.py`
+compares what Spark makes of a text and of what is written from its tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import rename_func
+from sqlglot.dialects.spark import Spark
+from sqlglot.generator import Generator
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.time import format_time
+
+from sqlmesh_like.dialects.generators import Write, generate_again
+from sqlmesh_like.dialects.tokens import readable
+
+_NAME, _PATTERN = "written_name", "written_pattern"
+_FORMATTED = (exp.TimeToStr, exp.StrToTime, exp.StrToUnix, exp.UnixToStr, exp.TsOrDsToDate)
+"""What functions with a pattern are read as."""
+_DAY_OF_WEEK = re.compile("E{1,3}")
+"""Patterns of one meaning. Source: https://spark.apache.org/docs/3.5.0/sql-ref-datetime-pattern.html"""
+
+
+def _mended(tree: exp.Expr) -> exp.Expr:
+    """The tree, changed in place, without nodes that stand for another function than the author's."""
+    for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
+        name, arguments = _name(node), _unknown_arguments(node)
+        if arguments is None or not name:
+            continue
+        made = exp.Anonymous(this=name, expressions=arguments)
+        made.meta.update(node.meta)
+        if node is tree:
+            return made
+        node.replace(made)
+    return tree
+
+
+def _unknown_arguments(node: exp.Expr) -> list[exp.Expr] | None:
+    """The arguments of a function that sqlglot has no class for, but takes for another one; None for all others."""
+    match node:
+        case exp.ArraySize():  # `size` of NULL is -1
+            return [node.this] if _name(node) == "ARRAY_SIZE" else None
+        case exp.Levenshtein():
+            limit = node.args.get("ins_cost")
+            return [node.this, node.expression, limit] if limit is not None else None
+        case exp.ToChar():
+            return [part for part in (node.this, node.args.get("format")) if part is not None]
+    if _name(node) == "TO_UNIX_TIMESTAMP" and isinstance(node.args.get("format"), exp.Literal):
+        node.set("format", SparkNames.format_time(node.args["format"]))
+    pattern = _pattern(node)
+    return None if pattern is None or _is_translatable(pattern.name) else [_formatted_value(node), pattern]
+
+
+def _name(node: exp.Expr) -> str:
+    """The name of a function in its author's text, in upper case."""
+    return str(node.meta.get(_NAME, "")).upper()
+
+
+def _pattern(node: exp.Expr) -> exp.Literal | None:
+    """The pattern of a function in its author's text."""
+    written = node.args.get("format")
+    pattern = written.meta.get(_PATTERN) if isinstance(written, exp.Literal) else None
+    return exp.Literal.string(pattern) if isinstance(pattern, str) else None
+
+
+def _formatted_value(node: exp.Expr) -> exp.Expr:
+    value: exp.Expr = node.this
+    return value.this if isinstance(value, exp.TimeStrToTime) else value
+
+
+@cache
+def _is_translatable(pattern: str) -> bool:
+    there = format_time(pattern, Spark.TIME_MAPPING, Spark.TIME_TRIE)
+    back = format_time(there, Spark.INVERSE_TIME_MAPPING, Spark.INVERSE_TIME_TRIE) if there else None
+    return back is not None and _DAY_OF_WEEK.sub("EEE", back) == _DAY_OF_WEEK.sub("EEE", pattern)
+
+
+def _usual(self: Generator, node: exp.Func) -> str:
+    """What sqlglot writes for a node."""
+    if write := SparkGenerator.TRANSFORMS.get(type(node)):
+        return str(write(self, node))
+    method = getattr(self, f"{node.key}_sql", None)
+    return str(method(node)) if method else self.function_fallback_sql(node)
+
+
+def _to_date_sql(self: Generator, node: exp.TsOrDsToDate) -> str:
+    # Without a pattern Spark casts, which accepts texts that the default's own pattern does not.
+    return self.func("TO_DATE", node.this, self.format_time(node)) if node.args.get("format") else _usual(self, node)
+
+
+def _by_name(name: str, *parts: str) -> Callable[[Generator, exp.Func], str]:
+    """Writes a function by this name, with these arguments, if its author did."""
+
+    def write(self: Generator, node: exp.Func) -> str:
+        return self.func(name, *map(node.args.get, parts)) if _name(node) == name else _usual(self, node)
+
+    return write
+
+
+def _as_patterned(usual: Write) -> Write:
+    """Writes a function with its author's pattern."""
+
+    def write(self: Generator, node: exp.Func) -> str:
+        pattern, name = _pattern(node), _name(node)
+        return usual(self, node) if pattern is None or not name else self.func(name, _formatted_value(node), pattern)
+
+    return write
+
+
+def _date_add_sql(self: Generator, node: exp.TsOrDsAdd) -> str:
+    days = node.expression
+    if _name(node) != "DATE_SUB" or not isinstance(days, exp.Mul):
+        return _usual(self, node)
+    return self.func("DATE_SUB", node.this, days.this.unnest())
+
+
+class SparkTexts(Spark):
+    """Writes one text for all spellings of one meaning."""
+
+    generate = generate_again
+    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
+        exp.CurrentCatalog: lambda *_: "CURRENT_CATALOG()",
+        exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
+        exp.TsOrDsToDate: _to_date_sql,
+        exp.UnixDate: rename_func("UNIX_DATE"),
+    }
+
+
+class SparkNames(SparkTexts):
+    """Reads the texts of authors; writes functions, patterns and WITH as they are there."""
+
+    ORIGINAL_NAME_META_KEY = _NAME
+    nests_ctes = True
+    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
+        **SparkTexts.writes,
+        exp.Ln: _by_name("LOG", "this"),
+        exp.Space: rename_func("SPACE"),
+        exp.StrPosition: _by_name("INSTR", "this", "substr"),
+        exp.TsOrDsAdd: _date_add_sql,
+        exp.StrToTime: _as_patterned(_usual),
+        exp.StrToUnix: _as_patterned(_by_name("TO_UNIX_TIMESTAMP", "this", "format")),
+        exp.TimeToStr: _as_patterned(_usual),
+        exp.TsOrDsToDate: _as_patterned(_to_date_sql),
+        exp.UnixToStr: _as_patterned(_usual),
+    }
+
+    def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
+        trees = self.parser(**opts).parse(readable(self.tokenize(sql)), sql)
+        return [tree if tree is None else _mended(tree) for tree in trees]
+
+    @classmethod
+    def format_time(cls, expression: str | exp.Expr | None) -> exp.Expr | None:
+        made = super().format_time(expression)
+        if isinstance(expression, exp.Literal) and isinstance(made, exp.Literal) and made is not expression:
+            made.meta[_PATTERN] = expression.name
+        return made
+
+
+SPARK = SparkNames()
+"""Reads the texts of authors, and writes those that Spark runs."""
+FINGERPRINT = SparkTexts()
+"""Writes the texts that fingerprints are made of."""

@@ -1,0 +1,70 @@
+"""Tokens that sqlglot's parser takes for something else. Owns writing them so that it reads what Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import Token, TokenType
+
+_UNITS = frozenset("year month week day hour minute second millisecond microsecond".split())
+_VALUES = (TokenType.NUMBER, TokenType.STRING)
+_SIGNS = (TokenType.DASH, TokenType.PLUS)
+_BEFORE_A_VALUE = frozenset({
+    TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.PLUS, TokenType.DASH,
+    TokenType.SLASH, TokenType.MOD, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
+    TokenType.GTE, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.WHEN, TokenType.THEN, TokenType.ELSE,
+    TokenType.WHERE, TokenType.ON, TokenType.HAVING, TokenType.BETWEEN, TokenType.DPIPE, TokenType.DISTINCT,
+})  # fmt: skip
+"""After these a plus is a sign."""
+
+
+def readable(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens for the parser."""
+    if not any(token.token_type in (TokenType.INTERVAL, TokenType.PLUS) for token in tokens):
+        return list(tokens)
+    read: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        read.append(token)
+        if token.token_type == TokenType.INTERVAL:
+            size, text = _interval(tokens[at : at + 3 * 2 * len(_UNITS)])
+            if size:
+                read.append(_like(tokens[at], TokenType.STRING, text, tokens[at + size - 1].end))
+                at += size
+        elif token.token_type == TokenType.PLUS and _is_sign(tokens, at - 1):
+            # `+ text` is a number, but the parser drops the sign: two others have the same effect.
+            read[-1:] = [_like(token, TokenType.DASH, "-", token.end)] * 2
+    return read
+
+
+def _interval(tokens: Sequence[Token]) -> tuple[int, str]:
+    """The number of tokens of an interval of several units, and its text; 0 for one of a single unit.
+
+    The parser makes a sum of it, without brackets: from `ts - interval 1 day 2 hours` only the day would be subtracted.
+    Source: `multiUnitsInterval` in Spark's `SqlBaseParser.g4`.
+    """
+    parts: list[str] = []
+    end = 0
+    while end < len(tokens):
+        at = end + (tokens[end].token_type in _SIGNS)
+        if at + 1 >= len(tokens) or tokens[at].token_type not in _VALUES:
+            break
+        unit = tokens[at + 1].text.lower()
+        if unit.removesuffix("s") not in _UNITS:
+            break
+        sign = "-" if tokens[end].token_type == TokenType.DASH else ""
+        parts.append(f"{sign}{tokens[at].text.strip()} {unit}")
+        end = at + 2
+    return (end, " ".join(parts)) if len(parts) > 1 else (0, "")
+
+
+def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+    is_first = at == 0 or tokens[at - 1].token_type in _BEFORE_A_VALUE
+    follows = tokens[at + 1].token_type if at + 1 < len(tokens) else None
+    return is_first and follows not in (TokenType.NUMBER, TokenType.INTERVAL, *_SIGNS)
+
+
+def _like(token: Token, kind: TokenType, text: str, end: int) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, end, token.comments)

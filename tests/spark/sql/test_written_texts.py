@@ -1,0 +1,168 @@
+"""What is written from a query's tree means to Spark what its text means, and a query that runs whole is its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+import pytest
+import sqlglot
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.analyze.expressions.synonyms import with_known_names
+from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.spark.program.query_plans import other_meaning
+from tests.services.spark_suite import suite_files, suite_jar
+from tests.services.wanted import need
+from tests.spark.lake import Lake
+
+_EXAMPLE = re.compile(r"^\s*> (.*?);\s*$", re.MULTILINE | re.DOTALL)
+_RANDOM = re.compile(r"\b(rand|randn|random|uuid|shuffle|tablesample|input_file_\w+|current_\w+|now)\b", re.IGNORECASE)
+"""Queries whose plan has other seeds or times each time that it is made."""
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session whose optimizer computes no rows: two queries must be one for all rows, not for those of a test."""
+    rules = "spark.sql.optimizer.excludedRules"
+    session = spark.newSession()
+    session.conf.set(rules, "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation")
+    yield session
+    session.conf.unset(rules)
+
+
+def changed(session: SparkSession, sql: str) -> str | None:
+    """How the text written from the tree differs for Spark; None where it does not, or the parser refuses the query."""
+    try:
+        written = session.sql(sql)
+    except PySparkException:
+        return None  # it needs data or settings of Spark's own suite
+    if (again := _again(sql)) is None:
+        return None
+    try:
+        return other_meaning(_unnamed(session, sql), _unnamed(session, again)) if written.columns else None
+    except PySparkException as error:
+        return f"{again}: {str(error).splitlines()[0]}"
+
+
+def _unnamed(session: SparkSession, sql: str) -> Any:
+    """The query's frame; names of columns without an alias follow from the spelling."""
+    frame = session.sql(sql)
+    return frame.toDF(*[f"c{number}" for number in range(len(frame.columns))])
+
+
+def _again(sql: str) -> str | None:
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect=SPARK) if tree is not None]
+        if len(trees) != 1 or not isinstance(trees[0], exp.Query) or trees[0].find(exp.WithinGroup):
+            return None
+        return with_known_names(trees[0]).sql(SPARK, unsupported_level=ErrorLevel.RAISE)
+    except SqlglotError:
+        return None
+
+
+@pytest.mark.release
+def test_the_examples_of_all_functions_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
+    catalog: Any = session._jsparkSession.sessionState().catalog()
+    identifier: Any = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # type: ignore[union-attr]
+    names = [row[0] for row in session.sql("show functions").collect()]
+    examples: list[str] = []
+    for name in names:
+        with suppress(Exception):  # operators have no entry
+            examples += _EXAMPLE.findall(catalog.lookupFunctionInfo(identifier(name)).getExamples())
+    assert len(examples) > 700
+    found = {sql: told for sql in examples if not _RANDOM.search(sql) and (told := changed(session, sql))}
+    assert not found
+
+
+@pytest.mark.release
+def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
+    need(suite_jar)
+    asked, found = 0, {}
+    for file, statements in suite_files():
+        with _tables(session):
+            for number, statement in enumerate(statements):
+                if not statement.is_query:
+                    with suppress(PySparkException):
+                        session.sql(statement.sql)
+                elif statement.is_answered and not _RANDOM.search(statement.sql):
+                    asked += 1
+                    if told := changed(session, statement.sql):
+                        found[file, number] = told
+    assert asked > 3_000
+    assert not found
+
+
+@contextmanager
+def _tables(session: SparkSession) -> Iterator[None]:
+    """What a file creates is gone after it, and so are its settings."""
+    before = {row.key: row.value for row in session.sql("set").collect()}
+    try:
+        yield
+    finally:
+        session.sql("use default")
+        for row in session.sql("show tables").collect():
+            with suppress(PySparkException):
+                session.sql(f"drop {'view' if row.isTemporary else 'table'} if exists `{row.tableName}`")
+            with suppress(PySparkException):
+                session.sql(f"drop view if exists `{row.tableName}`")
+        for row in session.sql("set").collect():
+            if row.key.startswith("spark.sql.") and before.get(row.key) != row.value:
+                with suppress(PySparkException):
+                    session.conf.unset(row.key)
+                    if row.key in before:
+                        session.conf.set(row.key, before[row.key])
+
+
+@pytest.mark.release
+def test_two_texts_are_one_query_or_are_not(session: SparkSession) -> None:
+    session.sql("select 1 as id, array(1) as a, timestamp '2024-01-01 00:00:00' as ts").createOrReplaceTempView("t")
+
+    def meaning(one: str, other: str) -> str | None:
+        return other_meaning(session.sql(one), session.sql(other))
+
+    assert (
+        meaning("with c as (select id from t) select * from c", "with d as (select ID as id from t) select * from d")
+        is None
+    )
+    assert (
+        meaning(
+            "select 2L as n from t where id is not null", "select cast(2 as bigint) as n from t where not id is null"
+        )
+        is None
+    )
+    assert "array_size" in (meaning("select array_size(a) as n from t", "select size(a) as n from t") or "")
+    assert meaning(
+        "select ts - interval 1 day 2 hours as x from t", "select ts - interval 1 day + interval 2 hours as x from t"
+    )
+    assert meaning("select 1 as n", "select 1L as n") == "n int, not n bigint"
+
+
+@pytest.mark.release
+def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> None:
+    table = lake.source("t", "id int, s string, ts timestamp, a array<int>")
+    lake.model(
+        "of_rows",
+        "select /*+ BROADCAST(t) */ id, ts - interval 1 day 2 hours as before, array_size(a) as n,"
+        " date_format(ts, 'y') as y, unix_date(date(ts)) as day, date_sub(ts, '1') as d from @t",
+    )
+    lake.model(
+        "nested",
+        "with x as (select id from @t) select x.id, y.n from x"
+        " join (with x as (select id, 1 as n from @t) select * from x) y on x.id = y.id",
+    )
+    table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
+    lake.run_well()
+    table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
+    strategies = lake.run_well()
+    assert strategies["of_rows"] == "row_based"
+    lake.assert_maintained()
+    rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
+    assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")
+    assert sorted(lake.rows("nested")) == [(1, 1), (3, 1)]
