@@ -3,7 +3,7 @@ otherwise than sqlglot; `generators` writes, also for the dialect of DuckDB."""
 
 from __future__ import annotations
 
-from sqlmesh_like.dialects.generators import generate_again
+from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.spark import FINGERPRINT, SPARK
 
-__all__ = ["FINGERPRINT", "SPARK", "generate_again"]
+__all__ = ["FINGERPRINT", "SPARK", "Write", "generate_again"]

@@ -30,7 +30,12 @@ _DAY_OF_WEEK = re.compile("E{1,3}")
 
 
 def _mended(tree: exp.Expr) -> exp.Expr:
-    """The tree, changed in place, without nodes that stand for another function than the author's."""
+    """The tree, changed in place, without nodes that stand for another function than the author's.
+
+    A hint stays a text: what it names are neither functions nor tables, and no other part of the tree refers to it.
+    """
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.set("expressions", [exp.Var(this=", ".join(part.sql(FINGERPRINT) for part in hint.expressions))])
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
@@ -128,6 +133,7 @@ class SparkTexts(Spark):
     generate = generate_again
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         exp.CurrentCatalog: lambda *_: "CURRENT_CATALOG()",
+        exp.Hint: lambda *_: "",
         exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
         exp.TsOrDsToDate: _to_date_sql,
         exp.UnixDate: rename_func("UNIX_DATE"),
@@ -141,6 +147,7 @@ class SparkNames(SparkTexts):
     nests_ctes = True
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
+        exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
         exp.Ln: _by_name("LOG", "this"),
         exp.Space: rename_func("SPACE"),
         exp.StrPosition: _by_name("INSTR", "this", "substr"),

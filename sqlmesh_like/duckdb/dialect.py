@@ -6,15 +6,19 @@ CUBE and GROUPING SETS: DuckDB does not parse them after WITH, and returns a row
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from sqlmesh_like.dialects import generate_again
+from sqlmesh_like.dialects import Write, generate_again
 
 
 class _DuckDB(DuckDB):
     generate = generate_again
+    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {exp.Hint: lambda *_: ""}  # it is Spark's
 
 
 DUCKDB = _DuckDB()

@@ -45,7 +45,7 @@ from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
     "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
-    "qualify", "laterals",
+    "qualify", "laterals", "hint",
 }  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}

@@ -7,9 +7,12 @@ import sqlglot
 from sqlglot.errors import ErrorLevel
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.analyze.author_text import spark_sql
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.query_analysis import CARRIED_FACTS
 from sqlmesh_like.errors import SqlError
+from sqlmesh_like.plan.checks.check import check_models
+from sqlmesh_like.plan.fingerprint import fingerprint
 from tests.properties.lake import T, U, check, compiled, schema, states
 
 COLUMNS = schema(a="int", s="string", amount="decimal(10,2)")
@@ -144,3 +147,25 @@ def test_what_is_taken_as_carried_over_unseen_is_carried_over() -> None:
     assert forms_of(tree) == CARRIED_FACTS
     written = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
     assert sqlglot.parse_one(written, dialect="spark") == tree
+
+
+@pytest.mark.parametrize(
+    "hint", ["BROADCAST(t)", "repartition (3, a), coalesce(1)", "MAPJOIN(nobody)", "their_own(a(1))"]
+)
+def test_a_hint_decides_nothing_but_how_spark_joins(hint: str) -> None:
+    hinted, plain = (compiled(f"select {text} a from ods.t", COLUMNS) for text in (f"/*+ {hint} */", ""))
+    assert hinted.classification.strategy == "row_based" and fingerprint(hinted) == fingerprint(plain)
+    check_models([hinted.model], dict.fromkeys([ref.unique_id for ref in hinted.model.inputs], COLUMNS)).require_sound()
+    assert spark_sql(hinted.facts.tree, lambda *_: None).lower().startswith(f"select /*+ {hint.lower()} */")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "current_timestamp() - interval 1 day 2 hours", "array_size(array(a))", "date_format(s, 'y')", "to_date(s, '')",
+        "unix_date(date(s))", "date_sub(date(s), a)", "to_char(a, '999')", "levenshtein(s, s, 2)", "+ s",
+        "to_unix_timestamp(s, 'yyyyy')",
+    ],
+)  # fmt: skip
+def test_what_sqlglot_has_no_class_for_is_followed_all_the_same(value: str) -> None:
+    assert compiled(f"select {value} as x from ods.t", COLUMNS).classification.strategy == "row_based"
