@@ -20,9 +20,9 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.time import format_time
 
 from sqlmesh_like.dialects.generators import Write, generate_again
-from sqlmesh_like.dialects.tokens import readable
+from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
 
-_NAME, _PATTERN = "written_name", "written_pattern"
+_NAME, _PATTERN, _COMMA = "written_name", "written_pattern", "written_comma"
 _FORMATTED = (exp.TimeToStr, exp.StrToTime, exp.StrToUnix, exp.UnixToStr, exp.TsOrDsToDate)
 """What functions with a pattern are read as."""
 _DAY_OF_WEEK = re.compile("E{1,3}")
@@ -36,6 +36,13 @@ def _mended(tree: exp.Expr) -> exp.Expr:
     """
     for hint in list(tree.find_all(exp.Hint)):
         hint.set("expressions", [exp.Var(this=", ".join(part.sql(FINGERPRINT) for part in hint.expressions))])
+    for join in tree.find_all(exp.Join):
+        if join.kind == EXPLICIT_CROSS:
+            join.set("kind", "CROSS")
+        elif join.kind == "CROSS":
+            join.meta[_COMMA] = True
+    for struct in tree.find_all(exp.Struct):
+        struct.meta.pop(_NAME, None)  # `named_struct` has other arguments than `struct`, as which it is written
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
@@ -62,6 +69,11 @@ def _unknown_arguments(node: exp.Expr) -> list[exp.Expr] | None:
         node.set("format", SparkNames.format_time(node.args["format"]))
     pattern = _pattern(node)
     return None if pattern is None or _is_translatable(pattern.name) else [_formatted_value(node), pattern]
+
+
+def is_comma(join: exp.Join) -> bool:
+    """Whether a comma stands for the join, which in Spark joins what the JOINs on both of its sides have made."""
+    return bool(join.meta.get(_COMMA))
 
 
 def _name(node: exp.Expr) -> str:
@@ -120,6 +132,10 @@ def _as_patterned(usual: Write) -> Write:
     return write
 
 
+def _join_sql(self: Generator, node: exp.Join) -> str:
+    return f", {self.sql(node, 'this')}" if is_comma(node) else self.join_sql(node)
+
+
 def _date_add_sql(self: Generator, node: exp.TsOrDsAdd) -> str:
     days = node.expression
     if _name(node) != "DATE_SUB" or not isinstance(days, exp.Mul):
@@ -148,6 +164,7 @@ class SparkNames(SparkTexts):
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
         exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
+        exp.Join: _join_sql,
         exp.Ln: _by_name("LOG", "this"),
         exp.Space: rename_func("SPACE"),
         exp.StrPosition: _by_name("INSTR", "this", "substr"),

@@ -9,6 +9,8 @@ from sqlglot import Token, TokenType
 _UNITS = frozenset("year month week day hour minute second millisecond microsecond".split())
 _VALUES = (TokenType.NUMBER, TokenType.STRING)
 _SIGNS = (TokenType.DASH, TokenType.PLUS)
+EXPLICIT_CROSS = "CROSS "
+"""The kind of a join that is written as CROSS JOIN, for the parser makes the same of a comma."""
 _BEFORE_A_VALUE = frozenset({
     TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.PLUS, TokenType.DASH,
     TokenType.SLASH, TokenType.MOD, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
@@ -20,7 +22,7 @@ _BEFORE_A_VALUE = frozenset({
 
 def readable(tokens: Sequence[Token]) -> list[Token]:
     """The tokens for the parser."""
-    if not any(token.token_type in (TokenType.INTERVAL, TokenType.PLUS) for token in tokens):
+    if not any(token.token_type in (TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS) for token in tokens):
         return list(tokens)
     read: list[Token] = []
     at = 0
@@ -33,6 +35,8 @@ def readable(tokens: Sequence[Token]) -> list[Token]:
             if size:
                 read.append(_like(tokens[at], TokenType.STRING, text, tokens[at + size - 1].end))
                 at += size
+        elif token.token_type == TokenType.CROSS:
+            read[-1] = _like(token, TokenType.CROSS, EXPLICIT_CROSS, token.end)
         elif token.token_type == TokenType.PLUS and _is_sign(tokens, at - 1):
             # `+ text` is a number, but the parser drops the sign: two others have the same effect.
             read[-1:] = [_like(token, TokenType.DASH, "-", token.end)] * 2

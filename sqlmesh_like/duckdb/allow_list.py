@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.list_forms import LIST_FORMS, unproven_list
@@ -160,6 +161,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
 
 def _unproven_pattern(node: exp.Expr) -> str | None:
     match node:
+        case exp.Select() if joined_first(node.args.get("joins") or ()) is not None:
+            return "a RIGHT, FULL or USING JOIN behind a comma"
         case exp.Like() | exp.ILike():
             if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
                 return "LIKE with a pattern that is computed or has a backslash"

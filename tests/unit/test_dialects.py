@@ -62,6 +62,7 @@ def test_texts_are_those_of_a_new_generator() -> None:
         ("instr(a, b), locate(b, a, 2), space(3)", "INSTR(a, b), LOCATE(b, a, 2), SPACE(3)"),
         ("ceil(a), ceiling(a), log(a), ln(a)", "CEIL(a), CEILING(a), LOG(a), LN(a)"),
         ("levenshtein(a, b, 2), to_char(n, '999')", "LEVENSHTEIN(a, b, 2), TO_CHAR(n, '999')"),
+        ("named_struct('a', 1), struct(1 as a)", "STRUCT(1 AS a), STRUCT(1 AS a)"),
         ("+ s, + '1', +1, a + b, (-1)", "- -s, - -'1', 1, a + b, (-1)"),
     ],
 )  # fmt: skip
@@ -75,6 +76,8 @@ def test_a_text_comes_back_as_what_it_was(written: str, again: str) -> None:
         "WITH t AS (SELECT 1 AS a) SELECT * FROM (WITH t AS (SELECT 2 AS a) SELECT * FROM t) CROSS JOIN t",
         "SELECT (WITH q AS (SELECT t.x) SELECT * FROM q) FROM t",
         "SELECT /*+ BROADCAST(t), REPARTITION(3) */ a FROM t",
+        "SELECT * FROM t, u RIGHT JOIN v ON u.a = v.a CROSS JOIN w, LATERAL (SELECT t.a)",
+        "SELECT * FROM t CROSS JOIN (SELECT 1 AS a) AS x, (SELECT 2 AS b) AS y",
     ],
 )
 def test_clauses_stay_where_they_are(query: str) -> None:

@@ -5,8 +5,9 @@ If FROM has more than one item, each column is renamed to `alias.column`, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 
 from sqlglot import exp
 
@@ -22,7 +23,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, require_pure
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
 
 
@@ -57,6 +58,8 @@ class FromReader:
         joins = [*(from_.this.args.get("joins") or []), *(select.args.get("joins") or [])]
         first = from_.this.copy() if from_.this.args.get("joins") else from_.this
         first.set("joins", None)
+        if (join := joined_first(joins)) is not None:
+            raise Unsupported("QRY009", "a RIGHT, FULL or USING JOIN behind a comma", join, "JOIN")
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
         if not joins and not views:
@@ -116,6 +119,18 @@ class FromReader:
         again = {name.lower() for name, _ in merged}
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def joined_first(joins: Sequence[exp.Join]) -> exp.Join | None:
+    """The first join behind a comma that has other rows or columns for being joined before it, as Spark does.
+
+    >>> import sqlglot
+    >>> query = sqlglot.parse_one("select 1 from a, b right join c on b.x = c.x", dialect=SPARK)
+    >>> joined_first(query.args["joins"]).alias_or_name
+    'c'
+    """
+    behind = dropwhile(lambda join: not is_comma(join), joins)
+    return next((join for join in behind if join.side in ("RIGHT", "FULL") or join.args.get("using")), None)
 
 
 def _has_keyword(join: exp.Join) -> bool:

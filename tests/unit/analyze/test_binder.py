@@ -169,3 +169,10 @@ def test_a_hint_decides_nothing_but_how_spark_joins(hint: str) -> None:
 )  # fmt: skip
 def test_what_sqlglot_has_no_class_for_is_followed_all_the_same(value: str) -> None:
     assert compiled(f"select {value} as x from ods.t", COLUMNS).classification.strategy == "row_based"
+
+
+@pytest.mark.parametrize("join", ["right join ods.u as c on b.k = c.k", "join ods.u as c using (k)"])
+def test_what_stands_behind_a_comma_is_joined_before_it(join: str) -> None:
+    """`a, b RIGHT JOIN c` has no rows without rows of `a`; joined from left to right it would."""
+    reason = compiled(f"select t.a as x, b.v from ods.t, ods.u as b {join}", COLUMNS).facts.unsupported_reason
+    assert reason is not None and reason.message == "a RIGHT, FULL or USING JOIN behind a comma"
