@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import pytest
 import sqlglot
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
@@ -23,8 +24,11 @@ from tests.services.wanted import need
 from tests.spark.lake import Lake
 
 _EXAMPLE = re.compile(r"^\s*> (.*?);\s*$", re.MULTILINE | re.DOTALL)
-_RANDOM = re.compile(r"\b(rand|randn|random|uuid|shuffle|tablesample|input_file_\w+|current_\w+|now)\b", re.IGNORECASE)
-"""Queries whose plan has other seeds or times each time that it is made."""
+_MISREAD = {"group-by-all", "inline-table", "sql-compatibility-functions"}
+"""Files with a query of which sqlglot makes what Spark refuses: `GROUP BY all, a`, `VALUES 1, 2 AS t(a)`.
+
+Such a query runs as it is written, and is not followed.
+"""
 
 
 @pytest.fixture
@@ -37,24 +41,43 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     session.conf.unset(rules)
 
 
-def changed(session: SparkSession, sql: str) -> str | None:
-    """How the text written from the tree differs for Spark; None where it does not, or the parser refuses the query."""
-    try:
-        written = session.sql(sql)
-    except PySparkException:
-        return None  # it needs data or settings of Spark's own suite
-    if (again := _again(sql)) is None:
-        return None
-    try:
-        return other_meaning(_unnamed(session, sql), _unnamed(session, again)) if written.columns else None
-    except PySparkException as error:
-        return f"{again}: {str(error).splitlines()[0]}"
+@dataclass
+class Comparison:
+    """What Spark makes of texts and of those written from their trees: `told` where they differ, by name.
 
+    `refused`: Spark does not read what is written. `unlike`: the plan of the text is not that of the same text again,
+    as with random seeds, LATERAL and inline rows of some types.
+    """
 
-def _unnamed(session: SparkSession, sql: str) -> Any:
-    """The query's frame; names of columns without an alias follow from the spelling."""
-    frame = session.sql(sql)
-    return frame.toDF(*[f"c{number}" for number in range(len(frame.columns))])
+    session: SparkSession
+    asked: int = 0
+    told: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    unlike: set[str] = field(default_factory=set)
+
+    def ask(self, name: str, sql: str) -> None:
+        again = _again(sql)
+        if again is None:
+            return  # the parser refuses it, or it has no tree that is faithful: an error before it runs
+        try:
+            written = self._unnamed(sql)
+        except PySparkException:
+            return  # it needs data or settings of Spark's own suite
+        self.asked += 1
+        try:
+            told = other_meaning(written, self._unnamed(again))
+        except PySparkException as error:
+            self.refused[name] = f"{again}: {str(error).splitlines()[0]}"
+            return
+        if told and other_meaning(written, self._unnamed(sql)):
+            self.unlike.add(name)
+        elif told:
+            self.told[name] = f"{sql}: {told}"
+
+    def _unnamed(self, sql: str) -> DataFrame:
+        """The query's frame; names of columns without an alias follow from the spelling."""
+        frame = self.session.sql(sql)
+        return frame.toDF(*[f"c{number}" for number in range(len(frame.columns))])
 
 
 def _again(sql: str) -> str | None:
@@ -68,56 +91,27 @@ def _again(sql: str) -> str | None:
 
 
 @pytest.mark.release
-def test_the_examples_of_all_functions_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
-    catalog: Any = session._jsparkSession.sessionState().catalog()
-    identifier: Any = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # type: ignore[union-attr]
-    names = [row[0] for row in session.sql("show functions").collect()]
-    examples: list[str] = []
-    for name in names:
-        with suppress(Exception):  # operators have no entry
-            examples += _EXAMPLE.findall(catalog.lookupFunctionInfo(identifier(name)).getExamples())
-    assert len(examples) > 700
-    found = {sql: told for sql in examples if not _RANDOM.search(sql) and (told := changed(session, sql))}
-    assert not found
-
-
-@pytest.mark.release
-def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
-    need(suite_jar)
-    asked, found = 0, {}
-    for file, statements in suite_files():
-        with _tables(session):
-            for number, statement in enumerate(statements):
-                if not statement.is_query:
-                    with suppress(PySparkException):
-                        session.sql(statement.sql)
-                elif statement.is_answered and not _RANDOM.search(statement.sql):
-                    asked += 1
-                    if told := changed(session, statement.sql):
-                        found[file, number] = told
-    assert asked > 3_000
-    assert not found
-
-
-@contextmanager
-def _tables(session: SparkSession) -> Iterator[None]:
-    """What a file creates is gone after it, and so are its settings."""
-    before = {row.key: row.value for row in session.sql("set").collect()}
-    try:
-        yield
-    finally:
-        session.sql("use default")
-        for row in session.sql("show tables").collect():
-            with suppress(PySparkException):
-                session.sql(f"drop {'view' if row.isTemporary else 'table'} if exists `{row.tableName}`")
-            with suppress(PySparkException):
-                session.sql(f"drop view if exists `{row.tableName}`")
-        for row in session.sql("set").collect():
-            if row.key.startswith("spark.sql.") and before.get(row.key) != row.value:
-                with suppress(PySparkException):
-                    session.conf.unset(row.key)
-                    if row.key in before:
-                        session.conf.set(row.key, before[row.key])
+def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> None:
+    table = lake.source("t", "id int, s string, ts timestamp, a array<int>")
+    lake.model(
+        "of_rows",
+        "select /*+ BROADCAST(t) */ id, ts - interval 1 day 2 hours as before, array_size(a) as n,"
+        " date_format(ts, 'y') as y, unix_date(date(ts)) as day, date_sub(ts, '1') as d from @t",
+    )
+    lake.model(
+        "nested",
+        "with x as (select id from @t) select x.id, y.n from x"
+        " join (with x as (select id, 1 as n from @t) select * from x) y on x.id = y.id",
+    )
+    table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
+    lake.run_well()
+    table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
+    strategies = lake.run_well()
+    assert strategies["of_rows"] == "row_based"
+    lake.assert_maintained()
+    rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
+    assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")
+    assert sorted(lake.rows("nested")) == [(1, 1), (3, 1)]
 
 
 @pytest.mark.release
@@ -145,24 +139,53 @@ def test_two_texts_are_one_query_or_are_not(session: SparkSession) -> None:
 
 
 @pytest.mark.release
-def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> None:
-    table = lake.source("t", "id int, s string, ts timestamp, a array<int>")
-    lake.model(
-        "of_rows",
-        "select /*+ BROADCAST(t) */ id, ts - interval 1 day 2 hours as before, array_size(a) as n,"
-        " date_format(ts, 'y') as y, unix_date(date(ts)) as day, date_sub(ts, '1') as d from @t",
-    )
-    lake.model(
-        "nested",
-        "with x as (select id from @t) select x.id, y.n from x"
-        " join (with x as (select id, 1 as n from @t) select * from x) y on x.id = y.id",
-    )
-    table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
-    lake.run_well()
-    table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
-    strategies = lake.run_well()
-    assert strategies["of_rows"] == "row_based"
-    lake.assert_maintained()
-    rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
-    assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")
-    assert sorted(lake.rows("nested")) == [(1, 1), (3, 1)]
+def test_the_examples_of_all_functions_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
+    catalog: Any = session._jsparkSession.sessionState().catalog()
+    identifier: Any = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # type: ignore[union-attr]
+    names = [row[0] for row in session.sql("show functions").collect()]
+    compared = Comparison(session)
+    for name in names:
+        with suppress(Exception):  # operators have no entry
+            text = str(catalog.lookupFunctionInfo(identifier(name)).getExamples())
+            for number, sql in enumerate(_EXAMPLE.findall(text)):
+                compared.ask(f"{name} {number}", sql)
+    assert compared.asked > 700 and len(compared.unlike) < 15
+    assert not compared.told and not compared.refused
+
+
+@pytest.mark.release
+def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
+    need(suite_jar)
+    compared = Comparison(session)
+    for file, statements in suite_files():
+        with _tables(session):
+            for number, statement in enumerate(statements):
+                if not statement.is_query:
+                    with suppress(PySparkException):
+                        session.sql(statement.sql)
+                elif statement.is_answered:
+                    compared.ask(f"{file} {number}", statement.sql)
+    assert compared.asked > 3_000 and len(compared.unlike) < 150
+    assert not compared.told
+    assert {name.split(".")[0] for name in compared.refused} <= _MISREAD
+
+
+@contextmanager
+def _tables(session: SparkSession) -> Iterator[None]:
+    """What a file creates is gone after it, and so are its settings."""
+    before = {row.key: row.value for row in session.sql("set").collect()}
+    try:
+        yield
+    finally:
+        session.sql("use default")
+        for row in session.sql("show tables").collect():
+            with suppress(PySparkException):
+                session.sql(f"drop {'view' if row.isTemporary else 'table'} if exists `{row.tableName}`")
+            with suppress(PySparkException):
+                session.sql(f"drop view if exists `{row.tableName}`")
+        for row in session.sql("set").collect():
+            if row.key.startswith("spark.sql.") and before.get(row.key) != row.value:
+                with suppress(PySparkException):
+                    session.conf.unset(row.key)
+                    if row.key in before:
+                        session.conf.set(row.key, before[row.key])
