@@ -98,8 +98,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     aliased = tree.copy() if tree.find(exp.Window) else None
     tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
-    is_as_written = (aliased is None or aliased == tree) and (has_names or not tree.is_star)
-    names = () if has_names or not isinstance(tree, exp.Query) else tuple(tree.named_selects)
+    names = () if has_names else _names(tree)
+    is_as_written = names is not None and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
@@ -115,7 +115,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
     if is_as_written:
         read_views = {key: views[ref.unique_id].tree for key, ref in by_table.items() if ref.unique_id in views}
-        text = AuthorText(model.sql, inlined, read_views, columns=names, order=order if is_reordered else ())
+        text = AuthorText(model.sql, inlined, read_views, columns=names or (), order=order if is_reordered else ())
         inlined = with_author_text(inlined, text)
     return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
 
@@ -181,6 +181,14 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> bool:
             item.replace(exp.Alias(this=item.copy(), alias=exp.to_identifier(name, quoted=as_written)))
             any_unnamed = True
     return any_unnamed
+
+
+def _names(tree: exp.Expr) -> tuple[str, ...] | None:
+    """Names of a query's columns; None where their number does not follow from the text."""
+    items = tree.selects if isinstance(tree, exp.Query) else []
+    is_known = not any(item.is_star or isinstance(item, exp.Aliases | exp.UDTF) for item in items)
+    names = tuple(item.alias_or_name for item in items)
+    return names if is_known and all(names) else None
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
