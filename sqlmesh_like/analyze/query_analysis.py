@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
 from sqlmesh_like.analyze.binding.binder import read
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.column_names import known_names, name_all
 from sqlmesh_like.analyze.cte_names import distinct_ctes
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
@@ -94,11 +95,11 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     tree = parse(model)
     has_names = model.unique_id.kind not in ("test", "question")  # their columns need none
     if not has_names:
-        has_names = not _name_all(tree, as_written=model.unique_id.kind == "question")
+        has_names = not name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     aliased = tree.copy() if tree.find(exp.Window) else None
     tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
-    names = () if has_names else _names(tree)
+    names = () if has_names else known_names(tree)
     is_as_written = names is not None and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None
     try:
@@ -164,31 +165,6 @@ def parse(model: RenderedModel) -> exp.Expr:
         raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
     _require_faithful(statements[0], model)
     return statements[0]
-
-
-def _name_all(tree: exp.Expr, *, as_written: bool) -> bool:
-    """Name unnamed columns, which data tests (`select 1 from …`: only the rows count) and questions may have.
-
-    Returns whether there were any.
-    """
-    first, any_unnamed = tree, False
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
-    for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
-        if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
-            name = item.sql(SPARK, comments=False) if as_written else f"value_{number}"
-            # Not `alias_`, which would give a subquery the alias of a derived table.
-            item.replace(exp.Alias(this=item.copy(), alias=exp.to_identifier(name, quoted=as_written)))
-            any_unnamed = True
-    return any_unnamed
-
-
-def _names(tree: exp.Expr) -> tuple[str, ...] | None:
-    """Names of a query's columns; None where their number does not follow from the text."""
-    items = tree.selects if isinstance(tree, exp.Query) else []
-    is_known = not any(item.is_star or isinstance(item, exp.Aliases | exp.UDTF) for item in items)
-    names = tuple(item.alias_or_name for item in items)
-    return names if is_known and all(names) else None
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:

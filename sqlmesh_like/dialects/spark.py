@@ -1,4 +1,4 @@
-"""Spark's dialect as sqlglot knows it, mended where a text would get another meaning in its tree or from it.
+"""Spark's dialect as sqlglot knows it, corrected where a text would get another meaning in its tree or from it.
 
 Nodes remember the name that their author used (`ORIGINAL_NAME_META_KEY`), and patterns their text: sqlglot has one
 class for several functions of Spark's, and translates patterns to Python's. `tests/spark/sql/test_written_texts.py`
@@ -29,7 +29,7 @@ _DAY_OF_WEEK = re.compile("E{1,3}")
 """Patterns of one meaning. Source: https://spark.apache.org/docs/3.5.0/sql-ref-datetime-pattern.html"""
 
 
-def _mended(tree: exp.Expr) -> exp.Expr:
+def _corrected(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place, without nodes that stand for another function than the author's.
 
     A hint stays a text: what it names are neither functions nor tables, and no other part of the tree refers to it.
@@ -178,7 +178,7 @@ class SparkNames(SparkTexts):
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         trees = self.parser(**opts).parse(readable(self.tokenize(sql)), sql)
-        return [tree if tree is None else _mended(tree) for tree in trees]
+        return [tree if tree is None else _corrected(tree) for tree in trees]
 
     @classmethod
     def format_time(cls, expression: str | exp.Expr | None) -> exp.Expr | None:

@@ -43,7 +43,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 @dataclass
 class Comparison:
-    """What Spark makes of texts and of those written from their trees: `told` where they differ, by name.
+    """What Spark makes of texts and of those written from their trees: `changed` where they differ, by name.
 
     `refused`: Spark does not read what is written. `unlike`: the plan of the text is not that of the same text again,
     as with random seeds, LATERAL and inline rows of some types.
@@ -51,7 +51,7 @@ class Comparison:
 
     session: SparkSession
     asked: int = 0
-    told: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     unlike: set[str] = field(default_factory=set)
 
@@ -65,14 +65,14 @@ class Comparison:
             return  # it needs data or settings of Spark's own suite
         self.asked += 1
         try:
-            told = other_meaning(written, self._unnamed(again))
+            difference = other_meaning(written, self._unnamed(again))
         except PySparkException as error:
             self.refused[name] = f"{again}: {str(error).splitlines()[0]}"
             return
-        if told and other_meaning(written, self._unnamed(sql)):
+        if difference and other_meaning(written, self._unnamed(sql)):
             self.unlike.add(name)
-        elif told:
-            self.told[name] = f"{sql}: {told}"
+        elif difference:
+            self.changed[name] = f"{sql}: {difference}"
 
     def _unnamed(self, sql: str) -> DataFrame:
         """The query's frame; names of columns without an alias follow from the spelling."""
@@ -150,7 +150,7 @@ def test_the_examples_of_all_functions_mean_the_same_when_they_are_written_again
             for number, sql in enumerate(_EXAMPLE.findall(text)):
                 compared.ask(f"{name} {number}", sql)
     assert compared.asked > 700 and len(compared.unlike) < 15
-    assert not compared.told and not compared.refused
+    assert not compared.changed and not compared.refused
 
 
 @pytest.mark.release
@@ -166,7 +166,7 @@ def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_aga
                 elif statement.is_answered:
                     compared.ask(f"{file} {number}", statement.sql)
     assert compared.asked > 3_000 and len(compared.unlike) < 150
-    assert not compared.told
+    assert not compared.changed
     assert {name.split(".")[0] for name in compared.refused} <= _MISREAD
 
 
