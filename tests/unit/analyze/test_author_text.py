@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 import sqlglot
+import yaml
 from sqlglot import exp
 
 from sqlmesh_like.analyze.author_text import AuthorText, qualified, spark_sql, with_author_text
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import TableName
 
 NOW = datetime(2024, 5, 1, 8)
@@ -20,7 +24,7 @@ def bind(schema: str, name: str) -> str | None:
 
 
 def read(sql: str, **given: object) -> exp.Expr:
-    tree = next(statement for statement in sqlglot.parse(sql, dialect="spark") if statement is not None)
+    tree = next(statement for statement in sqlglot.parse(sql, dialect=SPARK) if statement is not None)
     return with_author_text(tree, AuthorText(sql, tree, **given))  # type: ignore[arg-type]
 
 
@@ -133,3 +137,15 @@ def test_a_table_written_from_the_tree_keeps_what_stands_behind_its_name() -> No
     assert spark_sql(tree, bind) == "SELECT * FROM `v_t` AS `t` PIVOT(SUM(a) FOR b IN (1, 2))"
     tree = sqlglot.parse_one("select x.a from ods.t tablesample (5 rows) as x(a)", dialect="spark")
     assert spark_sql(tree, bind) == "SELECT x.a FROM `v_t` TABLESAMPLE (5 ROWS) AS x(a)"
+
+
+def test_the_text_of_each_documented_construct_is_the_query_of_its_tree() -> None:
+    """What is edited in a text and what is replaced in a tree are the same relations."""
+    examples = yaml.safe_load((Path(__file__).parents[3] / "docs" / "sql.yml").read_text(encoding="utf-8"))
+    for entry in examples:
+        sql = re.sub(r"\b(from |join |, )(orders|users)\b", r"\1ods.\2", entry["example"])
+        tree = read(sql)
+        texts = [spark_sql(tree, bind, NOW), spark_sql(tree, bind, NOW, from_tree=True)]
+        assert "v_orders" in texts[0] or "v_users" in texts[0]
+        again = {sqlglot.parse_one(text, dialect=SPARK).sql(SPARK, comments=False, identify=True) for text in texts}
+        assert len(again) == 1, sql
