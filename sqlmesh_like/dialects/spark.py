@@ -22,7 +22,8 @@ from sqlglot.time import format_time
 from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
 
-_NAME, _PATTERN, _COMMA = "written_name", "written_pattern", "written_comma"
+_NAME, _PATTERN, _COMMA, _UNIT = "written_name", "written_pattern", "written_comma", "written_unit"
+_FIRST_WORD = re.compile(r"\w+\s*\(\s*(\w+)")
 _FORMATTED = (exp.TimeToStr, exp.StrToTime, exp.StrToUnix, exp.UnixToStr, exp.TsOrDsToDate)
 """What functions with a pattern are read as."""
 _DAY_OF_WEEK = re.compile("E{1,3}")
@@ -69,6 +70,15 @@ def _unknown_arguments(node: exp.Expr) -> list[exp.Expr] | None:
         node.set("format", SparkNames.format_time(node.args["format"]))
     pattern = _pattern(node)
     return None if pattern is None or _is_translatable(pattern.name) else [_formatted_value(node), pattern]
+
+
+def _with_units(tree: exp.Expr, sql: str) -> exp.Expr:
+    """The tree, whose functions of a unit remember how it was written: Spark's plans differ by its case."""
+    for node in tree.find_all(exp.TimestampAdd, exp.TimestampDiff, exp.DateDiff):
+        word = _FIRST_WORD.match(sql, node.meta["start"]) if "start" in node.meta else None
+        if word and word[1].upper() == node.text("unit").upper():
+            node.meta[_UNIT] = word[1]
+    return tree
 
 
 def is_comma(join: exp.Join) -> bool:
@@ -132,6 +142,11 @@ def _as_patterned(usual: Write) -> Write:
     return write
 
 
+def _unit_sql(self: Generator, node: exp.Func) -> str:
+    written, unit = _usual(self, node), node.meta.get(_UNIT)
+    return written.replace(f"({node.text('unit').upper()},", f"({unit},", 1) if unit else written
+
+
 def _join_sql(self: Generator, node: exp.Join) -> str:
     return f", {self.sql(node, 'this')}" if is_comma(node) else self.join_sql(node)
 
@@ -163,6 +178,9 @@ class SparkNames(SparkTexts):
     nests_ctes = True
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
+        exp.DateDiff: _unit_sql,
+        exp.TimestampAdd: _unit_sql,
+        exp.TimestampDiff: _unit_sql,
         exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
         exp.Join: _join_sql,
         exp.Ln: _by_name("LOG", "this"),
@@ -178,7 +196,7 @@ class SparkNames(SparkTexts):
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         trees = self.parser(**opts).parse(readable(self.tokenize(sql)), sql)
-        return [tree if tree is None else _corrected(tree) for tree in trees]
+        return [tree if tree is None else _with_units(_corrected(tree), sql) for tree in trees]
 
     @classmethod
     def format_time(cls, expression: str | exp.Expr | None) -> exp.Expr | None:
