@@ -167,7 +167,7 @@ def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_aga
                         session.sql(statement.sql)
                 elif statement.is_answered:
                     compared.ask(f"{file} {number}", statement.sql)
-    assert compared.asked > 3_000 and len(compared.unlike) < 150
+    assert compared.asked > 3_000 and len(compared.unlike) < 250
     assert not compared.changed
     assert {name.split(".")[0] for name in compared.refused} <= _MISREAD
 
