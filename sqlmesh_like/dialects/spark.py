@@ -158,6 +158,10 @@ def _date_add_sql(self: Generator, node: exp.TsOrDsAdd) -> str:
     return self.func("DATE_SUB", node.this, days.this.unnest())
 
 
+def _within_group_sql(self: Generator, node: exp.WithinGroup) -> str:
+    return f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
+
+
 class SparkTexts(Spark):
     """Writes one text for all spellings of one meaning."""
 
@@ -166,8 +170,11 @@ class SparkTexts(Spark):
         exp.CurrentCatalog: lambda *_: "CURRENT_CATALOG()",
         exp.Hint: lambda *_: "",
         exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
+        exp.PercentileCont: rename_func("PERCENTILE_CONT"),
+        exp.PercentileDisc: rename_func("PERCENTILE_DISC"),
         exp.TsOrDsToDate: _to_date_sql,
         exp.UnixDate: rename_func("UNIX_DATE"),
+        exp.WithinGroup: _within_group_sql,
     }
 
 
