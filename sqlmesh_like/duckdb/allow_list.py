@@ -7,15 +7,16 @@ values only (a cast of '1.9' to int is 1 in Spark and 2 in DuckDB), `guarded` ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.dialect import DATE_PARTS
+from sqlmesh_like.duckdb.dialect import CASED_ALIKE, DATE_PARTS
 from sqlmesh_like.duckdb.list_forms import LIST_FORMS, unproven_list
+from sqlmesh_like.duckdb.operand_types import with_type_checks
 from sqlmesh_like.sql_text import standard_literal
 
 UNKNOWN = "sml-not-checkable: "
@@ -52,7 +53,6 @@ _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _SPARK_NAMES: dict[type, str] = {exp.Quantile: "PERCENTILE", exp.WithinGroup: "WITHIN GROUP"}
 """Forms whose names in sqlglot are not those that a user wrote."""
-_FRACTION = re.compile(r"\s*[-+]?([0-9]+[.][0-9]*|[.][0-9]+)\s*")
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
 """Date patterns as sqlglot translates them; any letter or bracket that it leaves has a meaning in Spark only."""
 _REGEX = re.compile(
@@ -92,7 +92,8 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 def _unproven_use(node: exp.Expr) -> str | None:
     """Why this use of a form is not allowed, if only some uses are; else None."""
-    return _unproven_time(node) or _unproven_text(node) or _unproven_pattern(node) or unproven_list(node)
+    tests = (_unproven_form, _unproven_time, _unproven_text, _unproven_pattern, unproven_list)
+    return next(filter(None, (test(node) for test in tests)), None)
 
 
 def _unproven_time(node: exp.Expr) -> str | None:
@@ -137,9 +138,6 @@ def _is_of_a_moment(interval: exp.Interval) -> bool:
 
 def _unproven_text(node: exp.Expr) -> str | None:
     match node:
-        case exp.Literal() if node.is_string and _FRACTION.fullmatch(node.name):
-            # Compared with a whole number, Spark truncates it and DuckDB rounds it.
-            return f"the text {node.name!r}, which may be compared with a number"
         case exp.Substring():
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
@@ -159,6 +157,19 @@ def _unproven_text(node: exp.Expr) -> str | None:
     return None
 
 
+def _unproven_form(node: exp.Expr) -> str | None:
+    match node:
+        case exp.DPipe() if isinstance(node.expression, exp.Add | exp.Sub):
+            return "|| before + or - without parentheses"  # Spark computes from left to right
+        case exp.Floor() | exp.Ceil() if node.args.get("decimals") is not None:
+            return f"{node.sql_name()} to a number of digits"
+        case exp.Lateral() if isinstance(node.this, exp.Subquery):
+            return "LATERAL with a query"
+        case exp.Group() if _has_ordinal_sets(node):
+            return "ROLLUP, CUBE or GROUPING SETS of numbers"
+    return None
+
+
 def _unproven_pattern(node: exp.Expr) -> str | None:
     match node:
         case exp.Select() if joined_first(node.args.get("joins") or ()) is not None:
@@ -174,6 +185,25 @@ def _unproven_pattern(node: exp.Expr) -> str | None:
         case exp.SplitPart() if not _is_plain_split(node):
             return "SPLIT_PART by other than a text and a number as written"
     return None
+
+
+def _has_ordinal_sets(group: exp.Group) -> bool:
+    """Whether places in the SELECT list are grouped several times over, where DuckDB takes them for values."""
+    sets = [
+        *(group.args.get("grouping_sets") or ()),
+        *(group.args.get("rollup") or ()),
+        *(group.args.get("cube") or ()),
+    ]
+    sets += [part for part in group.expressions if isinstance(part, exp.GroupingSets | exp.Rollup | exp.Cube)]
+    return bool(sets) and any(
+        isinstance(part.unnest(), exp.Literal)
+        for each in (group, *sets)
+        for part in (*each.expressions, *_within(each))
+    )
+
+
+def _within(node: exp.Expr) -> list[exp.Expr]:
+    return [part for each in node.expressions if isinstance(each, exp.Tuple) for part in each.expressions]
 
 
 def _is_plain_split(node: exp.SplitPart) -> bool:
@@ -200,6 +230,11 @@ def guarded(tree: exp.Expr) -> exp.Expr:
     return made
 
 
+def type_checked(tree: exp.Expr) -> exp.Expr:
+    """A copy of the query that cannot be bound, with a guard's message, if it combines types differently in Spark."""
+    return with_type_checks(tree, UNKNOWN, _END)
+
+
 def _guard_node(node: exp.Expr) -> None:
     match node:
         case exp.Cast() if not _is_empty(node.this):
@@ -214,6 +249,8 @@ def _guard_node(node: exp.Expr) -> None:
             _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
         case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # the engines fold case differently beyond ASCII
             _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
+        case exp.Upper() | exp.Lower():
+            _guard(node.this, f"regexp_full_match(v, '{CASED_ALIKE[type(node)]}')", f"{node.sql_name()} of")
         case exp.GenerateSeries():  # if the end is below the start, Spark fails and DuckDB has no rows
             _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
         case exp.FromTimeZone():
@@ -222,6 +259,23 @@ def _guard_node(node: exp.Expr) -> None:
             _guard_texts(node.expressions, f"{_TEXTUAL} OR ends_with(typeof(v), '[]')")
         case exp.DPipe():
             _guard_texts([node.left, node.right])
+        case _:
+            _guard_number(node)
+
+
+def _guard_number(node: exp.Expr) -> None:
+    match node:
+        case exp.Div():
+            _guard_result(node, _DIVIDED, "the quotient of decimals", {"a": node.this, "b": node.expression})
+        case exp.Avg():
+            whole, value = _computed_whole(node), _averaged(node)
+            operand = value if isinstance(whole, exp.Window) else exp.Min(this=value.copy())
+            _guard_result(whole, _AVERAGED, "AVG of decimals", {"a": operand})
+            _guard(value, _SUMMED_EXACTLY, "AVG of")
+        case exp.Add() | exp.Sub() | exp.Mul() if node.find(exp.Sum):
+            _guard(node, _NO_OVERFLOW, "the result")
+        case exp.Sum():
+            _guard(_computed_whole(node), _NO_OVERFLOW, "SUM")
 
 
 _DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?"
@@ -245,10 +299,40 @@ _CASTS = {
 _WHOLE = "typeof(v) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT')"
 _NO_DOUBLE = "typeof(v) NOT IN ('DOUBLE', 'FLOAT')"
 # The engines write doubles and nested values differently.
+# A decimal below a millionth has an exponent in Spark, a year of five digits a sign.
 _TEXTUAL = (
-    "typeof(v) IN ('VARCHAR', 'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'BOOLEAN', 'DATE', 'TIMESTAMP')"
-    " OR starts_with(typeof(v), 'DECIMAL')"
+    "typeof(v) IN ('VARCHAR', 'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'BOOLEAN')"
+    f" OR (typeof(v) IN ('DATE', 'TIMESTAMP') AND regexp_full_match(CAST(v AS VARCHAR), '{_DATE_TEXT}'))"
+    " OR (starts_with(typeof(v), 'DECIMAL') AND NOT regexp_full_match(CAST(v AS VARCHAR), '-?0[.]0{6}[0-9]+'))"
 )
+
+
+# Spark's quotient and average of decimals are decimals. A short double is that number, whatever the decimal's scale.
+_SHORT = "abs(checked.v) < 1e9 AND checked.v = round(checked.v, {digits})"
+_FEW_DIGITS = "regexp_full_match(checked.{name}, '-?[0-9]{{1,9}}([.][0-9]{{1,6}})?')"
+_IS_DECIMAL = "starts_with(checked.{name}_type, 'DECIMAL')"
+_DIVIDED = (
+    f"checked.a_type IN ('DOUBLE', 'FLOAT') OR checked.b_type IN ('DOUBLE', 'FLOAT')"
+    f" OR NOT ({_IS_DECIMAL.format(name='a')} OR {_IS_DECIMAL.format(name='b')})"
+    f" OR ({_SHORT.format(digits=6)} AND {_FEW_DIGITS.format(name='a')} AND {_FEW_DIGITS.format(name='b')}"
+    " AND length(checked.b) <= 9)"
+)
+_AVERAGED = f"NOT {_IS_DECIMAL.format(name='a')} OR ({_SHORT.format(digits=4)})"
+_SUMMED_EXACTLY = "typeof(v) NOT IN ('BIGINT', 'HUGEINT') OR abs(v) < 10000000000"  # Spark adds them up as doubles
+_NO_OVERFLOW = "typeof(v) <> 'HUGEINT' OR v BETWEEN -9223372036854775808 AND 9223372036854775807"
+
+
+def _computed_whole(aggregate: exp.Expr) -> exp.Expr:
+    """The aggregate with its FILTER and OVER."""
+    whole = aggregate
+    while isinstance(whole.parent, exp.Filter | exp.Window) and whole.arg_key == "this":
+        whole = whole.parent
+    return whole
+
+
+def _averaged(average: exp.Avg) -> exp.Expr:
+    value: exp.Expr = average.this.expressions[0] if isinstance(average.this, exp.Distinct) else average.this
+    return value
 
 
 def _guard_texts(parts: Iterable[exp.Expr], condition: str = _TEXTUAL) -> None:
@@ -294,15 +378,24 @@ def _spelt_as(pattern: str) -> str:
 
 
 def _guard(value: exp.Expr, condition: str, what: str) -> None:
-    """Replace an operand by an error where the condition on `v` is not true; NULL passes.
+    """Replace an operand by an error where the condition on `v` is not true; NULL passes."""
+    _guard_result(value, re.sub(r"\bv\b", "checked.v", condition), what, {})
 
-    A lambda over a list of one element keeps the operand in the text only once, however deeply guards are nested.
+
+def _guard_result(value: exp.Expr, condition: str, what: str, operands: Mapping[str, exp.Expr]) -> None:
+    """As `_guard`, with a condition on `checked.v`, `checked.a` (an operand's text) and `checked.a_type`.
+
+    A lambda over a list of one element keeps the value in the text only once, however deeply guards are nested.
     """
     # Not error(), which is volatile and refused in PARTITION BY: instead a cast in the condition fails.
-    failure = f"CAST('{UNKNOWN}{what.replace(chr(39), '')} ' || CAST(v AS VARCHAR) || '{_END}' AS BOOLEAN)"
-    case = f"CASE WHEN v IS NULL OR ({condition}) THEN v WHEN {failure} THEN v END"
-    template = sqlglot.parse_one(f"list_transform([sml_value], LAMBDA v : {case})[1]", dialect="duckdb")
-    place = template.find(exp.Array)
-    assert place is not None
+    failure = f"CAST('{UNKNOWN}{what.replace(chr(39), '')} ' || CAST(checked.v AS VARCHAR) || '{_END}' AS BOOLEAN)"
+    case = f"CASE WHEN checked.v IS NULL OR ({condition}) THEN checked.v WHEN {failure} THEN checked.v END"
+    fields = [f"'{name}': CAST(sml_{name} AS VARCHAR), '{name}_type': typeof(sml_{name})" for name in operands]
+    struct = ", ".join(["'v': sml_v", *fields])
+    template = sqlglot.parse_one(f"list_transform([{{{struct}}}], LAMBDA checked : {case})[1]", dialect="duckdb")
+    places = [column for column in template.find_all(exp.Column) if column.name.startswith("sml_")]
+    copies = {name: operand.copy() for name, operand in operands.items()}
     value.replace(template)
-    place.set("expressions", [value])
+    for place in places:
+        name = place.name.removeprefix("sml_")
+        place.replace(value if name == "v" else copies[name].copy())

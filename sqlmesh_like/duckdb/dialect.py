@@ -106,7 +106,55 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
                 node.replace(exp.Case().when(exp.Not(this=exp.Is(this=number.copy(), expression=exp.Null())), taken))
             case exp.AtTimeZone():
                 node.set("this", _filled_in("x AT TIME ZONE 'UTC'", node.this))
+            case _:
+                _as_spark_functions(node)
     return tree
+
+
+def _as_spark_functions(node: exp.Expr) -> None:
+    match node:
+        case exp.Div() | exp.Mod() if not _is_written_number(node.expression):
+            node.set("expression", exp.Nullif(this=node.expression.unnest().copy(), expression=exp.Literal.number(0)))
+        case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too
+            node.set("expression", exp.Literal.string(" "))
+        case exp.Substring() if node.args.get("length") is not None:  # DuckDB's counts back from the start
+            length = node.args["length"]
+            is_known = isinstance(length, exp.Literal)
+            node.set("length", length if is_known else _filled_in("x * CAST(x > 0 AS INT)", length))
+        case exp.Floor() | exp.Ceil() if node.args.get("decimals") is None:
+            name = "floor" if isinstance(node, exp.Floor) else "ceil"
+            node.replace(_filled_in(_WHOLE_NUMBER.format(name=name), node.this))
+
+
+_WHOLE_NUMBER = (
+    "struct_extract({{'whole': x, 'decimal': {name}(x),"
+    " 'double': CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN CAST({name}(x) AS BIGINT) END}},"
+    " CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN 'double' WHEN starts_with(typeof(x), 'DECIMAL') THEN 'decimal'"
+    " ELSE 'whole' END)"
+)
+"""FLOOR or CEIL with Spark's type, as DuckDB returns a double: the types choose the field when the query is bound."""
+
+
+_ALIKE = (
+    r"\x00-\x{DE}\x{E0}-\x{12F}\x{131}-\x{148}\x{14A}-\x{1EF}\x{1F1}-\x{24F}"  # Latin
+    r"\x{300}-\x{36F}\x{384}-\x{38F}\x{391}-\x{3A2}\x{3A4}-\x{3AF}\x{3B1}-\x{3FF}\x{400}-\x{527}"  # Greek, Cyrillic
+    r"\x{531}-\x{586}\x{590}-\x{109F}\x{1100}-\x{11FF}\x{1EA0}-\x{1EFF}"  # Armenian to Thai, Vietnamese
+    r"\x{2000}-\x{20CF}\x{3000}-\x{9FFF}\x{AC00}-\x{D7A3}\x{F900}-\x{FAFF}\x{FE30}-\x{FFEF}"  # signs, East Asia
+    r"\x{1F300}-\x{1FAFF}"
+)
+CASED_ALIKE: dict[type[exp.Expr], str] = {
+    exp.Upper: rf"[\x{{130}}\x{{3A3}}{_ALIKE}]*",
+    exp.Lower: rf"[\x{{DF}}\x{{149}}\x{{1F0}}\x{{390}}\x{{3B0}}{_ALIKE}]*",
+}
+"""Patterns (RE2) of texts whose letters both engines write alike, which was compared for every code point.
+
+DuckDB maps one letter to one; Java maps some to several (ß to SS), and a Greek final sigma by its place. Letters that got
+their case in a later Unicode than Java 8 has are left out.
+"""
+
+
+def _is_written_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and float(node.name) != 0
 
 
 def _as_spark_casts(cast: exp.Cast) -> None:
@@ -148,8 +196,9 @@ _MOMENT_OF = (
 def _filled_in(template: str, value: exp.Expr) -> exp.Expr:
     """The DuckDB expression `template` with `value` for `x`, in parentheses."""
     tree = exp.Paren(this=sqlglot.parse_one(template, dialect="duckdb"))
-    place = next(column for column in tree.find_all(exp.Column) if column.name == "x")
-    place.replace(value.copy())
+    for place in [column for column in tree.find_all(exp.Column) if column.name == "x"]:
+        copied = value.copy()
+        place.replace(exp.Paren(this=copied) if isinstance(value, exp.Binary | exp.Unary) else copied)
     return tree
 
 
@@ -157,7 +206,13 @@ def _without_laterals(select: exp.Select) -> None:
     joins = [_as_join(view, view.args.get("outer") is True) for view in select.args.pop("laterals", None) or []]
     for join in select.args.get("joins") or []:
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Explode | exp.Inline):
-            join.replace(_as_join(join.this, str(join.args.get("side")) == "LEFT"))
+            condition = join.args.get("on")
+            made = _as_join(join.this, condition is None and str(join.args.get("side")) == "LEFT")
+            if condition is not None:  # it chooses elements before an outer join adds a row without any
+                made.set("on", condition.copy())
+                made.set("kind", None)
+                made.set("side", join.args.get("side"))
+            join.replace(made)
     for join in joins:
         select.append("joins", join)
 

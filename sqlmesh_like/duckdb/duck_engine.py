@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.duckdb.duck_history import DuckHistory
@@ -175,6 +175,7 @@ class DuckEngine:
     def _changed_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
         """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
         try:
+            cursor.execute(f"EXPLAIN {self._translated(type_checked(tree))}")
             cursor.execute(self._translated(guarded(tree)))
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
@@ -235,6 +236,7 @@ class DuckEngine:
         try:
             cursor = self._db.cursor()
             with self._limited(cursor):
+                cursor.execute(f"DESCRIBE {self._translated(type_checked(tree))}")
                 cursor.execute(self._translated(guarded(tree))).fetchall()
         except duckdb.Error as error:
             if reason := guard_in(str(error)):

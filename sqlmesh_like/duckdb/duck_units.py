@@ -10,14 +10,13 @@ from datetime import UTC
 
 import duckdb
 import sqlglot
-from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
-from sqlmesh_like.duckdb.duck_types import spark_name
+from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
@@ -40,38 +39,45 @@ class DuckUnits:
     def query(self, sql: str) -> Rows:
         """Rows of a query without tables, in Spark's SQL. Raises NodeError."""
         try:
-            text = duck_text(sqlglot.parse_one(sql, dialect=SPARK))
+            tree = sqlglot.parse_one(sql, dialect=SPARK)
+            text, checked = (duck_text(made.transform(without_zone)) for made in (tree.copy(), guarded(tree)))
+            typed = duck_text(type_checked(tree).transform(without_zone))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
         with sandbox() as connection, time_limit(connection):
             try:
+                if not self._is_lenient:
+                    connection.execute(f"DESCRIBE {typed}")
+                    connection.execute(checked).fetchall()
                 cursor = connection.execute(text)
                 names = [column[0] for column in cursor.description or ()]
                 return Rows(tuple(map(Column, names)), tuple(cursor.fetchall()))
             except duckdb.InterruptException:
                 raise
             except duckdb.Error as error:
+                if reason := guard_in(str(error)):
+                    raise NodeError(f"not checkable here: {reason}") from None
                 raise NodeError(f"this query fails: {_first_line(error)}") from None
 
     def run(self, case: UnitCase) -> Outcome:
         """Build the table from the given rows and apply the changes by the shipped program."""
         unproven = first_unproven(case.compiled.facts.tree)
         if unproven is None:
-            outcome = _attempted(case, guarded(case.compiled.facts.tree))
+            outcome = _attempted(case, is_checked=True)
             if not (self._is_lenient and outcome.is_by_value):
                 return outcome
             unproven = outcome.unknown
         if not self._is_lenient:
             return Outcome(_NO_ROWS, unknown=unproven)
-        return replace(_attempted(case, None), unproven=unproven)
+        return replace(_attempted(case, is_checked=False), unproven=unproven)
 
 
-def _attempted(case: UnitCase, checked: exp.Expr | None) -> Outcome:
+def _attempted(case: UnitCase, *, is_checked: bool) -> Outcome:
     now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
     lake = PlanSimulator(case.schemas, now)
     try:
         with lake.time_limit():
-            return _run(case, lake, checked)
+            return _run(case, lake, is_checked)
     except duckdb.Error as error:
         reason = guard_in(str(error))
         return Outcome(_NO_ROWS, unknown=reason or f"DuckDB: {_first_line(error)}", is_by_value=reason is not None)
@@ -79,8 +85,11 @@ def _attempted(case: UnitCase, checked: exp.Expr | None) -> Outcome:
         lake.close()
 
 
-def _run(case: UnitCase, lake: PlanSimulator, checked: exp.Expr | None) -> Outcome:
-    """Build and update the table; `checked` is the query with guards, None to skip checking values."""
+def _run(case: UnitCase, lake: PlanSimulator, is_checked: bool) -> Outcome:
+    """Build and update the table. `is_checked`: types and values on which the engines may differ are errors."""
+    checked = guarded(case.compiled.facts.tree) if is_checked else None
+    if is_checked:
+        lake.bind(case.compiled, type_checked(case.compiled.facts.tree))
     lake.build(case.compiled, case.before)
     if checked is not None:
         lake.check(case.compiled, checked)

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.types import DOUBLE_DIGITS, averages_doubles
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.dialect import duck_text
+from sqlmesh_like.duckdb.dialect import CASED_ALIKE, duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.names import Column, Schema
 
@@ -374,7 +374,7 @@ class _Proof:
 
     def _in_case(self, node: exp.Upper | exp.Lower, scope: _Scope) -> str:
         self._text_of(node.this, scope)
-        node.replace(_of_ascii(node.this, node.copy()))
+        node.replace(_of_letters_alike(node.this, node.copy(), CASED_ALIKE[type(node)]))
         return "string"
 
     def _replace(self, node: exp.Replace, scope: _Scope) -> str:
@@ -474,6 +474,7 @@ class _Proof:
         left, right = self.type(node.this, scope), self.type(node.expression, scope)
         if left != right or left not in _INTEGERS:
             raise Unproven("a remainder of other than whole numbers")
+        node.set("expression", exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0)))
         return left
 
     def _negative(self, node: exp.Neg | exp.Abs, scope: _Scope) -> str:
@@ -758,9 +759,9 @@ def _rounded_text(double: exp.Expr, wanted: str) -> exp.Expr:
     return exp.TryCast(this=widest, to=exp.DataType.build(wanted, dialect="spark"))
 
 
-def _of_ascii(value: exp.Expr, changed: exp.Expr) -> exp.Expr:
-    """A text in another case, failing beyond ASCII, where the engines map letters differently."""
-    plain = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), exp.Literal.string(r"[\x00-\x7F]*")])
+def _of_letters_alike(value: exp.Expr, changed: exp.Expr, pattern: str) -> exp.Expr:
+    """A text in another case, failing for letters that the engines map differently."""
+    plain = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), exp.Literal.string(pattern)])
     return _only_where(plain, value, changed, "string")
 
 

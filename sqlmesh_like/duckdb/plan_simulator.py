@@ -176,6 +176,10 @@ class PlanSimulator:
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in shown)
         return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
 
+    def bind(self, compiled: CompiledModel, tree: exp.Expr) -> None:
+        """Bind a variant of the model's own query, for its errors."""
+        self._db.execute(f"DESCRIBE {self._over_current(compiled, tree)}")
+
     def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
         """Run a variant of the model's own query over the current inputs, for its errors."""
         self._db.execute(self._over_current(compiled, tree)).fetchall()

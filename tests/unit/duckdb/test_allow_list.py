@@ -10,7 +10,7 @@ import duckdb
 import pytest
 import sqlglot
 
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 
@@ -37,6 +37,15 @@ AGREED = {
     "date_add(date_add(d, 1), 1)": date(2024, 1, 4),
     "date_trunc('MONTH', d)": datetime(2024, 1, 1),
     "round(c, 1)": Decimal("1.5"),
+    "trim('\u3000x\u00a0 ')": "\u3000x\u00a0",
+    "upper('ñandú 张三')": "ÑANDÚ 张三",
+    "lower('ÑANDÚ')": "ñandú",
+    "substring(n, 1, i - 9)": "",
+    "i % (i - 7)": None,
+    "c / 0": None,
+    "c / 2": 0.75,
+    "floor(cast(9007199254740993 as bigint))": 9007199254740993,
+    "ceil(c)": Decimal("2"),
     "n = '12'": True,
     "i > 6": True,
     "d = '2024-01-02'": True,
@@ -56,6 +65,14 @@ AGREED = {
     "row_number() over (partition by cast(n as int) order by cast(day as date))": 1,
 }
 DOUBTED = {
+    "upper(concat(n, 'ß'))": "UPPER of 12ß",
+    "lower(concat(n, 'ΑΣ'))": "LOWER of 12ΑΣ",
+    "c / 7": "the quotient of decimals 0.21428571428571427",
+    "cast(add_months(d, 120000) as string)": "the cast to STRING of 12024-01-02",
+    "concat(n, cast(0 as decimal(20,8)))": "the text of 0.00000000",
+    "avg(c + 0.00001)": "AVG of decimals 1.50001",
+    "avg(9007199254740993)": "AVG of 9007199254740993",
+    "sum(9223372036854775807)": "SUM 18446744073709551614",
     "cast(s as int)": "the cast to INT of 1.9",
     "cast(c as int)": "the cast to INT of 1.50",
     "cast(f as int)": "the cast to INT of 2.5",
@@ -92,7 +109,8 @@ UNPROVEN = {
     "date_format(d, 'yyyy[-MM]')": "this pattern of DATE_FORMAT",
     "substring(n, -2)": "SUBSTRING from a position that is not a positive number",
     "n like s": "LIKE with a pattern that is computed or has a backslash",
-    "i = '1.9'": "the text '1.9', which may be compared with a number",
+    "'a' || 1 + 2": "|| before + or - without parentheses",
+    "floor(c, 1)": "FLOOR to a number of digits",
     "d + interval 1 day": "form INTERVAL",
     "datediff(month, d, d)": "DATEDIFF by a unit",
     "timestampdiff(hour, d, d)": "function TIMESTAMPDIFF",
@@ -144,6 +162,59 @@ def test_a_function_or_form_that_is_not_listed_is_named(expression: str) -> None
     )
 
 
-def test_text_is_not_compared_with_numbers(table: duckdb.DuckDBPyConnection) -> None:
+OF_OTHER_TYPES = {
+    "s = i": "a comparison of VARCHAR and INTEGER",
+    "i = '1.9'": "the text '1.9' beside a value of INTEGER",
+    "c <> '2'": "the text '2' beside a value of DECIMAL(5,2)",
+    "s in (1, 2)": "a comparison of VARCHAR and INTEGER",
+    "f in ('1')": "IN ('1') of DOUBLE",  # Spark compares '2.5' with '1'
+    "lag(i, 1, 1.5) over (order by n)": "LAG of INTEGER and DECIMAL(2,1)",  # Spark cuts 1.5, DuckDB rounds it
+    "i between '1.2' and 3": "the text '1.2' beside a value of INTEGER",
+    "case s when 2 then 1 end": "a comparison of VARCHAR and INTEGER",
+    "nullif(s, 2)": "a comparison of VARCHAR and INTEGER",
+    "coalesce(i, '5')": "COALESCE of INTEGER and VARCHAR",
+    "if(i > 1, i, '5')": "IF of INTEGER and VARCHAR",
+    "lag(i, 1, '5') over (order by n)": "LAG of INTEGER and VARCHAR",
+    "d - d": "- of DATE and DATE",
+    "d = '2024-1-2'": "the text '2024-1-2' beside a value of DATE",
+    "cast(c as decimal(38,18)) * c": "* of DECIMAL(38,18) and DECIMAL(5,2)",
+    "(select max(v.x) from (values (1), ('1.9')) as v(x))": "VALUES of INTEGER and VARCHAR",
+}
+OF_FITTING_TYPES = (
+    "s = '1.9'", "i = '2'", "i in ('2', 3)", "d >= '2024-01-02'", "d in ('2024-01-02')", "i < c and c <= f",
+    "coalesce(i, 0) + sum(c) over () * 1.5", "d + 1", "(i, n) in (select i, s from t)", "greatest(i, null, 3)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", OF_OTHER_TYPES)
+def test_types_that_spark_combines_otherwise_do_not_bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
+    with pytest.raises(duckdb.Error) as caught:
+        _bind(table, expression)
+    assert guard_in(str(caught.value)) == OF_OTHER_TYPES[expression]
+
+
+@pytest.mark.parametrize("expression", OF_FITTING_TYPES)
+def test_types_that_both_engines_combine_alike_bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
+    _bind(table, expression)
+
+
+def test_text_is_not_ordered_beside_numbers(table: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.BinderException, match="Cannot compare"):
-        table.execute(duck_text(guarded(sqlglot.parse_one("select s > i as x from t", dialect="spark"))))
+        _bind(table, "s > i")
+
+
+def test_a_join_of_text_with_a_number_does_not_bind(table: duckdb.DuckDBPyConnection) -> None:
+    tree = sqlglot.parse_one("select 1 from t as a join t as b on a.s = b.i", dialect="spark")
+    with pytest.raises(duckdb.Error, match="a comparison of VARCHAR and INTEGER"):
+        table.execute(f"DESCRIBE {duck_text(type_checked(tree))}")
+
+
+def test_checks_of_a_long_chain_stay_short() -> None:
+    tree = sqlglot.parse_one("select " + " + ".join(["i"] * 60), dialect="spark")
+    assert sum(1 for _ in type_checked(tree).walk()) < 200_000
+
+
+def _bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
+    tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
+    assert first_unproven(tree) is None
+    table.execute(f"DESCRIBE {duck_text(type_checked(tree).transform(without_zone))}")
