@@ -148,8 +148,8 @@ CASED_ALIKE: dict[type[exp.Expr], str] = {
 }
 """Patterns (RE2) of texts whose letters both engines write alike, which was compared for every code point.
 
-DuckDB maps one letter to one; Java maps some to several (ß to SS), and a Greek final sigma by its place. Letters that got
-their case in a later Unicode than Java 8 has are left out.
+DuckDB maps one letter to one; Java maps some to several (ß to SS), and a Greek final sigma by its place. Letters that
+got their case in a later Unicode than Java 8 has are left out.
 """
 
 

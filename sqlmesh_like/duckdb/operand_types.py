@@ -63,7 +63,7 @@ _KIND = (
 _BOTH = f"{_KIND.format('a')} || ' ' || {_KIND.format('b')}"
 _NUMBERS = '(integer|decimal|DOUBLE|"NULL")'
 _FITTING = f'typeof(a) = typeof(b) OR regexp_full_match({_BOTH}, \'"NULL" .*|.* "NULL"|{_NUMBERS} {_NUMBERS}|{{0}}\')'
-_COMPARABLE = _FITTING.format("(DATE|TIMESTAMP) (DATE|TIMESTAMP)")
+_COMPARABLE = _FITTING.format("(DATE|TIMESTAMP.*) (DATE|TIMESTAMP.*)")
 _CASTABLE = (
     f"typeof(a) = typeof(b) OR regexp_full_match({_BOTH},"
     ' \'"NULL" .*|.* "NULL"|integer integer|decimal (integer|decimal)|DOUBLE (integer|decimal|DOUBLE)\')'
@@ -200,7 +200,7 @@ def _computed(node: exp.Binary) -> Iterator[_Check]:
         whole = f"greatest({_WIDTH.format('a')}, {_WIDTH.format('b')}) < 38"
         short = f"greatest({_SCALE.format('a')}, {_SCALE.format('b')}) <= 6"
     else:
-        condition = is_number.format("")
+        condition = is_number.format("|FLOAT .*|.* FLOAT" if isinstance(node, exp.Div) else "")  # a double in both
         whole = f"{_WIDTH.format('a')} + {_WIDTH.format('b')} < 38"
         short = f"{_SCALE.format('a')} + {_SCALE.format('b')} <= 6"
     yield _Check(condition, operands, _SIGNS[type(node)])
