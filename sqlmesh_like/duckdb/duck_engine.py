@@ -26,6 +26,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
+from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
@@ -62,6 +63,9 @@ class DuckEngine:
         self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
         self._is_sandbox = files is None
         self._db = sandbox() if files is None else reader(files)
+        for statement in SETUP:
+            self._db.execute(statement)
+        self._schemas: dict[tuple[str, str], Schema] = {}  # with types that are proven, else None
         self._lock = Lock()
 
     def _limited(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
@@ -72,6 +76,7 @@ class DuckEngine:
         """Create or replace a table with these rows and record its state."""
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
         cursor = self._place(name)
+        self._schemas[name.schema.lower(), name.identifier.lower()] = schema
         cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
         if rows:
             one = "(" + ", ".join("?" * len(schema)) + ")"
@@ -210,7 +215,9 @@ class DuckEngine:
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
                 cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
+            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
+        proven = tuple(Column(name, types.get(name)) for name, _ in shown)
+        self._schemas[model.table.schema.lower(), model.table.identifier.lower()] = proven
         self._check_key(model, cursor)
         self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
         return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
@@ -240,9 +247,28 @@ class DuckEngine:
                 cursor.execute(self._translated(guarded(tree))).fetchall()
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
-                raise NotCheckable(f"not checkable here: {reason}") from None
+                return self._proven(tree, reason)
             raise
         return text
+
+    def _proven(self, tree: exp.Expr, reason: str) -> str:
+        """The query as `exact_sql` proves it, which knows types. Raises NotCheckable for `reason` where it does not."""
+        cursor, query = self._db.cursor(), frozen(tree, self._now)
+        try:
+            if not isinstance(query, exp.Query):
+                raise Unproven("other than a query")
+            text = exact(query, self._columns_of).sql
+            with self._limited(cursor):
+                cursor.execute(text).fetchall()
+        except (Unproven, duckdb.Error):
+            raise NotCheckable(f"not checkable here: {reason}") from None
+        return text
+
+    def _columns_of(self, table: exp.Table) -> Schema:
+        schema = self._schemas.get((table.db.lower(), table.name.lower()))
+        if schema is None:
+            raise Unproven(f"the table {table.name}")
+        return schema
 
     def _place(self, name: TableName) -> duckdb.DuckDBPyConnection:
         with self._lock:

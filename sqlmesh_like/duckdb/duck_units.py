@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC
+from typing import Literal
 
 import duckdb
 import sqlglot
@@ -17,6 +18,7 @@ from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, ty
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
+from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
@@ -63,21 +65,31 @@ class DuckUnits:
         """Build the table from the given rows and apply the changes by the shipped program."""
         unproven = first_unproven(case.compiled.facts.tree)
         if unproven is None:
-            outcome = _attempted(case, is_checked=True)
+            outcome = _attempted(case, "guards")
+            if outcome.is_by_value:
+                # The guards know no types of Spark: of decimals, say, the proof of the whole query knows more.
+                proven = _attempted(case, "proof")
+                outcome = outcome if proven.unknown else proven
             if not (self._is_lenient and outcome.is_by_value):
                 return outcome
             unproven = outcome.unknown
         if not self._is_lenient:
             return Outcome(_NO_ROWS, unknown=unproven)
-        return replace(_attempted(case, is_checked=False), unproven=unproven)
+        return replace(_attempted(case, "nothing"), unproven=unproven)
 
 
-def _attempted(case: UnitCase, *, is_checked: bool) -> Outcome:
+_Basis = Literal["guards", "proof", "nothing"]
+"""Why DuckDB's rows are those of Spark: guards on each type and value, or `exact_sql`'s proof of the query."""
+
+
+def _attempted(case: UnitCase, basis: _Basis) -> Outcome:
     now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
     lake = PlanSimulator(case.schemas, now)
     try:
         with lake.time_limit():
-            return _run(case, lake, is_checked)
+            return _run(case, lake, basis)
+    except Unproven as error:
+        return Outcome(_NO_ROWS, unknown=str(error), is_by_value=True)
     except duckdb.Error as error:
         reason = guard_in(str(error))
         return Outcome(_NO_ROWS, unknown=reason or f"DuckDB: {_first_line(error)}", is_by_value=reason is not None)
@@ -85,20 +97,27 @@ def _attempted(case: UnitCase, *, is_checked: bool) -> Outcome:
         lake.close()
 
 
-def _run(case: UnitCase, lake: PlanSimulator, is_checked: bool) -> Outcome:
-    """Build and update the table. `is_checked`: types and values on which the engines may differ are errors."""
-    checked = guarded(case.compiled.facts.tree) if is_checked else None
-    if is_checked:
+def _run(case: UnitCase, lake: PlanSimulator, basis: _Basis) -> Outcome:
+    """Build and update the table. Raises Unproven and duckdb.Error where the rows may not be those of Spark."""
+    if basis == "guards":
         lake.bind(case.compiled, type_checked(case.compiled.facts.tree))
     lake.build(case.compiled, case.before)
-    if checked is not None:
-        lake.check(case.compiled, checked)
+    if basis == "proof" and case.after is None:
+        columns, rows = lake.exact_rows(case.compiled)
+        return Outcome(Rows(columns, tuple(rows)), Rows(columns, tuple(rows)))
+    _check(case, lake, basis)
     if case.after is None:
         return Outcome(_rows(case, lake), _recomputed(case, lake))
     lake.apply(case.compiled, case.before, case.after)
-    if checked is not None:
-        lake.check(case.compiled, checked)
+    _check(case, lake, basis)
     return Outcome(_rows(case, lake), _recomputed(case, lake), case.compiled.classification.strategy)
+
+
+def _check(case: UnitCase, lake: PlanSimulator, basis: _Basis) -> None:
+    if basis == "guards":
+        lake.check(case.compiled, guarded(case.compiled.facts.tree))
+    elif basis == "proof" and not lake.agrees_exactly(case.compiled):
+        raise Unproven("rows that differ from those of the proven query")
 
 
 def _rows(case: UnitCase, lake: PlanSimulator) -> Rows:

@@ -99,18 +99,37 @@ class _Proof:
 
     def __init__(self, relations: Relations) -> None:
         self._relations = relations
+        self._ctes: dict[str, _Columns] = {}
 
     def query(self, query: exp.Expr, outer: _Scope | None) -> _Columns:
         if type(query) is exp.Subquery and not query.args.get("with_"):
             return self.query(query.this, outer)
+        names = self._add_ctes(query)
         if type(query) is exp.Union:
-            return self._union(query, outer)
-        if type(query) is exp.Select:
-            return self._select(query, outer)
-        raise Unproven(f"form {query.key.upper()}")
+            columns = self._union(query, outer)
+        elif type(query) is exp.Select:
+            columns = self._select(query, outer)
+        else:
+            raise Unproven(f"form {query.key.upper()}")
+        for name in names:
+            del self._ctes[name]
+        return columns
+
+    def _add_ctes(self, query: exp.Expr) -> list[str]:
+        """Add the columns of a WITH clause; return its names, of which none may hide another."""
+        clause = query.args.get("with_")
+        if clause is None:
+            return []
+        _require_only(clause, "expressions")
+        for cte in clause.expressions:
+            _require_only(cte, "this", "alias")
+            if _names_columns(cte) or cte.alias.lower() in self._ctes:
+                raise Unproven("a WITH clause that names columns or reuses a name")
+            self._ctes[cte.alias.lower()] = self.query(cte.this, None)
+        return [cte.alias.lower() for cte in clause.expressions]
 
     def _union(self, union: exp.Union, outer: _Scope | None) -> _Columns:
-        _require_only(union, "this", "expression", "distinct")
+        _require_only(union, "this", "expression", "distinct", "with_")
         left, right = self.query(union.this, outer), self.query(union.expression, outer)
         if len(left) != len(right):
             raise Unproven("a union of other widths")
@@ -120,7 +139,7 @@ class _Proof:
         return entries
 
     def _select(self, select: exp.Select, outer: _Scope | None) -> _Columns:
-        _require_only(select, "expressions", "from_", "joins", "where", "group", "having", "distinct")
+        _require_only(select, "with_", "expressions", "from_", "joins", "where", "group", "having", "distinct")
         sources: dict[str, _Columns] = {}
         scope = _Scope(sources, outer)
         start = select.args.get("from_")
@@ -146,15 +165,15 @@ class _Proof:
         match source:
             case exp.Table():
                 _require_only(source, "this", "db", "alias")
-                columns: _Columns = [(c.name, c.type or "") for c in self._relations(source)]
+                named = None if source.db else self._ctes.get(source.name.lower())
+                columns: _Columns = named or [(c.name, c.type or "") for c in self._relations(source)]
                 alias = source.alias or source.name
             case exp.Subquery():
                 _require_only(source, "this", "alias")
                 columns, alias = self.query(source.this, outer), source.alias
             case _:
                 raise Unproven(f"form {source.key.upper()}")
-        named = source.args.get("alias")
-        if alias.lower() in sources or (named is not None and named.columns):
+        if alias.lower() in sources or _names_columns(source):
             raise Unproven("names of columns beside a table")
         sources[alias.lower()] = columns
 
@@ -610,6 +629,11 @@ def _literal(node: exp.Literal) -> str:
     if not dot or not (whole + fraction).isdigit():
         raise Unproven("a number with an exponent")
     return f"decimal({max(len(whole.lstrip('0')) + len(fraction), 1)},{len(fraction)})"
+
+
+def _names_columns(source: exp.Expr) -> bool:
+    alias = source.args.get("alias")
+    return isinstance(alias, exp.TableAlias) and bool(alias.columns)
 
 
 def _require_only(node: exp.Expr, *known: str) -> None:

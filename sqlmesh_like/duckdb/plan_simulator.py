@@ -39,6 +39,7 @@ from sqlmesh_like.delta.program import (
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, without_zone
+from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 
@@ -91,6 +92,7 @@ class PlanSimulator:
         self._texts: dict[tuple[Moves, str, datetime, datetime, frozenset[str]], str | None] = {}
         self._reads: dict[tuple[Moves, str], frozenset[str]] = {}
         self._written: dict[datetime, str] = {}
+        self._has_macros = False
         self._empty = set[str]()  # relations and steps that are known to have no rows
 
     def close(self) -> None:
@@ -183,6 +185,33 @@ class PlanSimulator:
     def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
         """Run a variant of the model's own query over the current inputs, for its errors."""
         self._db.execute(self._over_current(compiled, tree)).fetchall()
+
+    def agrees_exactly(self, compiled: CompiledModel) -> bool:
+        """Whether the target's rows are those of the proven query. Raises Unproven."""
+        shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        return not self._difference(shown, self._proven(compiled).sql)
+
+    def exact_rows(self, compiled: CompiledModel) -> tuple[Schema, list[tuple[Value, ...]]]:
+        """Columns and rows of the model's own query as `exact_sql` proves it. Raises Unproven."""
+        query = self._proven(compiled)
+        items = ", ".join(cast_item(column.name, column.type) for column in query.columns)
+        return query.columns, self._db.execute(f"SELECT {items} FROM ({query.sql})").fetchall()
+
+    def _proven(self, compiled: CompiledModel) -> ExactQuery:
+        if not self._has_macros:
+            for statement in SETUP:
+                self._db.execute(statement)
+            self._has_macros = True
+
+        def columns_of(table: exp.Table) -> Schema:
+            outside = split_relation(table)
+            if outside is None:
+                raise Unproven(f"the table {table.name}")
+            return self._schemas[outside[1]]
+
+        query = self._bound_to_current(compiled, compiled.facts.tree)
+        assert isinstance(query, exp.Query)
+        return exact(query, columns_of)
 
     def types(self) -> list[str]:
         """DuckDB's types of the visible columns of the target."""
@@ -312,6 +341,10 @@ class PlanSimulator:
         return self._written[self._now]
 
     def _over_current(self, compiled: CompiledModel, tree: exp.Expr) -> str:
+        """A variant of the model's query over the current inputs, in DuckDB's dialect."""
+        return duck_text(self._bound_to_current(compiled, tree))
+
+    def _bound_to_current(self, compiled: CompiledModel, tree: exp.Expr) -> exp.Expr:
         """A variant of the model's query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
@@ -323,7 +356,7 @@ class PlanSimulator:
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
-        return duck_text(frozen(tree, self._now).transform(bind, copy=False))
+        return frozen(tree, self._now).transform(bind, copy=False)
 
     def _columns(self) -> list[tuple[str, str]]:
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]

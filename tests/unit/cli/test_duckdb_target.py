@@ -153,6 +153,33 @@ def test_a_value_on_which_the_engines_differ_fails_by_name(ask: Ask) -> None:
     assert code == 1 and "not checkable here: the cast to INT of 1.9" in message
 
 
+def test_text_is_not_joined_with_numbers(ask: Ask) -> None:
+    models = {"models/joined.sql": "select o.id from {{ ref('orders') }} o join {{ ref('rates') }} r on o.note = r.id"}
+    code, message = ask("run", "-s", "joined", **models)
+    assert code == 1 and "not checkable here: a comparison of VARCHAR and INTEGER" in message
+
+
+DIVIDED = {
+    "models/divided.sql": "with w as (select id, cast(amount as decimal(12,2)) as a\n"
+    "from {{ source('ods', 'orders') }}) select id, a / id as q from w",
+    "models/divided.yml": """
+unit_tests:
+  - name: all_digits
+    model: divided
+    given: [{input: "source('ods', 'orders')", rows: [{id: 7, amount: -1.50}]}]
+    expect: {rows: [{id: 7, q: -0.2142857142857}]}
+""",
+    "fixtures/ods/orders.csv": "id,amount\n7,-1.50\n",
+}
+
+
+def test_a_quotient_of_decimals_has_the_digits_of_spark(ask: Ask) -> None:
+    code, message = ask("show", "divided", "--output", "csv", **DIVIDED)
+    assert code == 0 and message.splitlines()[-1] == "7,-0.2142857142857"
+    code, message = ask("test", "-s", "test_type:unit")
+    assert code == 0 and "PASS divided::all_digits" in message
+
+
 def test_a_fixture_stands_for_a_model_that_is_not_checkable_and_that_is_said(ask: Ask) -> None:
     code, message = ask("build", **SOUNDS, **{"fixtures/ref/sounds.csv": "s,id\nA100,1\nA100,2\n"})
     assert code == 0, message
