@@ -249,12 +249,22 @@ def _guard_node(node: exp.Expr) -> None:
             _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
         case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # the engines fold case differently beyond ASCII
             _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
-        case exp.Upper() | exp.Lower():
-            _guard(node.this, f"regexp_full_match(v, '{CASED_ALIKE[type(node)]}')", f"{node.sql_name()} of")
         case exp.GenerateSeries():  # if the end is below the start, Spark fails and DuckDB has no rows
             _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
         case exp.FromTimeZone():
             _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
+        case _:
+            _guard_text(node)
+
+
+def _guard_text(node: exp.Expr) -> None:
+    match node:
+        case exp.Right():
+            _guard(node.expression, _FITS_INT, "the length")
+        case exp.Substring() if node.args.get("length") is not None:
+            _guard(node.args["length"], _FITS_INT, "the length")
+        case exp.Upper() | exp.Lower():
+            _guard(node.this, f"regexp_full_match(v, '{CASED_ALIKE[type(node)]}')", f"{node.sql_name()} of")
         case exp.Concat():
             _guard_texts(node.expressions, f"{_TEXTUAL} OR ends_with(typeof(v), '[]')")
         case exp.DPipe():
@@ -319,6 +329,7 @@ _DIVIDED = (
 )
 _AVERAGED = f"NOT {_IS_DECIMAL.format(name='a')} OR ({_SHORT.format(digits=4)})"
 _SUMMED_EXACTLY = "typeof(v) NOT IN ('BIGINT', 'HUGEINT') OR abs(v) < 10000000000"  # Spark adds them up as doubles
+_FITS_INT = "abs(v) < 2147483648"  # Spark keeps the low bits of a longer number
 _NO_OVERFLOW = "typeof(v) <> 'HUGEINT' OR v BETWEEN -9223372036854775808 AND 9223372036854775807"
 
 

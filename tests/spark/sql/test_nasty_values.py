@@ -16,6 +16,7 @@ import sqlglot
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.duckdb import allow_list
 from sqlmesh_like.duckdb.allow_list import first_unproven, guarded, type_checked
@@ -98,7 +99,10 @@ def _query(text: str) -> str:
 
 def _trusted(duck: duckdb.DuckDBPyConnection, text: str) -> str | None:
     """The guarded query that DuckDB is allowed to run; None if it is refused before it runs."""
-    tree = sqlglot.parse_one(_query(text), dialect="spark")
+    try:
+        tree = sqlglot.parse_one(_query(text), dialect="spark")
+    except SqlglotError:  # a number of arguments that the function has not
+        return None
     if first_unproven(tree):
         return None
     duck.execute("CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM whole")

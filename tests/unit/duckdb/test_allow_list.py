@@ -71,6 +71,7 @@ DOUBTED = {
     "cast(add_months(d, 120000) as string)": "the cast to STRING of 12024-01-02",
     "concat(n, cast(0 as decimal(20,8)))": "the text of 0.00000000",
     "avg(c + 0.00001)": "AVG of decimals 1.50001",
+    "right(n, 9223372036854775807)": "the length 9223372036854775807",
     "avg(9007199254740993)": "AVG of 9007199254740993",
     "sum(9223372036854775807)": "SUM 18446744073709551614",
     "cast(s as int)": "the cast to INT of 1.9",
