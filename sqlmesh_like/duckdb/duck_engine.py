@@ -215,7 +215,7 @@ class DuckEngine:
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
                 cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
+            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
         proven = tuple(Column(name, types.get(name)) for name, _ in shown)
         self._schemas[model.table.schema.lower(), model.table.identifier.lower()] = proven
         self._check_key(model, cursor)
