@@ -217,7 +217,7 @@ def test_a_target_may_ask_for_rows_that_are_not_proven_and_each_node_says_so(ask
     status = {result["unique_id"].split(".")[-1]: result["status"] for result in results}
     assert (status["odd"], status["even"], status["right"], status["wrong"]) == ("warn", "success", "warn", "fail")
     code, message = ask("show", "even", "--output", "csv", **LENIENT)
-    assert code == 0 and "n,k\n1,1\n2,1\n" in message
+    assert code == 0 and "n,k\n1.0,1\n2.0,1\n" in message
     assert f"warning: odd, which is read: {why}" in message
 
 
