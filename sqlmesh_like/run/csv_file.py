@@ -35,11 +35,14 @@ class CsvFile:
 
     def records(self) -> Iterator[list[CsvField]]:
         """Records in order, blank lines left out. Raises ProjectError for a quote that does not match."""
+        return (record for record in self.lines() if len(record) > 1 or not record[0].is_null)
+
+    def lines(self) -> Iterator[list[CsvField]]:
+        """Like `records`, with a blank line as a record of one empty field."""
         offset = 0
         while offset < len(self.text):
             record, offset = self._record(offset)
-            if len(record) > 1 or not record[0].is_null:
-                yield record
+            yield record
 
     def error(self, message: str, offset: int, hint: str | None = None) -> ProjectError:
         return ProjectError(message, location=self.locate(offset), hint=hint)

@@ -1,4 +1,4 @@
-"""A seed's CSV file → typed rows. Owns header, types and checks; the engine writes them as a table.
+"""A seed's CSV file → typed rows. Owns header, declared types and checks; the engine writes them as a table.
 
 Everything that can be wrong with a seed is found here, with its position in the file, before anything is written.
 """
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import dropwhile
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
@@ -20,10 +21,12 @@ from sqlmesh_like.project.reading.column_types import nearest_type
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.csv_file import CsvField, CsvFile
-from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
+from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type
 
-_VERSION = 1
+_VERSION = 2
 """Part of the fingerprint: incremented when the same file yields other rows."""
+_VERSION_OF_TEXT = 1
+"""That of a file whose fields are the values of its table, each as it is written: read so before dbt's rules were."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -70,16 +73,32 @@ class SeedReader:
 
 def _typed(seed: RenderedSeed, text: str) -> SeedTable:
     file = CsvFile(seed.path, text, _delimiter(seed))
-    header, *records = list(file.records()) or [[]]
+    header, *records = list(dropwhile(_is_blank, file.lines())) or [[]]
     names = _names(file, header)
     _check_widths(file, len(names), records)
-    types = _types(seed, names, records)
-    rows = tuple(tuple(_value(file, f, t) for f, t in zip(record, types, strict=True)) for record in records)
-    schema = tuple(Column(name, type_.name) for name, type_ in zip(names, types, strict=True))
+    columns = _columns(seed, file, names, records)
+    schema = tuple(Column(name, type_.name) for name, (type_, _) in zip(names, columns, strict=True))
+    rows = tuple(zip(*(values for _, values in columns), strict=True))
     key = _unique_key(seed, names)
     _check_unique(file, key, names, rows, records)
-    parts = [_VERSION, file.text, file.delimiter, [[c.name, c.type] for c in schema], key]
+    version = _VERSION_OF_TEXT if _is_as_written(schema, rows, records) else _VERSION
+    parts = [version, file.text, file.delimiter, [[c.name, c.type] for c in schema], key]
     return SeedTable(seed, schema, rows, key, hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32])
+
+
+def _is_blank(record: Sequence[CsvField]) -> bool:
+    return len(record) == 1 and record[0].is_null
+
+
+def _is_as_written(schema: Schema, rows: Sequence[Sequence[object]], records: Sequence[Sequence[CsvField]]) -> bool:
+    """Whether each row is a line of the file with all fields, and only empty fields are NULL."""
+    texts = [position for position, column in enumerate(schema) if column.type == STRING.name]
+    return all(
+        len(record) == len(schema)
+        and not _is_blank(record)
+        and all(row[at] == (None if record[at].is_null else record[at].text) for at in texts)
+        for row, record in zip(rows, records, strict=True)
+    )
 
 
 def is_loaded(table: SeedTable, state: TableState) -> bool:
@@ -127,14 +146,32 @@ def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
 
 def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[CsvField]]) -> None:
     for record in records:
-        if len(record) != width:
-            place = record[width] if len(record) > width else record[-1]
-            hint = f"a field that holds {file.delimiter!r} must be quoted" if len(record) > width else None
-            fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-            raise file.error(f"this line has {fields}, the header has {width}", place.offset, hint)
+        if len(record) > width:
+            hint = f"a field that holds {file.delimiter!r} must be quoted"
+            message = f"this line has {len(record)} fields, the header has {width}"
+            raise file.error(message, record[width].offset, hint)
 
 
-def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[CsvField]]) -> list[SeedType]:
+def _columns(
+    seed: RenderedSeed, file: CsvFile, names: Sequence[str], records: Sequence[Sequence[CsvField]]
+) -> list[tuple[SeedType, Sequence[object]]]:
+    """Type and values of each column. Raises ProjectError."""
+    from sqlmesh_like.run.seed_inference import typed_columns  # agate takes a tenth of a second to import
+
+    declared = _declared_types(seed, names)
+    texts = [[re.sub("\r\n?", "\n", field.text) for field in record] for record in records]
+    columns = typed_columns(names, texts, declared)
+    for at, name in enumerate(names):
+        if (type_ := declared.get(name)) is not None:
+            values = [
+                _value(file, record, at, value, type_) for record, value in zip(records, columns[at][1], strict=True)
+            ]
+            columns[at] = type_, values
+    return columns
+
+
+def _declared_types(seed: RenderedSeed, names: Sequence[str]) -> dict[str, SeedType]:
+    """The types of `column_types` by the column's own name."""
     known = {name.lower(): name for name in names}
     declared: dict[str, SeedType] = {}
     for name, text in seed.column_types.items():
@@ -143,28 +180,23 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
             warn(Location(seed.path, 1), f"column_types names {name!r}, which is not one of its columns: ignored", hint)
             continue
         try:
-            declared[name.lower()] = declared_type(text)
+            declared[known[name.lower()]] = declared_type(text)
         except ValueError as error:
             message = f"column_types gives {name!r} the unknown type {text!r}"
             hint = nearest_type(text.partition("(")[0]) or str(error)
             raise ProjectError(message, location=Location(seed.path, 1, 1), hint=hint) from None
-    columns = zip(*records, strict=True) if records else ([] for _ in names)
-    return [
-        declared.get(name.lower()) or infer_type([field.text.strip() for field in column if field.text])
-        for name, column in zip(names, columns, strict=True)
-    ]
+    return declared
 
 
-def _value(file: CsvFile, field: CsvField, type_: SeedType) -> object:
-    """A field's value. An empty field is NULL; a quoted empty one is an empty string in a text column, else NULL."""
-    if field.is_null or (not field.text and type_ is not STRING):
-        return None
+def _value(file: CsvFile, record: Sequence[CsvField], at: int, text: object, type_: SeedType) -> object:
+    """A text as a value of a declared type."""
+    if not isinstance(text, str) or type_ is STRING:
+        return text
     try:
-        return field.text if type_ is STRING else type_.convert(field.text.strip())
+        return type_.convert(text.strip())
     except ValueError:
-        raise file.error(
-            f"{field.text!r} is not {with_article(type_.name)}", field.offset, "fix it, or change column_types"
-        ) from None
+        message = f"{text!r} is not {with_article(type_.name)}"
+        raise file.error(message, record[at].offset, "fix it, or change column_types") from None
 
 
 def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
@@ -193,7 +225,8 @@ def _check_unique(
     positions = [names.index(name) for name in key]
     seen: dict[tuple[object, ...], int] = {}
     for row, record in zip(rows, records, strict=True):
-        value, place = tuple(row[position] for position in positions), record[positions[0]].offset
+        value = tuple(row[position] for position in positions)
+        place = record[min(positions[0], len(record) - 1)].offset
         if None in value:
             raise file.error(
                 f"unique_key ({', '.join(key)}) is NULL here", place, "fill it in, or choose another unique_key"

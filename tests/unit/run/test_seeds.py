@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -27,17 +28,22 @@ def test_quoted_fields_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> N
     assert table.rows == (("x,y", 'say "hi"'), ("two\nlines", "z"))
 
 
-def test_an_empty_field_is_null_and_a_quoted_empty_one_is_text(tmp_path: Path) -> None:
-    assert read(tmp_path, 'a,b\n,1\n"",""\nx,2\n').rows == ((None, 1), ("", None), ("x", 2))
+def test_what_dbt_takes_for_null_is_null_in_every_column(tmp_path: Path) -> None:
+    table = read(tmp_path, 'a,b,c\nx,1,null\n"",null,t\nNULL,""," "\n')
+    assert table.rows == (("x", 1, None), (None, None, "t"), (None, None, None))
+    assert read(tmp_path, 'a\nnull\n""\nx\n', {"a": "string"}).rows == ((None,), (None,), ("x",))
 
 
-def test_blank_lines_and_a_byte_order_mark_are_no_content(tmp_path: Path) -> None:
-    table = read(tmp_path, "\ufeffa,b\n\n1,2\n\n")
-    assert ([column.name for column in table.schema], table.rows) == (["a", "b"], ((1, 2),))
+def test_a_short_row_and_a_blank_line_are_filled_with_null(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b\n1\n\n2,3\n").rows == ((1, None), (None, None), (2, 3))
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
+    assert [column.name for column in read(tmp_path, "\ufeffa,b\n1,2\n").schema] == ["a", "b"]
 
 
 def test_another_delimiter_is_configured(tmp_path: Path) -> None:
-    assert read(tmp_path, "a;b\n1,5;2\n", delimiter=";").rows == (("1,5", 2),)
+    assert read(tmp_path, "a;b\nx,5;2\n", delimiter=";").rows == (("x,5", 2),)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +72,76 @@ def test_another_delimiter_is_configured(tmp_path: Path) -> None:
         ([], "int"),  # as in dbt,
     ],
 )
-def test_the_narrowest_safe_type_is_inferred(values: list[str], type_: str) -> None:
+def test_the_narrowest_safe_type_of_a_test_s_rows_is_inferred(values: list[str], type_: str) -> None:
     assert infer_type(values).name == type_
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "value"),
+    [  # what dbt-core 1.11 reads from each, in Spark's type
+        ("007", "int", 7),
+        ("+5", "int", 5),
+        ('"1,000"', "int", 1000),
+        ("$5", "int", 5),
+        ("2.50%", "decimal(18,2)", Decimal("2.50")),
+        ("1_000", "int", 1000),
+        ("1e3", "int", 1000),
+        ("5e-1", "decimal(18,1)", Decimal("0.5")),
+        ("2147483648", "bigint", 2147483648),
+        ("-9223372036854775809", "decimal(38,0)", Decimal("-9223372036854775809")),
+        ("1234567890123456.789", "decimal(38,3)", Decimal("1234567890123456.789")),
+        ("1e40", "double", 1e40),
+        ("TRUE", "boolean", True),
+        ("yes", "string", "yes"),
+        ("2024-2-29", "date", date(2024, 2, 29)),
+        ("2024-02-30", "string", "2024-02-30"),
+        ("2018-01-01 7:00:00", "timestamp", datetime(2018, 1, 1, 7, tzinfo=UTC)),
+        ("2018-01-01T07:00:00+02:00", "timestamp", datetime(2018, 1, 1, 5, tzinfo=UTC)),
+        ("2018-01-01 07:00", "string", "2018-01-01 07:00"),
+        ("0001-01-01T00:00:00+02:00", "string", "0001-01-01T00:00:00+02:00"),
+        (" x ", "string", " x "),
+    ],
+)
+def test_a_text_is_what_dbt_reads_from_it(tmp_path: Path, text: str, type_: str, value: object) -> None:
+    table = read(tmp_path, f"a\n{text}\n")
+    assert (table.schema[0].type, table.rows) == (type_, ((value,),))
+
+
+@pytest.mark.parametrize("text", ["nan", "-inf", "1" * 39, "1e999"])
+def test_a_number_that_no_type_holds_stays_text(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, f"a\n{text}\n").rows == ((text,),)
+
+
+def test_a_column_of_dates_and_times_is_text_as_in_dbt(tmp_path: Path) -> None:
+    assert read(tmp_path, "a\n2024-01-02\n2024-01-02 10:00:00\n").schema[0].type == "string"
+
+
+def test_line_ends_in_a_field_are_those_of_the_text_that_python_reads(tmp_path: Path) -> None:
+    assert read(tmp_path, 'a\r\n"x\r\ny"\r\n').rows == (("x\ny",),)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2018-01-01 7:00:00", datetime(2018, 1, 1, 7)),
+        ("2018-1-1T7:5", datetime(2018, 1, 1, 7, 5)),
+        ("2018-01-01 07:00:00.123456789", datetime(2018, 1, 1, 7, 0, 0, 123456)),
+        ("2018-01-01 07:00:00 +2:00", datetime(2018, 1, 1, 5)),
+        ("2018-01-01 07:00:00UTC", datetime(2018, 1, 1, 7)),
+        ("2018-02", datetime(2018, 2, 1)),
+    ],
+)
+def test_a_declared_timestamp_is_what_spark_casts(text: str, moment: datetime) -> None:
+    assert declared_type("timestamp").convert(text) == moment.replace(tzinfo=UTC)
+    assert declared_type("date").convert(text) == date(2018, moment.month, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["07:00:00", "2018-13-01", "2018-01-01 24:00:00", "18-01-01", "2018-01-01 7:00:00 CET"]
+)
+def test_what_no_moment_can_be_told_from_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text) + "|day|month|hour"):
+        declared_type("timestamp").convert(text)
 
 
 def test_declared_types_win_over_inferred_ones(tmp_path: Path) -> None:
@@ -106,13 +180,27 @@ def test_the_fingerprint_follows_text_and_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "earlier", "is_kept"),
+    [
+        ("a,b,c\n1,x,2024-01-02\n,,\n", "9afd7797741e75761be52179169c8397", True),
+        ("a,b\n1,null\n", "94a28420ae9665a488b1dd9b4f0f7519", False),
+        ('a,b\n1,""\n2,x\n', "7ffe5777fa6589ef98f430667cda8ac4", False),
+        ("a,b\nx,1\n\ny,2\n", "f59dc83b49d876a113de9ad5e3bc1b98", False),
+    ],
+)
+def test_a_seed_of_an_earlier_version_is_loaded_again_only_if_its_rows_differ(
+    tmp_path: Path, text: str, earlier: str, is_kept: bool
+) -> None:
+    assert (read(tmp_path, text).fingerprint == earlier) is is_kept
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", "s.csv:1:1: the file is empty"),
         ("a,A\n", "s.csv:1:3: the column 'A' is there twice"),
         ("a,b c\n", "s.csv:1:3: 'b c' cannot be the name of a column"),
         ("_sml_key\n", "s.csv:1:1: '_sml_key' cannot be the name of a column"),
-        ("a,b\n1\n", "s.csv:2:1: this line has 1 field, the header has 2"),
         ('a,b\n"x\ny",1,2\n', "s.csv:3:6: this line has 3 fields, the header has 2"),
         ('a\n"x', "s.csv:2:1: this quote is never closed"),
         ('a\n"x"y\n', "s.csv:2:4: text follows the closing quote"),
