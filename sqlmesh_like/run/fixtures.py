@@ -12,8 +12,8 @@ from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
-from sqlmesh_like.run.csv_file import CsvField, CsvFile
-from sqlmesh_like.run.fixture_values import type_of, typed
+from sqlmesh_like.run.values.csv_file import CsvField, CsvFile
+from sqlmesh_like.run.values.fixture_values import type_of, typed
 
 
 @dataclass(frozen=True)

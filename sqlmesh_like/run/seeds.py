@@ -20,8 +20,8 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.reading.column_types import nearest_type
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.csv_file import CsvField, CsvFile
-from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type
+from sqlmesh_like.run.values.csv_file import CsvField, CsvFile
+from sqlmesh_like.run.values.seed_types import STRING, SeedType, declared_type
 
 _VERSION = 2
 """Part of the fingerprint: incremented when the same file yields other rows."""
@@ -156,7 +156,7 @@ def _columns(
     seed: RenderedSeed, file: CsvFile, names: Sequence[str], records: Sequence[Sequence[CsvField]]
 ) -> list[tuple[SeedType, Sequence[object]]]:
     """Type and values of each column. Raises ProjectError."""
-    from sqlmesh_like.run.seed_inference import typed_columns  # agate takes a tenth of a second to import
+    from sqlmesh_like.run.values.seed_inference import typed_columns  # agate takes a tenth of a second to import
 
     declared = _declared_types(seed, names)
     texts = [[re.sub("\r\n?", "\n", field.text) for field in record] for record in records]

@@ -13,8 +13,8 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.seed_types import declared_type, infer_type
 from sqlmesh_like.run.seeds import SeedReader, SeedTable, read_seed
+from sqlmesh_like.run.values.seed_types import declared_type, infer_type
 
 
 def read(root: Path, text: str | bytes, types: Mapping[str, str] | None = None, **config: object) -> SeedTable:

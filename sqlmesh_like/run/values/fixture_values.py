@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from sqlmesh_like.run.seed_types import declared_type, infer_type
+from sqlmesh_like.run.values.seed_types import declared_type, infer_type
 
 _DIGITS = 15
 """Significant digits that every double preserves: a number of YAML with more may have lost some."""

@@ -14,7 +14,7 @@ from decimal import MAX_PREC, Decimal, localcontext
 import agate
 import isodate
 
-from sqlmesh_like.run.seed_types import BOOLEAN, DATE, MOST_DIGITS, STRING, TIMESTAMP, SeedType, number_type
+from sqlmesh_like.run.values.seed_types import BOOLEAN, DATE, MOST_DIGITS, STRING, TIMESTAMP, SeedType, number_type
 
 _NULLS = ("null", "")
 """Texts that are NULL in any column, compared without case and without the space around them."""
