@@ -30,6 +30,7 @@ from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.checks.contracts import refuse_unlike
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
@@ -212,6 +213,8 @@ class DuckEngine:
             cursor = self._place(model.table)
             with self._limited(cursor):
                 shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+                computed = tuple(Column(name, spark_name(type_)) for name, type_ in shown)
+                refuse_unlike(model, planned.compiled.facts.schema, computed)
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
                 cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
@@ -219,7 +222,7 @@ class DuckEngine:
         proven = tuple(Column(name, types.get(name)) for name, _ in shown)
         self._schemas[model.table.schema.lower(), model.table.identifier.lower()] = proven
         self._check_key(model, cursor)
-        self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
+        self._history.add(planned.target.uri, tuple(Column(c.name, types.get(c.name) or c.type) for c in computed))
         return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
 
     def _text_or_doubt(self, tree: exp.Expr) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import Location, RetryableError, SmlError
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.plan.checks.contracts import refuse_unlike
 from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import CommitSummary, TableState
@@ -212,7 +213,8 @@ class Executor:
             return
         states = {i: pinned[i] if i in pinned else self.planner.catalog.state(i) for i in self.planner.inputs(live)}
         facts = self.planner.compile(live, states).facts
-        self.engine.query(facts.tree, self.planner.tables(facts, states), 0)
+        rows = self.engine.query(facts.tree, self.planner.tables(facts, states), 0)
+        refuse_unlike(live, facts.schema, rows.schema)
 
 
 _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.errors import Location, SqlError
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.checks.comparison_types import type_family
 from sqlmesh_like.render.rendered import RenderedModel
 
 _HINT = "names, types and number of columns must be those of the contract: change the query, or the YAML"
@@ -55,6 +56,25 @@ def refuse_breach(model: RenderedModel, shown: Schema | None, written: Mapping[s
         raise SqlError(message, location=places[0] or contract, hint=_HINT)
 
 
+def refuse_unlike(model: RenderedModel, derived: Schema | None, computed: Schema) -> None:
+    """Raise SqlError as `refuse_breach` does, for a query that DuckDB computed.
+
+    Its type of a column counts where Spark's could not be `derived`, and then only whether it is text, a number, a time
+    or a boolean: how wide its numbers are is DuckDB's own.
+    """
+    known = {column.name.lower(): column.type for column in derived or ()}
+    promised = {column.name.lower(): normalize(_spark_name(column.type or "")) for column in model.declared}
+
+    def seen(column: Column) -> str | None:
+        name = column.name.lower()
+        if known.get(name) is not None:
+            return known[name]
+        families = {type_family(column.type), type_family(promised.get(name))}
+        return column.type if len(families - {None}) == 2 else None
+
+    refuse_breach(model, tuple(Column(column.name, seen(column)) for column in computed))
+
+
 def is_kept(promised: str, type_: str) -> bool:
     """Whether a column of type `type_` fulfils a contract that declares it as `promised`.
 
@@ -64,7 +84,12 @@ def is_kept(promised: str, type_: str) -> bool:
     wanted = promised.strip().lower()
     if wanted in _ANY_DECIMAL:
         return type_.lower().startswith("decimal")
-    return normalize(_BY_OTHERS.get(wanted, wanted)) == normalize(type_)
+    return normalize(_spark_name(wanted)) == normalize(type_)
+
+
+def _spark_name(promised: str) -> str:
+    wanted = promised.strip().lower()
+    return _BY_OTHERS.get(wanted, wanted)
 
 
 def _error(model: RenderedModel, message: str, hint: str, location: Location | None = None) -> SqlError:

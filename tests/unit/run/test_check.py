@@ -197,6 +197,32 @@ def test_a_contract_that_is_enforced_is_kept(
     assert place in shown and expected in shown
 
 
+@pytest.mark.parametrize(
+    ("sql", "column"),
+    [("select 1 as amount, 2 as id", "amount"), ("select 1.5D as amount, cast(null as string) as id", "id")],
+)
+def test_a_contract_is_checked_where_a_query_reads_nothing(
+    capsys: pytest.CaptureFixture[str], sql: str, column: str
+) -> None:
+    Path("models/kept.yml").write_text(CONTRACTED)
+    Path("models/kept.sql").write_text(sql)
+    assert main(["compile", "-s", "kept"]) == 2
+    assert f"the query breaks the model's contract: {column}: the query gives " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("materialized", ["table", "view"])
+def test_a_contract_is_checked_on_duckdb_where_types_cannot_be_derived(
+    capsys: pytest.CaptureFixture[str], materialized: str
+) -> None:
+    Path("models/kept.yml").write_text(CONTRACTED)
+    Path("profiles.yml").write_text("lake: {target: a, outputs: {a: {type: duckdb, schema: dws}}}\n")
+    sql = "{{{{ config(materialized='{}') }}}} select amount, id from (select {} as amount, 1 as id)"
+    for amount, code in (("1.5D", 0), ("'x'", 1)):
+        Path("models/kept.sql").write_text(sql.format(materialized, amount))
+        assert main(["run", "-s", "kept"]) == code
+    assert "amount: the query gives string, the contract says double" in capsys.readouterr().out
+
+
 def test_a_table_has_its_columns_in_the_order_of_its_contract(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models/kept.yml").write_text(CONTRACTED)
     config = "{{ config(materialized='table') }} "
