@@ -6,12 +6,12 @@ merge by key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.keys.config_keys import CHECKED, SETTINGS
-from sqlmesh_like.project.keys.config_values import UnknownSetting
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.nodes import ModelConfig
 
 ConfigValues = Mapping[str, object]
@@ -28,6 +28,19 @@ def canonical(key: str) -> str:
     'pre_hook'
     """
     return key.removeprefix("+").replace("-", "_")
+
+
+def refuse_both_spellings(keys: Iterable[str]) -> None:
+    """Raise ConfigFault where one level has both spellings of a hook: one of them would not be run.
+
+    >>> refuse_both_spellings(["pre-hook", "post_hook", "tags"])
+    """
+    plain = {key.removeprefix("+") for key in keys}
+    for key in ("pre_hook", "post_hook"):
+        other = key.replace("_", "-")
+        if {key, other} <= plain:
+            message = f"{key} and {other} are one setting: only one of them can be given"
+            raise ConfigFault(key, message, "write one, with a list of all statements")
 
 
 def is_config_key(key: str) -> bool:

@@ -21,7 +21,7 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.semantic.time_spines import time_spine
-from sqlmesh_like.project.settings import checked
+from sqlmesh_like.project.settings import checked, refuse_hooks_twice
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.testing.data_test_config import checked_test_setting
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
@@ -293,6 +293,8 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
         warn(tags.key_location, "tags beside the name are ignored, as in dbt", "write config: {tags: […]}")
     nested = node.get("config")
     inner = {} if nested is None else nested.mapping("config").children
+    if nested is not None:
+        refuse_hooks_twice(nested)
     config: dict[str, object] = {}
     for level in (plain, inner):
         rendered = {key: child if key in HOOKS else values.render(child) for key, child in level.items()}

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.config import HOOKS, canonical, check_setting, is_config_key, merge_config
+from sqlmesh_like.project.config import (
+    HOOKS,
+    canonical,
+    check_setting,
+    is_config_key,
+    merge_config,
+    refuse_both_spellings,
+)
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.keys.settings_keys import DISPATCH, FLAGS, OLD_PATHS, PATH_DEFAULTS, PROJECT_SETTINGS
 from sqlmesh_like.project.nodes import ProjectFlags
@@ -315,6 +322,7 @@ def _levels(tree: YamlNode, fqn: tuple[str, ...], *, is_own: bool) -> Iterator[Y
 
 def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
     config: dict[str, object] = {}
+    refuse_hooks_twice(level)
     for key, node in level.items():
         if key.startswith("+") or is_config_key(key):
             config[canonical(key)] = checked(canonical(key), node if key.lstrip("+") in HOOKS else values.render(node))
@@ -326,6 +334,15 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
 def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
     settings = (setting_by_folder(key, node, values) for key, node in level.items())
     return dict(setting for setting in settings if setting is not None)
+
+
+def refuse_hooks_twice(level: YamlNode) -> None:
+    """Raise ProjectError, at the second one, where a mapping has both spellings of a hook."""
+    try:
+        refuse_both_spellings(level.children)
+    except ConfigFault as fault:
+        place = [node.key_location for key, node in level.items() if canonical(key) == fault.key][-1]
+        raise ProjectError(fault.message, location=place, hint=fault.hint) from fault
 
 
 def checked(key: str, node: YamlNode) -> object:

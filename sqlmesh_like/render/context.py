@@ -17,7 +17,7 @@ from jinja2 import Undefined
 
 from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
-from sqlmesh_like.project.config import canonical, merge_config
+from sqlmesh_like.project.config import canonical, merge_config, refuse_both_spellings
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
@@ -105,6 +105,10 @@ class ConfigCall:
 
     def __call__(self, *args: Mapping[str, object], **kwargs: object) -> str:
         given = {key: value for part in (*args, kwargs) for key, value in dict(part).items()}
+        try:
+            refuse_both_spellings(given)
+        except ConfigFault as fault:
+            raise TemplateFault(fault.message, rf"\b{fault.key}\b", fault.hint) from fault
         for key, value in given.items():
             name, pattern = canonical(key), rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]"
             try:

@@ -13,7 +13,7 @@ from typing import Self
 
 from sqlmesh_like.errors import Location, ProjectError, as_sql_error, require_sound
 from sqlmesh_like.names import NodeId, TableName
-from sqlmesh_like.project.config import HOOKS, build_config
+from sqlmesh_like.project.config import HOOKS, build_config, check_setting
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, Target, TestFile
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.settings import DBT_FILE
@@ -31,7 +31,7 @@ from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.placement import Placed, Placement, is_enabled
 from sqlmesh_like.render.python_model import PlacedPython, render_python
 from sqlmesh_like.render.relations import RelationRegistry
-from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest, SourceMap
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.semantic.names import SemanticNames
 from sqlmesh_like.render.semantic.references import render_semantic_layer
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -137,7 +137,7 @@ class Renderer:
             name=self.project.name,
             models=models,
             tests=tests,
-            seeds=placement.seeds(),
+            seeds=tuple(self._with_sound_hooks(seed, registry) for seed in placement.seeds()),
             disabled=tuple(sorted(disabled)),
             unit_tests=render_unit_tests(
                 self.project.unit_tests, models, registry, render_tested, render_fixture, self.project.name
@@ -177,6 +177,27 @@ class Renderer:
     def scope_of(self, placed: Placed, registry: RelationRegistry) -> TemplateScope:
         """The names in scope of a model's hooks."""
         return self.placement.scope(placed.file, placed.config, placed.table, registry, RenderTrace())
+
+    def _with_sound_hooks(self, seed: RenderedSeed, registry: RelationRegistry) -> RenderedSeed:
+        """The seed, with an error if a hook is broken or reads other nodes: as in dbt a seed is built first."""
+        if seed.error is not None or not any(seed.config.get(moment) for moment in ("pre_hook", "post_hook")):
+            return seed
+        file = next(file for file in self.project.seeds if file.unique_id == seed.unique_id)
+        findings = RenderTrace()
+        scope = self.placement.scope(file, file.config, seed.table, registry, findings)
+        try:
+            for moment in ("pre_hook", "post_hook"):
+                hooks = check_setting(moment, file.config.get(moment) or ())
+                for hook in hooks if isinstance(hooks, tuple) else ():
+                    self.around.templates.render(f"{seed.path} ({moment})", hook, scope, is_silent=True)
+                    if findings.inputs:
+                        read = ", ".join(str(unique_id) for unique_id in findings.inputs)
+                        message = f"a seed cannot depend on other nodes, its {moment} reads {read}"
+                        hint = "move the statement to a hook of a model that reads the seed, or to on-run-end"
+                        raise ProjectError(message, location=Location(seed.path), hint=hint)
+        except ProjectError as broken:
+            return replace(seed, error=as_sql_error(broken))
+        return seed
 
     def render_test(self, test: TestFile, registry: RelationRegistry) -> RenderedTest | None:
         return render_test(test, registry, self.around)

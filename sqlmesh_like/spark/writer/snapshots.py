@@ -49,9 +49,14 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     rows = bindings.session.sql(program.changes).persist()
     bindings.steps["_rows"] = rows
     count = _count(rows, planned)
-    if not count and not must_carry:
+    known = {column.name.lower() for column in columns or ()}
+    is_wider = any(name.lower() not in known for name in source.columns)
+    if not count and not must_carry and not is_wider:
         return WriteResult("full_refresh", 0, 0, committed=False)
     record = replace(record, rows={"upserts": count})
+    if not count:
+        sinks.merge_nothing(rows, target, {RECORD_KEY: record.to_json()})
+        return WriteResult("full_refresh", 0, 0, committed=True)
     actions = target.prepared(rows).withColumn(IS_DELETED, F.lit(False))
     sinks.commit_actions(actions, sinks.WriteCounts(count, 0), target, {RECORD_KEY: record.to_json()}, kept)
     fault_point("snapshot.end")

@@ -104,8 +104,10 @@ def upsert_rows(rows: DataFrame, sink: TableSpec, metadata: Mapping[str, str], l
 
 
 def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
-    """Commit only metadata to a table with the columns of `frame`."""
-    if sink.commits_locally and commit_locally(None, sink.table, metadata, 0):
+    """Commit only metadata to a table, and the columns of `frame` that it does not have yet."""
+    stored = {column.name for column in sink.state.stored or ()}
+    is_wider = any(column.name not in stored for column in visible(frame_schema(frame)))
+    if sink.commits_locally and not is_wider and commit_locally(None, sink.table, metadata, 0):
         return
     log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
     upsert_rows(_no_actions(frame, sink).drop("_sml_copies"), sink, metadata, log)

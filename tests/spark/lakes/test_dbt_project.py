@@ -142,6 +142,11 @@ def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> 
     assert shown(capsys, "select * from {{ ref('valid') }} order by 1") == [["milk", 1, "2.00"], ["tea", 2, "13.50"]]
     assert Path("warehouse/history/timed/.hoodie").is_dir()
     assert "NO-OP=2" in called(capsys, "snapshot", "--now", "2024-02-03T00:00:00Z")
+    header, *lines = LATER.splitlines()
+    put({"seeds/orders.csv": "\n".join([f"{header},note", *(f"{line},x" for line in lines)])})
+    called(capsys, "build", "-s", "orders", "kept", "--now", "2024-02-03T00:00:00Z")
+    # No checked column changed, so there is no new version: the column comes without one, as in dbt.
+    assert shown(capsys, "select count(*) as n, count(note) as m from {{ ref('kept') }}") == [[6, 0]]
     put({"seeds/orders.csv": LATER + "4,milk,3.00,2024-01-02\n"})
     assert main(["build", "-s", "orders", "kept"]) == 1
     assert "repeats: up to 2 rows share one" in capsys.readouterr().out
