@@ -118,14 +118,14 @@ class Descriptions:
     """Reads the descriptions of YAML entries and their columns, with Jinja rendered, `doc()` included."""
 
     def __init__(self, words: YamlWords, docs: Docs) -> None:
-        self._values = words.values(functions={"doc": docs})
+        self._values = words.descriptions(docs)
 
     def of(self, node: YamlNode) -> str:
         """The description of an entry, empty if it has none. Raises ProjectError or JinjaError at its location."""
         child = node.get("description")
         if child is None:
             return ""
-        return (self._values.render(child) if has_jinja(child.value) else child).text("description")
+        return str(self._values.render(child).value) if has_jinja(child.value) else child.text("description")
 
     def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
         """The documentation of an entry's columns, by name."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
-from jinja2 import StrictUndefined, TemplateError, UndefinedError, pass_context
+from jinja2 import StrictUndefined, TemplateError, Undefined, UndefinedError, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -84,7 +84,7 @@ class ProjectVars:
 
 def has_jinja(value: object) -> bool:
     """Whether a value is a text with Jinja in it."""
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
+    return isinstance(value, str) and any(opening in value for opening in ("{{", "{%", "{#"))
 
 
 def env_var(name: str, default: object = _NOTHING) -> object:
@@ -156,9 +156,16 @@ class YamlWords:
     of_package: bool = False  # files of a package cannot read secrets
 
     def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
-        known = {} if self.target is None else {"target": self.target}
-        secrets = secrets and not self.of_package
-        return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
+        known = {**self._target, **(functions or {})}
+        return ValueRenderer(self.vars, secrets=secrets and not self.of_package, functions=known)
+
+    def descriptions(self, doc: Callable[..., str]) -> ValueRenderer:
+        """Renders descriptions, where as in dbt `doc` is known too, and a name that is not prints nothing."""
+        return ValueRenderer(self.vars, secrets=False, functions={**self._target, "doc": doc}, undefined=Undefined)
+
+    @property
+    def _target(self) -> Mapping[str, object]:
+        return {} if self.target is None else {"target": self.target}
 
 
 class _ValueSandbox(BoundedSandbox, ImmutableSandboxedEnvironment):
@@ -172,10 +179,15 @@ class ValueRenderer:
     """
 
     def __init__(
-        self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
+        self,
+        variables: Mapping[str, object],
+        *,
+        secrets: bool,
+        functions: Mapping[str, object] | None = None,
+        undefined: type[Undefined] = StrictUndefined,
     ) -> None:
         self._is_private = secrets
-        self._environment = _ValueSandbox(undefined=StrictUndefined)
+        self._environment = _ValueSandbox(undefined=undefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
         self._environment.globals["var"] = ProjectVars(variables, self._rendered_var)
@@ -224,7 +236,7 @@ class ValueRenderer:
             value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
             if isinstance(value, _Unread):
                 return value.read()
-            return str(value) if isinstance(value, StrictUndefined) else value
+            return str(value) if isinstance(value, Undefined) else value
         return self._environment.from_string(text).render()
 
     def _rendered_var(self, _name: str, text: str) -> str:

@@ -24,6 +24,24 @@ def project_of(folder: Path, **files: str) -> ParsedProject:
     return load_project(folder, {"team": "data"})
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [  # as dbt-core 1.11.16 writes them into its manifest
+        ("for {{ relation }} alone", "for  alone"),
+        ("{{relation}}", ""),
+        ("{{ this | upper }}", ""),
+        ("{% raw %}{{ relation }}{% endraw %}", "{{ relation }}"),
+        ("{# for us #}plain", "plain"),
+        ("{{ relation is defined }}", "False"),
+    ],
+)
+def test_a_name_that_a_description_does_not_know_prints_nothing(tmp_path: Path, text: str, shown: str) -> None:
+    """A macro's description often quotes its own arguments: snowplow's package does."""
+    macros = f"macros: [{{name: m, description: '{text}', arguments: [{{name: a, description: '{text}'}}]}}]"
+    (doc,) = project_of(tmp_path, yml=macros).macro_docs.values()
+    assert (doc.description, doc.arguments[0][2]) == (shown, shown)
+
+
 def test_descriptions_of_models_columns_and_sources_quote_blocks(tmp_path: Path) -> None:
     project = project_of(
         tmp_path,
