@@ -39,7 +39,8 @@ def select(
 
     `named` is a selector of selectors.yml, which replaces `select`. `indirect` decides which tests are selected with
     their nodes; a test is excluded with any of its nodes. Raises SelectionError for a malformed selector and for a
-    selection that matches nothing, unless it compares with an earlier state: that nothing differs is a valid result.
+    selection that matches nothing, unless it compares with an earlier state: that nothing differs is a valid result,
+    as is all of a project without nodes.
     """
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
@@ -57,10 +58,8 @@ def select(
             excluded.evaluate(SelectorUnion(tuple(parse_word(word) for word in _words(exclude))))
         )
     chosen = evaluation.completed(selection)
-    if not chosen and not compares((*select, *exclude), named):
-        if not graph.nodes:
-            hint = "a model is a .sql file with one SELECT, by default in models/"
-            raise SelectionError("the project has no nodes: no models, seeds or sources", hint=hint)
+    is_everything = named is None and not select
+    if not chosen and not compares((*select, *exclude), named) and (graph.nodes or not is_everything):
         raise SelectionError(f"nothing is left of the selection {_spelling(select, exclude, named)}")
     return graph.order(chosen)
 

@@ -39,6 +39,8 @@ from sqlmesh_like.render.tests import storing_failures
 from sqlmesh_like.run.seeds import SeedReader, SeedTable
 from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
+_NO_NODES = "the project has no nodes, a model is a .sql file with one SELECT, by default in models/: nothing to do"
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -64,7 +66,8 @@ class Loaded:
         """Return the selected nodes of these types (none given: of all), each after its inputs.
 
         Raises SelectionError where the selection matches no node of any type; the result may still be empty. Where
-        a comparison with `--state` matches nothing, the result is empty and a warning says so.
+        a comparison with `--state` matches nothing, or the project has no nodes, the result is empty and a warning
+        says so.
         """
         call = self.invocation
         chosen = select(
@@ -75,7 +78,9 @@ class Loaded:
             past=self.past,
             indirect=call.indirect_selection,
         )
-        if not chosen:
+        if not self.graph.nodes:
+            self.reporter.notify(f"warning: {_NO_NODES}", "warn")
+        elif not chosen:
             asked = f"--selector {call.selector}" if call.selector else " ".join(call.select) or "the selection"
             message = f"warning: compared with {call.state}, {asked} matches nothing: there is nothing to do"
             self.reporter.notify(message, "warn")

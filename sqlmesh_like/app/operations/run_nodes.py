@@ -25,7 +25,7 @@ from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Notify, RunListener
 from sqlmesh_like.artifacts.files import require_writable
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.errors import MachineError, NodeError, SelectionError, SqlError, require_sound
+from sqlmesh_like.errors import MachineError, NodeError, SqlError, require_sound
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.publish.publisher import LakePublisher
@@ -76,14 +76,15 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     """Run the selected nodes in the order of the graph, and write run_results.json and manifest.json.
 
     `started` is when the call began, by `perf_counter`. Errors of nodes are in their results; before anything is
-    written, raises SelectionError where nothing is selected, SqlError where no table could be built, and MachineError
-    where the target folder or the warehouse cannot be written; NodeError where only the artifacts could not be written.
+    written, raises SelectionError where the selection matches nothing, SqlError where no table could be built, and
+    MachineError where the target folder or the warehouse cannot be written; NodeError where only the artifacts could
+    not be written.
     """
     started = perf_counter() if started is None else started
     loaded = loaded.storing_failures() if request.store_failures else loaded
     require_writable(loaded.target_folder)
     selected = _selected(loaded, request)
-    if not selected:  # a comparison with --state matched no node of these types
+    if not selected:  # none of these types: a warning says so
         listener.finished(RunResult())
         return RunResult()
     listener = with_lineage(loaded, request.command, listener)
@@ -255,10 +256,10 @@ def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
         return list(loaded.graph.order(request.only))
     kinds = tuple(kind for kind in COMMAND_TYPES[request.command] if request.types.take(kind))
     selected = [node.unique_id for node in loaded.selected() if node.resource_type in kinds]
-    if not selected and not loaded.is_comparing:
+    if not selected and not loaded.is_comparing and loaded.graph.nodes:
         what = " or ".join(kinds) or "node of the types that are asked for"
-        hint = f"`sml ls --resource-type {kinds[0]}` lists them" if kinds else "see --resource-type"
-        raise SelectionError(f"the selection holds no {what}", hint=hint)
+        hint = f" (`sml ls --resource-type {kinds[0]}` lists them)" if kinds else ""
+        loaded.reporter.notify(f"warning: the selection holds no {what}: nothing to do{hint}", "warn")
     return selected
 
 

@@ -175,9 +175,11 @@ def test_a_selection_that_excludes_all_is_an_error(graph: Graph) -> None:
         select(graph, ("agg",), ("agg",))
 
 
-def test_a_project_without_nodes_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError, match="the project has no nodes: no models, seeds or sources"):
-        select(graph_of(tmp_path, {"pyproject.toml": FILES["pyproject.toml"]}))
+def test_all_of_a_project_without_nodes_is_nothing_and_a_name_is_still_an_error(tmp_path: Path) -> None:
+    empty = graph_of(tmp_path, {"pyproject.toml": FILES["pyproject.toml"]})
+    assert select(empty) == ()
+    with pytest.raises(SelectionError, match="selector 'orders' matches nothing"):
+        select(empty, ("orders",))
 
 
 def test_an_exclusion_that_matches_nothing_is_warned_of(graph: Graph) -> None:
