@@ -19,6 +19,7 @@ from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import Settings
@@ -120,11 +121,15 @@ def _model(
     root_config = over.folder_config(over.models, fqn, values) if over else {}
     stronger = (described.config if described else {}).keys() | root_config.keys()
     templates = settings.templates_of(settings.models, fqn)
+    text = read_text(path, root)
+    if path.suffix == ".sql" and not text.strip() and root_config.get("enabled") is not False:
+        warn(Location(where, 1, 1), "the file is empty: its model is left out, as in dbt", "write one SELECT")
+        root_config = {**root_config, "enabled": False}
     return ModelFile(
         unique_id=NodeId("model", settings.name, *((version.of, f"v{version.v}") if version else (name,))),
         name=name,
         path=where,
-        raw_sql=read_text(path, root),
+        raw_sql=text,
         yaml_config=merge_config(config, described.config if described else {}),
         columns=described.columns if described else (),
         description=described.description if described else "",
