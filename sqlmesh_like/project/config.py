@@ -51,8 +51,8 @@ def is_config_key(key: str) -> bool:
 def check_setting(key: str, value: object) -> object:
     """The value in its normal form; None unsets a key. Raises ConfigFault, or UnknownSetting for an unknown key.
 
-    >>> check_setting("unique_key", "id")
-    ('id',)
+    >>> check_setting("unique_key", "id"), check_setting("unique_key", "")
+    (('id',), ())
     """
     if key not in SETTINGS:
         hint = nearest(key, sorted(SETTINGS)) or "settings of your own go under meta: {…}"

@@ -50,7 +50,7 @@ def read_fixture(fixture: Fixture) -> FixtureRows:
     )
     for row in rows:
         _refuse_twice(row)
-    return FixtureRows(_names(rows), rows)
+    return FixtureRows(distinct_names(name for row in rows for name in row.cells), rows)
 
 
 def plain_rows(names: Sequence[str], rows: Iterable[Sequence[object]], location: Location) -> FixtureRows:
@@ -110,11 +110,15 @@ def _inferred(fixture: FixtureRows, name: str) -> str:
     return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=fixture.is_text)
 
 
-def _names(rows: Iterable[FixtureRow]) -> tuple[str, ...]:
+def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name as it is first written; names are compared without case.
+
+    >>> distinct_names(["id", "Day", "ID"])
+    ('id', 'Day')
+    """
     seen: dict[str, str] = {}
-    for row in rows:
-        for name in row.cells:
-            seen.setdefault(name.lower(), name)
+    for name in names:
+        seen.setdefault(name.lower(), name)
     return tuple(seen.values())
 
 

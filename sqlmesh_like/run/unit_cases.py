@@ -27,6 +27,7 @@ from sqlmesh_like.run.fixtures import (
     cell_of,
     check_names,
     complete_schema,
+    distinct_names,
     plain_rows,
     read_fixture,
     typed_cell,
@@ -121,10 +122,9 @@ class _Preparation:
         changed = [entry for entry in self.test.changes if entry.ref.unique_id == ref.unique_id]
         mentioned = list((fixture_rows or FixtureRows((), ())).rows)
         mentioned += [row for entry in changed for fixture in (entry.upsert, entry.delete) for row in _listed(fixture)]
-        names = dict.fromkeys(name for row in mentioned for name in row.cells)
-        if fixture_rows is not None and fixture_rows.is_text:
-            names = dict.fromkeys((*fixture_rows.names, *names))
-        rows = FixtureRows(tuple(names), tuple(mentioned), fixture_rows is not None and fixture_rows.is_text)
+        in_header = fixture_rows.names if fixture_rows is not None and fixture_rows.is_text else ()
+        names = distinct_names((*in_header, *(name for row in mentioned for name in row.cells)))
+        rows = FixtureRows(names, tuple(mentioned), fixture_rows is not None and fixture_rows.is_text)
         known = declared_schema(ref) or self.known.schemas.get(ref.unique_id)
         schema = complete_schema(known, rows, ref.declared)
         if not schema:

@@ -12,6 +12,7 @@ from sqlmesh_like.project.keys.config_values import (
     Setting,
     boolean_setting,
     hooks_setting,
+    key_setting,
     mapping_setting,
     one_of_setting,
     partitions_setting,
@@ -27,7 +28,7 @@ from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch,
 
 CHECKED: Mapping[str, Setting] = {
     "materialized": one_of_setting("What the model becomes.", *get_args(Materialized)),
-    "unique_key": texts_setting("Columns that identify a row; derived from the SQL by default.", ["order_id"]),
+    "unique_key": key_setting("Columns that identify a row; derived from the SQL by default.", ["order_id"]),
     "partition_by": partitions_setting("Columns by which the table's files are partitioned.", ["year_month"]),
     "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
     "refresh": one_of_setting("How the table is updated when its inputs change.", *get_args(Refresh)),

@@ -78,6 +78,10 @@ def texts_setting(help_: str, example: object) -> Setting:
     return Setting(_texts, "text or list of texts", {"anyOf": [_STRING, _STRINGS]}, help_, example)
 
 
+def key_setting(help_: str, example: object) -> Setting:
+    return Setting(_key, "text or list of texts", {"anyOf": [_STRING, _STRINGS]}, help_, example)
+
+
 def partitions_setting(help_: str, example: object) -> Setting:
     return Setting(
         _partitions, "column or list of columns", {"anyOf": [_STRING, _STRINGS, {"type": "object"}]}, help_, example
@@ -161,6 +165,11 @@ def _texts(key: str, value: object) -> tuple[str, ...]:
     if not all(isinstance(part, str) for part in parts):
         raise ConfigFault(key, f"config {key!r} must be a text or a list of texts, not {value!r}")
     return tuple(parts)
+
+
+def _key(key: str, value: object) -> tuple[str, ...]:
+    """Columns; an empty text means none, as in dbt, whose templates often compute one."""
+    return () if value == "" else _texts(key, value)
 
 
 def _partitions(key: str, value: object) -> tuple[str, ...]:

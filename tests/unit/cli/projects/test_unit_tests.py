@@ -95,6 +95,12 @@ def test_changes_go_through_the_delta_program_to_the_final_table(ask: Ask, tmp_p
     assert result["adapter_response"] == {"strategy": "aggregate_merge"}
 
 
+def test_names_of_rows_are_compared_without_case_from_row_to_row(ask: Ask) -> None:
+    given = "[{input: source('ods', 'users'), rows: [{city: Bonn}, {CITY: Bonn}, {City: Kiel}]}]"
+    code, shown = ask(unit("cities", given, "{rows: [{CITY: Bonn, n: 2}, {city: Kiel, N: 1}]}"))
+    assert code == 0 and "PASS=1" in shown
+
+
 def test_a_target_without_a_lake_will_do(ask: Ask) -> None:
     assert ask(REFUND, "test", "-s", "test_type:unit", "-t", "b")[0] == 0
 
