@@ -103,6 +103,8 @@ def build_config(values: ConfigValues) -> ModelConfig:
     ('daily',)
     """
     known = {key: value for key, value in values.items() if key in CHECKED and value is not None}
+    if predicates := values.get("predicates"):
+        known["incremental_predicates"] = predicates
     if isinstance(known.get("partition_by"), Mapping):  # BigQuery's form, which only templates see
         del known["partition_by"]
     return ModelConfig(**known)  # type: ignore[arg-type]  # the checks give each key its type

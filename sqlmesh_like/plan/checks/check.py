@@ -326,7 +326,7 @@ def _check_predicates(branch: RenderedModel) -> None:
         raise SqlError(f"incremental_predicates have no meaning with {strategy}", location=place, hint="leave them out")
     for text in predicates:
         try:
-            read_predicate(text, str)
+            read_predicate(text, strategy, str)
         except PredicateFault as fault:
             raise SqlError(str(fault), location=place, hint="e.g. \"DBT_INTERNAL_DEST.day > '2024-01-01'\"") from fault
 

@@ -99,6 +99,9 @@ _OF_BATCHES: Mapping[str, Setting] = {
         "Of a Python model: what it needs; nothing is installed.", "list of texts", ["pandas"]
     ),
 }
+_OTHER_NAMES: Mapping[str, Setting] = {
+    "predicates": texts_setting("dbt's other name of `incremental_predicates`, which wins.", ["day > '2024-01-01'"]),
+}
 _WITHOUT_EFFECT: Mapping[str, Setting] = {
     "batch_size": setting_without_effect("text", "day", "changes are read as they come, not in batches"),
     "lookback": setting_without_effect("whole number", 1, "late rows are changes like all others"),
@@ -122,7 +125,14 @@ _WITHOUT_EFFECT: Mapping[str, Setting] = {
     "static_analysis": setting_without_effect("text", "strict", "SQL is always analyzed"),
 }
 """Keys of dbt (and dbt-spark) that are accepted so that an existing project compiles."""
-SETTINGS: Mapping[str, Setting] = {**CHECKED, **_OF_SNAPSHOTS, **_OF_SEEDS, **_OF_BATCHES, **_WITHOUT_EFFECT}
+SETTINGS: Mapping[str, Setting] = {
+    **CHECKED,
+    **_OF_SNAPSHOTS,
+    **_OF_SEEDS,
+    **_OF_BATCHES,
+    **_OTHER_NAMES,
+    **_WITHOUT_EFFECT,
+}
 _SEVERITIES = ("error", "warn")
 
 

@@ -112,7 +112,8 @@ def _matching(planned: PlannedModel) -> SparkColumn:
     """Condition that matches a row with the stored rows of its unique_key that fulfil the author's predicates."""
     config = planned.compiled.model.config
     same = [F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in config.unique_key]
-    read = (read_predicate(text, lambda name: _OLD + name) for text in config.incremental_predicates)
+    predicates, strategy = config.incremental_predicates, planned.strategy
+    read = (read_predicate(text, strategy, lambda name: _OLD + name) for text in predicates)
     return reduce(SparkColumn.__and__, [*same, *(F.expr(frozen(tree, planned.now).sql(SPARK)) for tree in read)])
 
 

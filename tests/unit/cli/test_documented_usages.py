@@ -146,7 +146,7 @@ USAGES: dict[str, Usage] = {
             ("build --resource-types model seed", 0, "PASS=2 "),
             ("build --exclude-resource-type test", 0, "PASS=2 "),
             ("test --exclude-resource-types unit_test", 0, "PASS=1 "),
-            ("test --resource-type unit_test", 2, "holds no unit_test"),
+            ("test --resource-type unit_test", 0, "holds no unit_test"),
             ("ls --output name --exclude-resource-type model seed", 0, "unique_stg_id"),
         ),
     ),
@@ -199,6 +199,7 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
             for how, what, code, message in (
                 ("merge", "DBT_INTERNAL_DEST.id >1", 0, "where id > 1"),
                 ("append", "DBT_INTERNAL_DEST.id >1", 2, "models/m.sql:2:1: incremental_predicates have no meaning"),
+                ("delete+insert", "id >1", 0, "where id > 1"),
                 ("merge", "id >1", 2, "models/m.sql:2:1: incremental_predicates: write DBT_INTERNAL_DEST.id or"),
                 ("merge", "id >(", 2, "models/m.sql:2:1: incremental_predicates: 'id"),
             )
