@@ -210,13 +210,18 @@ class _Check:
         return known and tuple(Column(c.name, c.type or stored.get(c.name.lower())) for c in known)
 
     def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
-        """Check the query where is_incremental() is true: it may read its own table and must return all its columns."""
+        """Check the query where is_incremental() is true: it may read its own table and must return all its columns.
+
+        With `append_new_columns` a missing column is NULL in new rows, as in dbt.
+        """
         _check_predicates(branch)
         this = replace(branch, unique_id=NodeId.parse(f"{branch.unique_id}{_BRANCH}"))
         self._schemas[branch.unique_id] = shown
         this_schema = self._shown(self._checked(this))
         have = {column.name.lower(): column.type for column in this_schema or ()}
         for column in shown or () if this_schema else ():
+            if column.name.lower() not in have and branch.config.on_schema_change == "append_new_columns":
+                continue
             if column.name.lower() not in have:
                 message = f"where is_incremental() is true the query has no column {column.name!r}"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")

@@ -188,6 +188,17 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
         },
         (("build", 0, "PASS=4"),),
     ),
+    "append_new_columns lets the author's branch have fewer columns": Usage(
+        {
+            "models/m.sql": "{{ config(materialized='incremental', incremental_strategy='append',\n"
+            "on_schema_change=var('how')) }}\n"
+            "select id {% if not is_incremental() %}, 1 as b{% endif %} from {{ ref('raw') }}"
+        },
+        (
+            ("compile -s m --vars how:\xa0append_new_columns", 0, "select id"),
+            ("compile -s m --vars how:\xa0sync_all_columns", 2, "is true the query has no column 'b'"),
+        ),
+    ),
     "predicates narrow a merge, and are refused where they have no meaning": Usage(
         {
             "models/m.sql": "{{ config(materialized='incremental', unique_key='id', incremental_strategy=var('how'),\n"
