@@ -7,8 +7,14 @@ removed. A row that reappears after a deletion starts no earlier than that, so t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, Column, Schema
 from sqlmesh_like.project.snapshots import SnapshotConfig
@@ -16,6 +22,36 @@ from sqlmesh_like.sql_text import spark_identifier as _q
 
 SOURCE, STORED = "_sml_snapshot_source", "_sml_snapshot_stored"
 """Relations of the program: the rows of the query, and all rows of the table with their `_sml_key`."""
+
+
+_KEY_PART = "_sml_unique_key_"
+
+
+def key_expression(part: str) -> exp.Expr | None:
+    """A part of `unique_key` that is computed, as dbt allows; None for the name of a column and for other text.
+
+    >>> key_expression("id || '-' || day").sql("spark"), key_expression("id"), key_expression("id as x")
+    ("id || '-' || day", None, None)
+    """
+    if re.fullmatch(r"\w+", part):
+        return None
+    try:
+        tree = sqlglot.parse_one(part, dialect=SPARK)
+    except SqlglotError:
+        return None
+    columns = list(tree.find_all(exp.Column))
+    is_plain = isinstance(tree, exp.Condition) and not tree.find(exp.Select)
+    return tree if is_plain and columns and not any(column.table for column in columns) else None
+
+
+def key_columns(part: str) -> tuple[str, ...]:
+    """The columns that a part of `unique_key` reads.
+
+    >>> key_columns("id || day"), key_columns("id")
+    (('id', 'day'), ('id',))
+    """
+    tree = key_expression(part)
+    return (part,) if tree is None else tuple(column.name for column in tree.find_all(exp.Column))
 
 
 @dataclass(frozen=True)
@@ -48,7 +84,8 @@ def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | No
     """
     known = {column.name.lower() for column in source}
     moment = () if config.updated_at is None else (config.updated_at,)
-    for name in (*config.unique_key, *moment, *(config.check or ())):
+    keys = [name for part in config.unique_key for name in key_columns(part)]
+    for name in (*keys, *moment, *(config.check or ())):
         if name.lower() not in known:
             hint = f"its columns: {', '.join(column.name for column in source)}"
             raise NodeError(f"the snapshot names {name!r}, which is not a column of its query", hint=hint)
@@ -63,8 +100,20 @@ class _Program:
     now: str
 
     def program(self) -> SnapshotProgram:
-        fresh = self._versions(f"(select * from {SOURCE}) s", "true", self._updated_at)
+        fresh = self._versions(f"{self._with_keys(SOURCE)} s", "true", self._updated_at)
         return SnapshotProgram(fresh, self._changes())
+
+    @property
+    def _keys(self) -> list[str]:
+        """Columns of `_with_keys` that identify a row."""
+        parts = enumerate(self.config.unique_key)
+        return [f"{_KEY_PART}{number}" if key_expression(part) else part for number, part in parts]
+
+    def _with_keys(self, relation: str) -> str:
+        """The relation's rows with the parts of the key that are computed."""
+        parts = [(name, key_expression(part)) for name, part in zip(self._keys, self.config.unique_key, strict=True)]
+        computed = [f"{tree.sql(SPARK)} as {_q(name)}" for name, tree in parts if tree is not None]
+        return f"(select {', '.join(['*', *computed])} from {relation})"
 
     @property
     def _columns(self) -> list[str]:
@@ -85,13 +134,13 @@ class _Program:
         return f"cast({self.config.current} as timestamp)" if self.config.current else "cast(null as timestamp)"
 
     def _scd_id(self, alias: str, moment: str) -> str:
-        parts = [f"coalesce(cast({alias}.{_q(name)} as string), '')" for name in self.config.unique_key]
+        parts = [f"coalesce(cast({alias}.{_q(name)} as string), '')" for name in self._keys]
         between = ", '|', "
         return f"md5(concat({between.join([*parts, f'cast({moment} as string)'])}))"
 
     def _row_key(self, alias: str, moment: str) -> str:
         """The key of a new row: with the lengths of values, as dbt's id is the same for 'a|b', 'c' and 'a', 'b|c'."""
-        texts = [f"cast({alias}.{_q(name)} as string)" for name in self.config.unique_key]
+        texts = [f"cast({alias}.{_q(name)} as string)" for name in self._keys]
         parts = [f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts]
         return f"md5(concat({', '.join([*parts, f'cast({moment} as string)'])}))"
 
@@ -119,14 +168,15 @@ class _Program:
         names = self.config.names
         valid_to = f"t.{_q(names['dbt_valid_to'])}"
         is_open = f"{valid_to} is null" + (f" or {valid_to} = {self._end}" if self.config.current else "")
-        opened = f"(select t.* from {STORED} t where {is_open}) o"
-        same = " and ".join(f"s.{_q(name)} <=> o.{_q(name)}" for name in self.config.unique_key)
-        keys = ", ".join(f"t.{_q(name)}" for name in self.config.unique_key)
+        opened = f"(select t.* from {self._with_keys(STORED)} t where {is_open}) o"
+        same = " and ".join(f"s.{_q(name)} <=> o.{_q(name)}" for name in self._keys)
+        keys = ", ".join(f"t.{_q(name)}" for name in self._keys)
         ended = (
-            f"(select {keys}, max({valid_to}) as _sml_ended from {STORED} t where not ({is_open}) group by {keys}) c"
+            f"(select {keys}, max({valid_to}) as _sml_ended from {self._with_keys(STORED)} t "
+            f"where not ({is_open}) group by {keys}) c"
         )
-        past = " and ".join(f"s.{_q(name)} <=> c.{_q(name)}" for name in self.config.unique_key)
-        source = f"(select * from {SOURCE}) s"
+        past = " and ".join(f"s.{_q(name)} <=> c.{_q(name)}" for name in self._keys)
+        source = f"{self._with_keys(SOURCE)} s"
         absent = f"o.{_q(names['dbt_scd_id'])} is null"
         was_deleted = f"coalesce(o.{_q(names['dbt_is_deleted'])} = 'True', false)" if self._keeps_deleted else "false"
         changed = f"not ({absent}) and ({self._is_newer} or {was_deleted})"
@@ -141,7 +191,7 @@ class _Program:
             self._closed(f"{opened} inner join {source} on {same} left join {ended} on {past}", changed, start),
         ]
         if self.config.hard_deletes != "ignore":
-            gone = f"{opened} left anti join {SOURCE} s on {same}"
+            gone = f"{opened} left anti join {source} on {same}"
             condition = f"not {was_deleted}"
             parts.append(self._closed(gone, condition, self.now))
             if self._keeps_deleted:

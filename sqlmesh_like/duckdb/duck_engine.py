@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
-from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
+from sqlmesh_like.delta.snapshot import SOURCE, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
 from sqlmesh_like.duckdb.dialect import duck_text
@@ -108,7 +108,10 @@ class DuckEngine:
         source = replace(model, table=TableName("_sml", SOURCE))
         facts, doubt = replace(planned.compiled.facts, model=source), ""
         whole = replace(planned, compiled=replace(planned.compiled, facts=facts))
+        keys = model.config.snapshot.unique_key
         try:
+            if why := next(filter(None, map(first_unproven, filter(None, map(key_expression, keys)))), None):
+                raise NotCheckable(f"not checkable here: {why}")
             self._build(whole, self._text)
         except NotCheckable as error:
             if self._warn is None:
@@ -279,11 +282,13 @@ class DuckEngine:
         return self._db.cursor()
 
     def _check_key(self, model: RenderedModel, cursor: duckdb.DuckDBPyConnection) -> None:
-        key = ", ".join(duck_quoted(name) for name in model.config.unique_key)
-        if not key:
+        if not model.config.unique_key:
             return
-        table, names = _spelt(model.table), ", ".join(model.config.unique_key)
-        is_null = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in model.config.unique_key)
+        is_snapshot = model.config.snapshot is not None
+        computed = {part: key_expression(part) if is_snapshot else None for part in model.config.unique_key}
+        parts = [duck_quoted(part) if tree is None else f"({duck_text(tree)})" for part, tree in computed.items()]
+        key, table, names = ", ".join(parts), _spelt(model.table), ", ".join(model.config.unique_key)
+        is_null = " OR ".join(f"{part} IS NULL" for part in parts)
         if nulls := _count(cursor, f"SELECT count(*) FROM {table} WHERE {is_null}"):
             raise NodeError(f"{nulls} rows of {model.table} have NULL in unique_key ({names})")
         repeated = f"SELECT count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"

@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.syntax_errors import first_odd_character
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
+from sqlmesh_like.delta.snapshot import key_columns
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
 from sqlmesh_like.names import Column, NodeId, Schema
@@ -339,11 +340,12 @@ def _check_predicates(branch: RenderedModel) -> None:
 def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Settings that name columns of the query, with those names."""
     config, snapshot = model.config, model.config.snapshot
-    named = (("partition_by", config.partition_by), ("unique_key", config.unique_key))
+    partitions = ("partition_by", config.partition_by)
     if snapshot is None:
-        return named
+        return partitions, ("unique_key", config.unique_key)
     moment = () if snapshot.updated_at is None else (snapshot.updated_at,)
-    return (*named, ("unique_key", snapshot.unique_key), ("updated_at", moment), ("check_cols", snapshot.check or ()))
+    keys = tuple(name for part in snapshot.unique_key for name in key_columns(part))
+    return partitions, ("unique_key", keys), ("updated_at", moment), ("check_cols", snapshot.check or ())
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:

@@ -8,13 +8,15 @@ from datetime import UTC
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
+from sqlmesh_like.delta.snapshot import SOURCE, STORED, key_expression, snapshot_program
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY, Schema
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
@@ -32,7 +34,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
         raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
     source = bindings.as_written().persist()
     bindings.steps["_source"] = source
-    sinks.check_rows(source, target)
+    sinks.check_rows(_with_computed_keys(source, config), target)
     source.createOrReplaceTempView(SOURCE)
     kept = _stored(planned, bindings)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
@@ -61,6 +63,12 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     sinks.commit_actions(actions, sinks.WriteCounts(count, 0), target, {RECORD_KEY: record.to_json()}, kept)
     fault_point("snapshot.end")
     return WriteResult("full_refresh", count, 0, committed=True)
+
+
+def _with_computed_keys(source: DataFrame, config: SnapshotConfig) -> DataFrame:
+    """The rows with a column for each part of the key that is computed, named by its text, as the key's parts are."""
+    computed = {part: tree for part in config.unique_key if (tree := key_expression(part)) is not None}
+    return source.withColumns({part: F.expr(tree.sql(SPARK)) for part, tree in computed.items()})
 
 
 def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:

@@ -110,8 +110,8 @@ snapshots:
     columns: [{name: dbt_scd_id, data_tests: [unique, not_null]}]
 """,
     "snapshots/timed.sql": """{% snapshot timed %}
-{{ config(unique_key='id', strategy='timestamp', updated_at='written', target_schema='history') }}
-select id, amount, written from {{ ref('orders') }} where product = 'tea'
+{{ config(unique_key="id || '-' || product", strategy='timestamp', updated_at='written', target_schema='history') }}
+select id, amount, written, product from {{ ref('orders') }} where product = 'tea'
 {% endsnapshot %}
 """,
     "models/valid.sql": """select product, count(*) as n, sum(amount) as total from {{ ref('kept') }}

@@ -112,6 +112,25 @@ def test_keys_of_several_columns_are_told_apart() -> None:
     assert kept.take(2, (1, "a", None), (1, "b", day(1))) == 2
 
 
+@pytest.mark.parametrize("hard_deletes", ["ignore", "invalidate", "new_record"])
+def test_a_key_may_be_computed(hard_deletes: str) -> None:
+    """dbt's own suite has such a key; its rows are those of a key of the columns that it reads."""
+    computed = Kept(config(unique_key="id || '-' || v", check_cols=["ts"], hard_deletes=hard_deletes))
+    plain = Kept(config(unique_key=["id", "v"], check_cols=["ts"], hard_deletes=hard_deletes))
+    for kept in (computed, plain):
+        kept.take(1, (1, "a", None), (1, "b", None), (2, "a", None))
+        kept.take(2, (1, "a", day(1)), (1, "b", None))
+        kept.take(3, (1, "a", day(1)), (1, "b", None), (2, "a", day(2)))
+    assert computed.versions() == plain.versions() and len(plain.versions()) > 3
+    assert not [name for name in computed.db.sql("from kept").columns if name.startswith("_sml_unique")]
+
+
+@pytest.mark.parametrize("key", ["id || nope", "id as x", "(select 1)", "id,"])
+def test_a_key_that_cannot_be_computed_is_refused(key: str) -> None:
+    with pytest.raises(NodeError, match="which is not a column of its query"):
+        Kept(config(unique_key=key)).take(1, (1, "a", None))
+
+
 def test_a_check_may_take_its_time_from_a_column() -> None:
     kept = Kept(config(updated_at="ts", check_cols=["v"]))
     kept.take(5, (1, "a", day(1)), (2, "b", day(2)))
