@@ -136,12 +136,12 @@ def test_a_wrong_seed_leaves_its_table_and_those_of_its_readers_as_they_were(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["build"]) == 0
-    put(project, {"seeds/orders.csv": ORDERS + "5,tea\n", "seeds/more.csv": "a\n1\n"})
+    put(project, {"seeds/orders.csv": ORDERS + "5,tea,1,2024-01-02,,x\n", "seeds/more.csv": "a\n1\n"})
     assert main(["build"]) == 1
-    assert "orders: seeds/orders.csv:5:3: this line has 2 fields, the header has 5" in capsys.readouterr().out
+    assert "orders: seeds/orders.csv:5:21: this line has 6 fields, the header has 5" in capsys.readouterr().out
     assert [commits(project, name) for name in ("orders", "sales", "top", "more")] == [1, 1, 1, 1]
     assert main(["build", "-s", "orders"]) == 2
-    assert "error: seeds/orders.csv:5:3: this line has 2 fields" in capsys.readouterr().err
+    assert "error: seeds/orders.csv:5:21: this line has 6 fields" in capsys.readouterr().err
     assert [commits(project, name) for name in ("orders", "sales", "top")] == [1, 1, 1]
 
 

@@ -86,6 +86,8 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     selected = _selected(loaded, request)
     if not selected:  # none of these types: a warning says so
         listener.finished(RunResult())
+        if not loaded.graph.nodes:  # as in dbt, for who reads the artifacts of each call
+            write_results(loaded, RunResult(), perf_counter() - started, request.call)
         return RunResult()
     listener = with_lineage(loaded, request.command, listener)
     units = _unit_work(loaded, selected, clock(request.now), request.units_on)
