@@ -274,6 +274,7 @@ def test_there_are_two_hundred_and_the_project_itself_is_good(project: Path, cap
 
 
 PASSED_OVER = (
+    "an empty file",
     *("a setting misspelt", "a setting by folder misspelt", "a key misspelt", "a key of a version misspelt"),
     *("a key that is there twice", "a description of a test that is not there"),
 )
