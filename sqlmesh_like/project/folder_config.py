@@ -16,10 +16,14 @@ from sqlmesh_like.project.testing.data_test_config import merged
 
 @dataclass(frozen=True)
 class FolderConfig:
-    """The settings of one project. `over`: for a package, the settings of the root project."""
+    """The settings of one project.
+
+    `over`: for a package, the settings of the root project. `descriptions` renders the descriptions of entries.
+    """
 
     settings: Settings
     values: ValueRenderer
+    descriptions: ValueRenderer
     over: Settings | None = None
 
     def test_config(self, fqn: tuple[str, ...]) -> Mapping[str, object]:

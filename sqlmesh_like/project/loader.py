@@ -121,5 +121,6 @@ def _unit_tests(root: Path, part: PackageFiles, over: Settings) -> tuple[UnitTes
     names = [model.name for model in part.models]
     versions = [model.version for model in part.models if model.version is not None]
     unit_tests = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
-    by_folder = FolderConfig(settings, settings.words.values(), over if settings.is_package else None)
+    values = settings.words.values()
+    by_folder = FolderConfig(settings, values, values, over if settings.is_package else None)
     return tuple(test for test in unit_tests if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

@@ -49,8 +49,9 @@ def read_package(
 
     `over`: for a package, the root project's settings. Raises ProjectError at the first error.
     """
-    tests = FolderConfig(settings, settings.words.values(), over)
-    properties = _properties(root, settings, Docs(settings.name, docs), tests)
+    words, doc = settings.words, Docs(settings.name, docs)
+    tests = FolderConfig(settings, words.values(), words.descriptions(doc), over)
+    properties = _properties(root, settings, doc, tests)
     values = settings.words.values()
     paths = _model_paths(root, settings)
     versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})

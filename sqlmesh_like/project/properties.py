@@ -127,9 +127,7 @@ def parse_properties(
         macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,
         groups=groups,
-        semantic=parse_semantic_layer(
-            {key: _entries(files, key) for key in KEYS}, words.values(functions={"doc": docs}), tests
-        ),
+        semantic=parse_semantic_layer({key: _entries(files, key) for key in KEYS}, words.values(docs), tests),
         singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
     )
 

@@ -155,9 +155,12 @@ class YamlWords:
     target: Mapping[str, object] | None = None
     of_package: bool = False  # files of a package cannot read secrets
 
-    def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
-        known = {**self._target, **(functions or {})}
-        return ValueRenderer(self.vars, secrets=secrets and not self.of_package, functions=known)
+    def values(self, doc: Callable[..., str] | None = None, *, secrets: bool = False) -> ValueRenderer:
+        """Renders values. With `doc`, texts under a key `description` are rendered as `descriptions` does."""
+        described = None if doc is None else self.descriptions(doc)
+        return ValueRenderer(
+            self.vars, secrets=secrets and not self.of_package, functions=self._target, described=described
+        )
 
     def descriptions(self, doc: Callable[..., str]) -> ValueRenderer:
         """Renders descriptions, where as in dbt `doc` is known too, and a name that is not prints nothing."""
@@ -185,8 +188,10 @@ class ValueRenderer:
         secrets: bool,
         functions: Mapping[str, object] | None = None,
         undefined: type[Undefined] = StrictUndefined,
+        described: ValueRenderer | None = None,
     ) -> None:
         self._is_private = secrets
+        self._described = described or self
         self._environment = _ValueSandbox(undefined=undefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
@@ -200,7 +205,10 @@ class ValueRenderer:
             # As in dbt each text goes through Jinja, which drops the newline at the end of a YAML block.
             value = self._text(node) if has_jinja(node.value) else node.value.removesuffix("\n")
             return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
-        children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
+        renderers = {"description": self._described}
+        children = {
+            key: child if key in skip else renderers.get(key, self).render(child, skip) for key, child in node.items()
+        }
         elements = tuple(self.render(element, skip) for element in node.elements)
         value = _assemble(node.value, children, elements)
         is_private = self._is_private or node.is_private

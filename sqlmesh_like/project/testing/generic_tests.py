@@ -63,7 +63,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
         config=config,
         weaker=weaker,
         fqn=fqn,
-        description="" if description is None else settings.values.render(description).text("description"),
+        description="" if description is None else str(settings.descriptions.render(description).value),
         short_name=given or _short_name(name, metadata, tested),
         metadata=metadata,
     )

@@ -42,6 +42,12 @@ def test_a_name_that_a_description_does_not_know_prints_nothing(tmp_path: Path, 
     assert (doc.description, doc.arguments[0][2]) == (shown, shown)
 
 
+def test_a_description_of_a_data_test_quotes_blocks(tmp_path: Path) -> None:
+    tests = """[{not_null: {description: "{{ doc('user_id') }}{{ nothing }}"}}]"""
+    project = project_of(tmp_path, yml=f"models: [{{name: m, columns: [{{name: id, data_tests: {tests}}}]}}]")
+    assert [test.description for test in project.tests] == ["Who *bought*."]
+
+
 def test_descriptions_of_models_columns_and_sources_quote_blocks(tmp_path: Path) -> None:
     project = project_of(
         tmp_path,

@@ -96,7 +96,7 @@ def test_changes_go_through_the_delta_program_to_the_final_table(ask: Ask, tmp_p
 
 
 def test_names_of_rows_are_compared_without_case_from_row_to_row(ask: Ask) -> None:
-    given = "[{input: source('ods', 'users'), rows: [{city: Bonn}, {CITY: Bonn}, {City: Kiel}]}]"
+    given = """[{input: "source('ods', 'users')", rows: [{city: Bonn}, {CITY: Bonn}, {City: Kiel}]}]"""
     code, shown = ask(unit("cities", given, "{rows: [{CITY: Bonn, n: 2}, {city: Kiel, N: 1}]}"))
     assert code == 0 and "PASS=1" in shown
 
