@@ -33,7 +33,7 @@ def key_expression(part: str) -> exp.Expr | None:
     >>> key_expression("id || '-' || day").sql("spark"), key_expression("id"), key_expression("id as x")
     ("id || '-' || day", None, None)
     """
-    if re.fullmatch(r"\w+", part):
+    if re.fullmatch(r"\w+", part) or "`" in part:  # the text itself becomes a name that is quoted so
         return None
     try:
         tree = sqlglot.parse_one(part, dialect=SPARK)
