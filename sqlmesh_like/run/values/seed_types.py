@@ -18,12 +18,15 @@ _PLAIN_TIMESTAMP = re.compile(
     _PLAIN_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
 _DAY = r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})REST)?)?"
-_CLOCK = r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?)?)?"
-_ZONE = r"(?P<zone>Z|UTC|GMT|UT|(?P<sign>[+-])(?P<zone_hour>[0-9]{1,2})(?::?(?P<zone_minute>[0-9]{2}))?)"
+_ZONE = r"(?:Z|UTC|GMT|UT|(?P<sign>[+-])(?P<zone_hour>[0-9]{1,2}?)(?P<zone_minute>(?::[0-5]?[0-9]|(?<=[0-9]{2})[0-5][0-9])?))"
+_SECOND = r"(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?"
+_CLOCK = rf"(?P<hour>[0-9]{{1,2}})(?::(?P<minute>[0-9]{{1,2}})(?::{_SECOND})?(?:\s*{_ZONE})?)?"
 _CAST_DATE = re.compile(_DAY.replace("REST", r"(?:[T ].*)?"), re.DOTALL)
-_CAST_TIMESTAMP = re.compile(_DAY.replace("REST", rf"(?:[T ]{_CLOCK}(?:\s*{_ZONE})?)?"))
+_CAST_TIMESTAMP = re.compile(_DAY.replace("REST", rf"(?:[T ]{_CLOCK})?"))
 """What Spark 3.5 casts (`SparkDateTimeUtils.parseTimestampString`), without years beyond 9999, names of zones, and
-times without a day, which mean another day tomorrow."""
+times without a day, which mean another day tomorrow; and ISO's `07:00Z`, which it makes NULL."""
+_FARTHEST = timedelta(hours=18)
+"""The largest offset of a zone that Java knows."""
 _DECIMAL_TYPE = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
 MOST_DIGITS = 38
@@ -79,7 +82,9 @@ def _timestamp(text: str) -> datetime:
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     day, microsecond = _date(text), int((match["fraction"] or "")[:6].ljust(6, "0"))
     local = datetime.combine(day, time(hour, minute, second, microsecond), UTC)
-    offset = timedelta(hours=int(match["zone_hour"] or 0), minutes=int(match["zone_minute"] or 0))
+    offset = timedelta(hours=int(match["zone_hour"] or 0), minutes=int((match["zone_minute"] or "").lstrip(":") or 0))
+    if offset > _FARTHEST:
+        raise ValueError(text)
     try:
         return local.replace(tzinfo=timezone(-offset if match["sign"] == "-" else offset)).astimezone(UTC)
     except OverflowError:

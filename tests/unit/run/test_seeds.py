@@ -128,6 +128,8 @@ def test_line_ends_in_a_field_are_those_of_the_text_that_python_reads(tmp_path: 
         ("2018-01-01 07:00:00.123456789", datetime(2018, 1, 1, 7, 0, 0, 123456)),
         ("2018-01-01 07:00:00 +2:00", datetime(2018, 1, 1, 5)),
         ("2018-01-01 07:00:00UTC", datetime(2018, 1, 1, 7)),
+        ("2018-01-01 07:00:00+0200", datetime(2018, 1, 1, 5)),
+        ("2018-01-01 07:00:00+2:5", datetime(2018, 1, 1, 4, 55)),
         ("2018-02", datetime(2018, 2, 1)),
     ],
 )
@@ -137,10 +139,14 @@ def test_a_declared_timestamp_is_what_spark_casts(text: str, moment: datetime) -
 
 
 @pytest.mark.parametrize(
-    "text", ["07:00:00", "2018-13-01", "2018-01-01 24:00:00", "18-01-01", "2018-01-01 7:00:00 CET"]
+    "text",
+    [  # Spark gives NULL, but for the first, which is another day tomorrow, and the zone's name
+        *("07:00:00", "2018-01-01 7:00:00 CET", "2018-13-01", "2018-01-01 24:00:00", "18-01-01", "2018-01-01 07Z"),
+        *("2018-01-01 07:00:00+18:30", "2018-01-01 07:00:00+020", "2018-01-01 07:00:00+02:60"),
+    ],
 )
 def test_what_no_moment_can_be_told_from_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(text) + "|day|month|hour"):
+    with pytest.raises(ValueError, match=re.escape(text) + "|day|month|hour|minute"):
         declared_type("timestamp").convert(text)
 
 
