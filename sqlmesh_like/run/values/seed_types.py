@@ -18,13 +18,14 @@ _PLAIN_TIMESTAMP = re.compile(
     _PLAIN_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
 _DAY = r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})REST)?)?"
-_ZONE = r"(?:Z|UTC|GMT|UT|(?P<sign>[+-])(?P<zone_hour>[0-9]{1,2}?)(?P<zone_minute>(?::[0-5]?[0-9]|(?<=[0-9]{2})[0-5][0-9])?))"
+_OFFSET = r"(?P<sign>[+-])(?P<zone_hour>[0-9]{1,2}?)(?P<zone_minute>(?::[0-5]?[0-9]|(?<=[0-9]{2})[0-5][0-9])?)"
+_ZONE = rf"(?:Z|UTC|GMT|UT|{_OFFSET})"
 _SECOND = r"(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?"
 _CLOCK = rf"(?P<hour>[0-9]{{1,2}})(?::(?P<minute>[0-9]{{1,2}})(?::{_SECOND})?(?:\s*{_ZONE})?)?"
 _CAST_DATE = re.compile(_DAY.replace("REST", r"(?:[T ].*)?"), re.DOTALL)
 _CAST_TIMESTAMP = re.compile(_DAY.replace("REST", rf"(?:[T ]{_CLOCK})?"))
 """What Spark 3.5 casts (`SparkDateTimeUtils.parseTimestampString`), without years beyond 9999, names of zones, and
-times without a day, which mean another day tomorrow; and ISO's `07:00Z`, which it makes NULL."""
+times without a day, which mean another day tomorrow. ISO's `07:00Z`, which Spark makes NULL, is a moment too."""
 _FARTHEST = timedelta(hours=18)
 """The largest offset of a zone that Java knows."""
 _DECIMAL_TYPE = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
