@@ -14,7 +14,6 @@ from sqlmesh_like.analyze.expressions.functions import first_random
 from sqlmesh_like.analyze.expressions.gaps import first_gap
 from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
 from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
-from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
