@@ -7,6 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import SourceTable
+
+UNDECLARED = "undeclared "
+"""Begins the reason of skipped lines whose table is not declared; its name follows."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,7 @@ class TableReport:
 
     `late`: keys whose events were older than the table's version. `changes`: of its columns, in words. `events`: lines
     for this table. `lag`: seconds between logging and ingesting the newest of them. `error`: why it is behind; it
-    catches up by itself.
+    catches up by itself. `dead_letters`: rows of events that could not be ingested.
     """
 
     table: TableName
@@ -28,6 +32,13 @@ class TableReport:
     changes: tuple[str, ...] = ()
     events: int = 0
     lag: float | None = None
+    dead_letters: int = 0
+
+    @property
+    def has_only_dead_letters(self) -> bool:
+        """Whether none of the table's events could be ingested."""
+        done = self.upserts or self.deletes or self.late or self.replayed
+        return bool(self.dead_letters) and not done and not self.error
 
     def plus(self, other: TableReport) -> TableReport:
         """Add a later report of the same table; `error` is that of the later one."""
@@ -42,6 +53,7 @@ class TableReport:
             (*self.changes, *other.changes),
             self.events + other.events,
             self.lag if other.lag is None else other.lag,
+            self.dead_letters + other.dead_letters,
         )
 
 
@@ -51,7 +63,8 @@ class IngestReport:
 
     `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: undeclared tables ingested
     for the first time. `resolved`: dead letters that a replay ingested; `dead_letters` is then how many are left.
-    `first_dead_letter`: location and reason of the first of them.
+    `first_dead_letter`: location and reason of the first of them. `unmatched`: declared tables that have never had an
+    event, where events of undeclared tables were skipped.
     """
 
     source: str
@@ -65,6 +78,7 @@ class IngestReport:
     discovered: tuple[TableName, ...] = ()
     seconds: float = 0.0
     first_dead_letter: str | None = None
+    unmatched: tuple[SourceTable, ...] = ()
 
     def plus(self, later: IngestReport) -> IngestReport:
         """Add a later report of the same source. Tables stay in the order in which they first appear."""
@@ -79,12 +93,27 @@ class IngestReport:
             discovered=(*self.discovered, *later.discovered),
             seconds=self.seconds + later.seconds,
             first_dead_letter=self.first_dead_letter or later.first_dead_letter,
+            unmatched=(),
         )
 
     @property
     def failed(self) -> bool:
         """Whether any table could not be written; the next run ingests its events again."""
         return any(table.error for table in self.tables)
+
+    @property
+    def has_only_dead_letters(self) -> bool:
+        """Whether events became dead letters and no other event was ingested; never for a replay of dead letters."""
+        is_done = any(table.events and not table.has_only_dead_letters for table in self.tables)
+        return self.first_dead_letter is not None and not is_done
+
+    @property
+    def undeclared(self) -> Mapping[str, int]:
+        """The skipped lines of undeclared tables, by the tables' names."""
+        named = (
+            (why.removeprefix(UNDECLARED), count) for why, count in self.skipped.items() if why.startswith(UNDECLARED)
+        )
+        return dict(named)
 
 
 def by_table(reports: Iterable[TableReport]) -> dict[TableName, TableReport]:

@@ -195,15 +195,12 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
     if key is None:
         hint = "add primary_key: [column, …]; [] says that it has none, and every insert becomes a row"
         raise node.error(f"table {name!r} is ingested without primary_key", hint)
-    table = optional(node, "table") or name
-    try:
-        re.compile(table)
-    except re.error as error:
-        raise node.children["table"].error(f"table {table!r} is not a regular expression: {error}") from error
+    for key_of_name in ("database", "table"):
+        _check_pattern(node, key_of_name)
     partition, hudi = node.get("partition_by"), node.get("hudi")
     return IngestTable(
         database=optional(node, "database"),
-        table=table,
+        table=optional(node, "table") or name,
         primary_key=key.texts("primary_key"),
         order_by=text_list(node, "order_by"),
         partition_by=None if partition is None else _partition(partition),
@@ -214,6 +211,14 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
         hudi={} if hudi is None else hudi.settings("hudi"),
         unit=cast(TimeUnit | None, INGEST_TABLE.value(node, "unit")),
     )
+
+
+def _check_pattern(node: YamlNode, key: str) -> None:
+    pattern = optional(node, key)
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise node.children[key].error(f"{key} {pattern!r} is not a regular expression: {error}") from error
 
 
 def _partition(node: YamlNode) -> PartitionBy:

@@ -129,7 +129,7 @@ def decode(
     ]
     kept = OF_FILE if events is None else ()
     unread = [_without_rows(group.frame, layout, _NO_SCHEMA, kept) for group, shape in groups if shape is None]
-    truncates, refused = _truncates(events, layout) if events is not None and share.has_truncates else ((), None)
+    truncates, refused = _truncates(events, layout, share) if events is not None and share.has_truncates else ((), None)
     unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
     if events is not None and not judged and not unread:
         unread = [_without_rows(events.where("false"), layout, "")]
@@ -366,11 +366,15 @@ def _without_rows(events: DataFrame, layout: OdsLayout, why: str, also_kept: Seq
     )
 
 
-def _truncates(events: DataFrame, layout: OdsLayout) -> tuple[tuple[Truncate, ...], DataFrame | None]:
+def _truncates(events: DataFrame, layout: OdsLayout, share: Share) -> tuple[tuple[Truncate, ...], DataFrame | None]:
     """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
     is_all = f"{sql_literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"
+    if ingest.database is not None:
+        is_all += f" and {sql_literal(ingest.database)} <=> database"
+    elif len(share.sources) > 1:
+        is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
         return (), frame
     latest = frame.groupBy("origin").agg(F.max("position").alias("position")).collect()

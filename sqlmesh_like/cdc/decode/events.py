@@ -14,6 +14,7 @@ from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import may_hold
+from sqlmesh_like.cdc.report import UNDECLARED
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
@@ -97,12 +98,16 @@ class Share:
 
 @dataclass(frozen=True)
 class Routed:
-    """The lines of a batch by the table that ingests them. `skipped` counts lines without a table, by reason."""
+    """The lines of a batch by the table that ingests them. `skipped` counts lines without a table, by reason.
+
+    `undeclared`: the source tables of those that no declaration takes.
+    """
 
     shares: Mapping[str, Share]
     skipped: Mapping[str, int]
     lines: int
     bad: int
+    undeclared: frozenset[SourceName] = frozenset()
 
 
 def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = False) -> DataFrame:
@@ -152,6 +157,7 @@ def routed(place: SourcePaths, events: DataFrame) -> Routed:
     stated = _schema_texts(events, place.source.ingest, groups)
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
+    undeclared: set[SourceName] = set()
     for row in groups:
         kind, source = row["kind"], (row["database"], row["source_schema"], row["source_table"])
         if kind not in (*CHANGES, "truncate"):
@@ -160,6 +166,7 @@ def routed(place: SourcePaths, events: DataFrame) -> Routed:
         table = route(source_tables, *source)
         if table is None:
             skipped[_undeclared(place, source)] += row["lines"]
+            undeclared.add(source)
             continue
         share = shares.setdefault(table.name, Share(table))
         share.sources.add(source)
@@ -173,28 +180,30 @@ def routed(place: SourcePaths, events: DataFrame) -> Routed:
             if not schema_id:
                 share.name(row["members"])
     bad = skipped.pop("bad", 0)
-    return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
+    return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad, frozenset(undeclared))
 
 
 def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
     """Assign files of rows to tables. Raises ProjectError where two declarations claim the same rows."""
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
+    undeclared: set[SourceName] = set()
     for files in row_files:
         table = route(place.source, *files.source)
         if table is None:
             skipped[_undeclared(place, files.source)] += files.rows
+            undeclared |= {(database, schema, name) for database, schema, name in (files.source,) if name}
             continue
         share = shares.setdefault(table.name, Share(table))
         share.files.append(files)
         share.bytes += files.bytes
         share.count(files.rows, max(file.listed.modified for file in files.files))
-    return Routed(shares, dict(skipped), sum(files.rows for files in row_files), 0)
+    return Routed(shares, dict(skipped), sum(files.rows for files in row_files), 0, frozenset(undeclared))
 
 
 def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | None]) -> str:
     why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
-    return "undeclared " + ".".join(filter(None, source)) + why
+    return UNDECLARED + ".".join(filter(None, source)) + why
 
 
 def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:

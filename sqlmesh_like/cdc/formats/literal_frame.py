@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 
 
-def literal_frame(spark: SparkSession, rows: Sequence[Sequence[str | int]], schema: str) -> DataFrame:
+def literal_frame(spark: SparkSession, rows: Sequence[Sequence[str | int | None]], schema: str) -> DataFrame:
     """A frame of these rows. `schema`: Spark DDL of strings and integers, e.g. `file STRING, size BIGINT`."""
     names = [column.split()[0] for column in schema.split(",")]
     text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])

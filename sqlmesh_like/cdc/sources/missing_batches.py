@@ -20,6 +20,8 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 
+AGAIN = "/again-"
+"""Between a query's id and what marks its batches as read once more: a commit of the first time is another one."""
 _OTHER_QUERY = "it was written before the source was last read from another start, and what it read since is not known"
 
 
@@ -45,30 +47,37 @@ def table_position(timeline: Timeline) -> TablePosition:
             continue
         marker = json.loads(text)
         offsets = marker.get("offsets") or {}
+        query, _, is_again = str(marker["query"]).partition(AGAIN)
         if "digest" in offsets:
-            return TablePosition(marker.get("query"), int(marker.get("batch", -1)), str(offsets["last"]))
+            return TablePosition(query, int(marker.get("batch", -1)), str(offsets["last"]))
         for topic, partitions in offsets.items():
             for partition, (_, end) in partitions.items():
                 key = (str(topic), int(partition))
                 ends[key] = max(ends.get(key, 0), int(end))
         if result.query is None:
-            result = TablePosition(marker.get("query"), int(marker.get("batch", -1)), ends=ends)
+            result = TablePosition(query, int(marker.get("batch", -1)), ends=ends)
+            if is_again:
+                # Earlier commits may have later ends: they lack what is read again.
+                break
     return result
 
 
 def missing_files_of_log(
-    log: QueryLog, position: TablePosition, spelling: Callable[[str], str]
+    log: QueryLog, position: TablePosition, spelling: Callable[[str], str], *, is_partial: bool = False
 ) -> tuple[BatchMarker, ...]:
     """The batches of files that a table lacks, oldest first. `spelling` turns a listed URI into the log's path of it.
 
-    Raises IngestError where a file is gone, or where it is not known what is missing.
+    Raises IngestError where a file is gone (`is_partial`: then it is left out), or where it is not known what is
+    missing.
     """
     last_batch = max(log.log_ids)
     listed = [file for file in log.files if file.log_id <= log.log_ids[last_batch]]
     low = _low_id(log, position, listed)
     missing = [file for file in listed if file.log_id > low]
     gone = [file.uri for file in missing if not folder(unquote(file.uri)).exists()]
-    if gone:
+    if gone and is_partial:
+        missing = [file for file in missing if file.uri not in gone]
+    elif gone:
         raise IngestError(f"it lacks the events of {_count(missing)}, of which {len(gone)} are gone, e.g. {gone[0]}")
     by_id: dict[int, list[tuple[int, str]]] = {}
     for file in missing:
@@ -107,11 +116,16 @@ def _count(files: list[ListedFile]) -> str:
 
 
 def missing_offsets(
-    log: QueryLog, position: TablePosition, earliest: Callable[[list[tuple[str, int]]], PartitionOffsets]
+    log: QueryLog,
+    position: TablePosition,
+    earliest: Callable[[list[tuple[str, int]]], PartitionOffsets],
+    *,
+    is_partial: bool = False,
 ) -> tuple[BatchMarker, ...]:
     """The batches of records that a table lacks, oldest first. `earliest` gives the first offsets brokers still have.
 
-    Raises IngestError where records are gone, or where it is not known what is missing.
+    Raises IngestError where records are gone (`is_partial`: then they are left out), or where it is not known what is
+    missing.
     """
     ends = log.offsets
     last = _ends_after(ends, max(ends))
@@ -120,7 +134,9 @@ def missing_offsets(
     there = earliest(lacking) if lacking else {}
     for topic, partition in lacking:
         first, kept = start[topic, partition], there.get((topic, partition))
-        if kept is None or kept > first:
+        if is_partial:
+            start[topic, partition] = last[topic, partition] if kept is None else max(first, kept)
+        elif kept is None or kept > first:
             end = last[topic, partition]
             stop = end if kept is None else min(kept, end)
             raise IngestError(f"it lacks offsets {first} to {stop - 1} of {topic}/{partition}, which are gone")

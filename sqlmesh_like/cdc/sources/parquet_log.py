@@ -13,19 +13,26 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.cdc.formats.literal_frame import literal_frame
 from sqlmesh_like.cdc.sources.event_log import ExtentOf
-from sqlmesh_like.cdc.sources.file_log import folder_names, has_files, stream_options
+from sqlmesh_like.cdc.sources.file_log import has_files, stream_options
 from sqlmesh_like.cdc.sources.offset_range import Files, OffsetRange, files_of
+from sqlmesh_like.cdc.sources.route import declares
 from sqlmesh_like.cdc.sources.row_files import Listed, RowFiles, row_files
+from sqlmesh_like.cdc.sources.table_folders import folder_names
+from sqlmesh_like.project.nodes import SourceTable
 
 _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
 
 
 @dataclass(frozen=True)
 class ParquetLog:
-    """The Parquet files of a glob. A file that vanished before it was read is skipped: its source truncated it."""
+    """The Parquet files of a glob. `tables`: those to which their folders may belong.
+
+    A file that vanished before it was read is skipped: its source truncated it.
+    """
 
     glob: str
     max_files: int | None = None
+    tables: tuple[SourceTable, ...] = ()
 
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:  # noqa: ARG002 - files have no offsets
         if not has_files(self.glob):
@@ -43,5 +50,7 @@ class ParquetLog:
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[list[RowFiles], ExtentOf]]:
         listed = [(row["modified"], row["file"]) for row in batch.collect()]
-        named = [Listed(file, modified, *folder_names(self.glob, file)) for modified, file in listed]
+        named = [
+            Listed(file, modified, *folder_names(self.glob, file, declares(self.tables))) for modified, file in listed
+        ]
         yield row_files(batch.sparkSession, named), lambda _: files_of(listed)

@@ -46,6 +46,11 @@ class SourcePaths:
         """The record of tables that were ingested without being declared."""
         return f"{self.target.warehouse}/_sml/discovered/{self.source.name}"
 
+    @property
+    def skipped(self) -> str:
+        """The record of source tables whose events were skipped."""
+        return f"{self.target.warehouse}/_sml/skipped/{self.source.name}"
+
     def truncates(self, table: SourceTable) -> str:
         """The record of when the source emptied a table."""
         return f"{self.target.warehouse}/_sml/truncates/{table.table.schema}/{table.table.identifier}"

@@ -25,6 +25,7 @@ from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.discover import SourceName
 from sqlmesh_like.cdc.sources.event_log import LogLines
 from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -34,6 +35,7 @@ from sqlmesh_like.cdc.tables.dead_letters import stored_dead_letters
 from sqlmesh_like.cdc.tables.table_batch import commit
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.spark.frames.cached_frame import cached
@@ -45,7 +47,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one batch ingested. `mark` identifies it; `first_dead_letter`: location and reason of the first letter."""
+    """What one batch ingested. `mark` identifies it; `first_dead_letter`: location and reason of the first letter.
+
+    `undeclared`: source tables whose events were skipped because no declaration takes them.
+    """
 
     tables: tuple[TableReport, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -54,6 +59,7 @@ class BatchReport:
     seconds: float = 0.0
     mark: BatchMarker | None = None
     first_dead_letter: str | None = None
+    undeclared: frozenset[SourceName] = frozenset()
 
 
 @contextmanager
@@ -98,9 +104,13 @@ def ingest_batch(
             bad, first_bad = _write_dead_letters(context, events, routing, decoded, bad_mark)
             fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
-            tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
+            bad_of = {each.layout.table.table: each.counts.bad for each in decoded}
+            tables = tuple(_measured(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
-            return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark, first_bad)
+            return BatchReport(
+                *(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark, first_bad),
+                undeclared=routing.undeclared,
+            )
         finally:
             for each in decoded:
                 each.release()
@@ -126,11 +136,12 @@ def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
     return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
 
 
-def _measured(report: TableReport, routing: Routed) -> TableReport:
-    """Add the table's number of lines and its lag behind the log, in seconds."""
+def _measured(report: TableReport, routing: Routed, bad_of: Mapping[TableName, int]) -> TableReport:
+    """Add the table's number of lines, of dead letters, and its lag behind the log, in seconds."""
     share = next(each for each in routing.shares.values() if each.table.table == report.table)
     lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)
-    return replace(report, events=share.lines, lag=lag)
+    bad = 0 if report.error else bad_of.get(report.table, 0)
+    return replace(report, events=share.lines, lag=lag, dead_letters=bad)
 
 
 def decode_all(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from threading import Lock
+from urllib.parse import unquote
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -24,17 +25,21 @@ from sqlmesh_like.cdc.sources.discover import with_discovered
 from sqlmesh_like.cdc.sources.event_log import Log
 from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
+from sqlmesh_like.cdc.sources.skipped_tables import forget_skipped, note_skipped
 from sqlmesh_like.cdc.sources.source_check import check_source, files_glob
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.sources.table_folders import FolderNames, also_possible
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
-from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing
+from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.nodes import ParsedProject, Source, Target
+from sqlmesh_like.project.nodes import ParsedProject, Source, SourceTable, Target
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.spark.jvm.session import close_idle_callbacks
 
@@ -93,6 +98,7 @@ class IngestRun:
         self.is_continuous = False
         self.query: StreamingQuery | None = None
         self.gate = Lock()
+        self.warned: set[str] = set()
 
     @property
     def place(self) -> SourcePaths:
@@ -106,6 +112,7 @@ class IngestRun:
         """
         if start is None:
             queue_what_is_missing(self.context)
+            queue_what_was_skipped(self.context)
         else:
             self._forget()
         self.catch_up()
@@ -113,6 +120,7 @@ class IngestRun:
     def _forget(self) -> None:
         """Drop the records of what was read. Ingesting the same events again does not change the tables."""
         forget_last_commits(self.place)
+        forget_skipped(self.place)
         checkpoint = folder(self.place.checkpoint)
         if checkpoint.exists():
             checkpoint.fs.rm(checkpoint.path, recursive=True)
@@ -188,6 +196,7 @@ class IngestRun:
             report = ingest_batch(context, lines, mark_of, without=frozenset(behind))
         mark = report.mark
         assert mark is not None
+        self._note_skipped(mark, report)
         discovered = self._look_around()
         failed = {each.table for each in report.tables if each.error}
         for table in self.place.source.tables:
@@ -195,6 +204,15 @@ class IngestRun:
             if (marks or table.table in failed) and mark not in marks:
                 note(self.place, table, (*marks, mark))
         self._add(report, discovered)
+
+    def _note_skipped(self, mark: BatchMarker, report: BatchReport) -> None:
+        sources, log = set(report.undeclared), self.context.log
+        if isinstance(log, FileLog | ParquetLog) and isinstance(mark.extent, Files):
+            # A later declaration may find itself elsewhere in a path.
+            names: set[FolderNames] = {(database, table) for database, _, table in sources}
+            files = (unquote(path) for _, path in mark.extent.files)
+            sources |= {(db, None, table) for db, table in also_possible(log.glob, files, names) if table}
+        note_skipped(self.place, mark, sources)
 
     def _look_around(self) -> tuple[TableName, ...]:
         """Add the tables that the batch discovered to the source, and return them."""
@@ -223,12 +241,22 @@ class IngestRun:
         report = replace(_report(self.place, batch), discovered=discovered)
         self.ingested = self.ingested.plus(report)
         if self.on_batch is not None:
-            self.on_batch(report)
+            # In a run that ends, the events of a table may yet come in a later batch.
+            unmatched = self._unmatched() if self.is_continuous and report.undeclared else ()
+            self.on_batch(replace(report, unmatched=tuple(each for each in unmatched if each.name not in self.warned)))
+            self.warned.update(each.name for each in unmatched)
+
+    def _unmatched(self) -> tuple[SourceTable, ...]:
+        """The declared tables of which no event has ever come."""
+        met = {each.table for each in self.ingested.tables}
+        declared = (each for each in self.place.source.tables if each.ingest and each.table not in met)
+        return tuple(each for each in declared if not Timeline(self.place.table_uri(each)).exists)
 
     def report(self) -> IngestReport:
         """The sum of all batches of the run."""
         tables = _in_order(self.place, self.ingested.tables)
-        return replace(self.ingested, tables=tables, dead_letter_table=self.place.dead_letters)
+        unmatched = self._unmatched() if self.ingested.undeclared else ()
+        return replace(self.ingested, tables=tables, dead_letter_table=self.place.dead_letters, unmatched=unmatched)
 
 
 def _report(place: SourcePaths, batch: BatchReport) -> IngestReport:
@@ -260,4 +288,4 @@ def event_log_of(project: ParsedProject, source: Source) -> Log:
     glob = files_glob(project, ingest.files)
     # Only DMS writes files of rows; its JSON files are read as lines.
     kind = ParquetLog if ingest.format == "dms" and glob.endswith(".parquet") else FileLog
-    return kind(glob, ingest.max_files_per_batch)
+    return kind(glob, ingest.max_files_per_batch, source.tables)

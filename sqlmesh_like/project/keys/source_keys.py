@@ -122,7 +122,8 @@ PARTITION_BY = Shape("partition_by", {
     "as": Key(text, help="Name of the partition column; required with a format.", example="year_month"),
 })  # fmt: skip
 INGEST_TABLE = Shape("the ingest of a table", {
-    "database": Key(text, help="Database of the source. Default: any.", example="shop_db"),
+    "database": Key(text, help="Database of the source, or a regular expression for several. Default: any.",
+                    example="shop_db"),
     "table": Key(text, help="Table of the source, or a regular expression for several. Default: the name.",
                  example=r"user_\d+"),
     "primary_key": Key(texts, is_required=True, help="Columns that identify a row; `[]` if there are none.",

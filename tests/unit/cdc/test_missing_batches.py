@@ -155,3 +155,27 @@ def test_the_commits_of_a_table_say_where_it_is(tmp_path: Path) -> None:
     assert position == TablePosition("q", 4, ends={("t", 0): 8, ("t", 1): 9})
     lake.commit(7, ["a"], extra=mark(6, files=1, last="file:/l", digest="d"))
     assert table_position(Timeline(str(tmp_path))) == TablePosition("q", 6, "file:/l")
+
+
+def test_a_table_that_reads_batches_again_is_where_it_is_in_these(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+
+    def mark(query: str, batch: int, end: int) -> dict[str, str]:
+        offsets = {"t": {"0": [0, end]}}
+        return {"sml.ingest": json.dumps({"query": query, "batch": batch, "offsets": offsets})}
+
+    lake.commit(1, ["a"], extra=mark("q", 7, 80))
+    lake.commit(3, ["a"], extra=mark("q/again-ab", 0, 10))
+    assert table_position(Timeline(str(tmp_path))) == TablePosition("q", 0, ends={("t", 0): 10})
+    lake.commit(5, ["a"], extra=mark("q", 8, 90))
+    assert table_position(Timeline(str(tmp_path))).ends == {("t", 0): 90}
+
+
+def test_what_is_gone_is_left_out_where_part_of_it_is_better_than_nothing(tmp_path: Path) -> None:
+    log = of_files(tmp_path, without="f 1")
+    marks = missing_files_of_log(log, FROM_START, str, is_partial=True)
+    assert [mark.batch for mark in marks] == [0, 2]
+    log = of_kafka(tmp_path / "kafka")
+    (first, *_) = missing_offsets(log, FROM_START, lambda _: {("t", 0): 15, ("t", 1): 0}, is_partial=True)
+    assert first.extent == Offsets((("t", 0, 15, 20), ("t", 1, 0, 1)))
+    assert missing_offsets(log, FROM_START, lambda _: {}, is_partial=True) == ()
