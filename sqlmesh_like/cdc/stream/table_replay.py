@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from urllib.parse import unquote
 
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
@@ -139,7 +140,8 @@ def _beginning(place: SourcePaths, query: QueryLog, position: TablePosition) -> 
 def _spelt(uri: str) -> str:
     """The path of a listed file as `ParquetLog` spells it.
 
-    >>> _spelt("file:///landing/a.parquet")
-    'file:/landing/a.parquet'
+    >>> _spelt("file:///landing/a%20b.parquet"), _spelt("s3a://bucket/a.parquet")
+    ('file:/landing/a b.parquet', 's3a://bucket/a.parquet')
     """
-    return "file:/" + uri.removeprefix("file:///") if uri.startswith("file:///") else uri
+    path = unquote(uri)
+    return "file:/" + path.removeprefix("file:///") if path.startswith("file:///") else path
