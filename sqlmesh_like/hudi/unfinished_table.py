@@ -17,6 +17,8 @@ _REQUIRED = ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version", "
 _COMMITTED = re.compile(r"\d{14,17}(_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint|restore)")
 _WITHOUT_COMMIT = re.compile(r"[^/]+_\d+-\d+-\d+_\d{14,17}\.parquet|\.[^/]+\.log\.\d+_.+|\.hoodie_partition_metadata.*")
 """Names of the files that Hudi writes for a commit: base files, log files and partition metadata."""
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
+"""How Java writes what is not plain in a properties file."""
 _DATA_FILE = re.compile(r"[^/]+_\d+-\d+-\d+_(\d{14,17})\.parquet|\.[^/]+_(\d{14,17})\.log\.\d+_.+")
 """Base and log files, and the instant that wrote them."""
 
@@ -26,9 +28,16 @@ def properties_of(text: str) -> Mapping[str, str]:
 
     >>> properties_of("#x\\nhoodie.table.name=a\\nhoodie.timeline.path=a\\\\:b\\nhood")
     {'hoodie.table.name': 'a', 'hoodie.timeline.path': 'a:b'}
+    >>> properties_of("hoodie.table.partition.fields=\\u5206\\u533a")
+    {'hoodie.table.partition.fields': '分区'}
     """
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): value.strip().replace("\\:", ":") for key, value in pairs}
+    return {key.strip(): _ESCAPE.sub(_unescaped, value.strip()) for key, value in pairs}
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code[1:], 16)) if len(code) > 1 else {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}.get(code, code)
 
 
 def clear_unfinished(uri: str) -> bool:
