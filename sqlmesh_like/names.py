@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal, Self
 
 from sqlmesh_like.sql_text import spark_identifier
 
-_SAFE_PATH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SAFE_PATH_PART = re.compile(r"\w[\w.-]*")
+_LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo"))
+_HIGHEST = "\uffff"
+"""Java's Avro looks at units of 16 bits: no letter beyond is one to it."""
 
 HIDDEN_PREFIXES = ("_sml_", "_hoodie_")
 KEY = "_sml_key"
@@ -36,6 +40,43 @@ def is_hidden(column: str) -> bool:
     (True, True, False)
     """
     return column.lower().startswith(HIDDEN_PREFIXES)
+
+
+def storable_name(name: str, *, ascii_only: bool = False) -> str:
+    """The name under which a Hudi table can have a column: of letters and digits of any alphabet and `_`.
+
+    Avro's Java library accepts these (and no digit at the start); what it does not accept is replaced: by `_` if it is
+    ASCII, else by its number as SQL/XML writes it, so that names which differ stay different. `ascii_only`: the rule of
+    earlier versions, by which all letters beyond ASCII became `_`.
+
+    >>> storable_name("a-b"), storable_name("1x"), storable_name("total")
+    ('a_b', '_1x', 'total')
+    >>> storable_name("姓名"), storable_name("größe"), storable_name("дата 1"), storable_name("जन")
+    ('姓名', 'größe', 'дата_1', 'जन')
+    >>> storable_name("नाम"), storable_name("价格（元）"), storable_name("größe", ascii_only=True)
+    ('न_x093E_म', '价格_xFF08_元_xFF09_', 'gr__e')
+    """
+    safe = "".join(sign if _is_storable(sign, ascii_only=ascii_only) else _spelt(sign, ascii_only) for sign in name)
+    return f"_{safe}" if not safe or unicodedata.category(safe[0]) == "Nd" else safe
+
+
+def _is_storable(sign: str, *, ascii_only: bool) -> bool:
+    if sign.isascii():
+        return sign.isalnum() or sign == "_"
+    return not ascii_only and sign <= _HIGHEST and unicodedata.category(sign) in (*_LETTERS, "Nd")
+
+
+def _spelt(sign: str, ascii_only: bool) -> str:
+    return "_" if sign.isascii() or ascii_only else f"_x{ord(sign):04X}_"
+
+
+def is_storable(name: str) -> bool:
+    """Whether a Hudi table can have a column with this name.
+
+    >>> is_storable("姓名"), is_storable("1x"), is_storable("_sml_key"), is_storable("a b")
+    (True, False, False, False)
+    """
+    return storable_name(name) == name and not is_hidden(name)
 
 
 NodeKind = Literal[

@@ -22,7 +22,9 @@ TableType = Literal["cow", "mor"]
 AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 Microbatch = Literal["microbatch"]
 """dbt's strategy of batches by time. Here its query is maintained as a whole, so it is not an author strategy."""
-CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
+ZeroDates = Literal["dead_letter", "null"]
+"""What a date `0000-00-00` of MySQL becomes."""
+CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg"]
 TimeUnit = Literal["days", "seconds", "millis", "micros", "nanos"]
 """What a number counts, from the start of 1970 in UTC, or from midnight for a time of day."""
 
@@ -53,9 +55,19 @@ class IngestTable:
     table_type: TableType = "cow"
     deletes: Literal["hard", "soft"] = "hard"
     updates: Literal["full", "partial"] = "full"
+    zero_dates: ZeroDates = "dead_letter"
     origin: str | None = None
     hudi: Mapping[str, str] = field(default_factory=dict)
     unit: TimeUnit | None = None
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How CSV files are written. `header`: their first record names the columns; `null`: what stands for NULL."""
+
+    header: bool = False
+    null: str = "NULL"
+    delimiter: str = ","
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,7 @@ class IngestSource:
     format: CdcFormat
     files: str | None = None  # glob, relative to the project root or absolute
     max_files_per_batch: int | None = None
+    csv: CsvFormat = CsvFormat()
     kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
     trigger: str = "60 seconds"
     max_events_per_batch: int | None = None
@@ -73,6 +86,7 @@ class IngestSource:
     on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
     discover: bool = False
     unavailable_value_placeholder: str = "__debezium_unavailable_value"  # Debezium's default
+    zero_dates: ZeroDates = "dead_letter"
     declared_at: Location | None = None  # of its files, or its brokers
 
 

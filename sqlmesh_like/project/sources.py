@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.names import Column, NodeId, TableName
+from sqlmesh_like.names import Column, NodeId, TableName, storable_name
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
+from sqlmesh_like.project.keys.shape import Shape
 from sqlmesh_like.project.keys.source_keys import (
+    CSV,
     FILES,
     INGEST_TABLE,
     KAFKA,
@@ -24,6 +26,7 @@ from sqlmesh_like.project.keys.source_keys import (
 )
 from sqlmesh_like.project.nodes import (
     CdcFormat,
+    CsvFormat,
     IngestSource,
     IngestTable,
     PartitionBy,
@@ -31,6 +34,7 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
     TableType,
     TimeUnit,
+    ZeroDates,
 )
 from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -79,9 +83,11 @@ def _table(
         raise ingest.error(f"table {name!r} has an ingest block, but its source {source!r} has none")
     for column in () if node.get("columns") is None else node.children["columns"].sequence("columns"):
         SOURCE_COLUMN.check_keys(column)
-    columns = parse_columns(node)
+    columns, docs = parse_columns(node), descriptions.columns(node)
     if ingest is not None:
         _refuse_misspelt_columns(ingest, columns)
+        columns = tuple(Column(storable_name(column.name), column.type) for column in columns)
+        docs = {storable_name(column): doc for column, doc in docs.items()}
     return SourceTable(
         unique_id=NodeId("source", project, source, name),
         source_name=source,
@@ -89,13 +95,13 @@ def _table(
         table=TableName(schema, optional(node, "identifier") or name),
         location=optional(node, "location"),
         format=str(TABLE.value(node, "format")),
-        ingest=None if ingest is None else _ingest_table(ingest, name),
+        ingest=None if ingest is None or stream is None else _ingest_table(ingest, name, stream),
         columns=columns,
         description=descriptions.of(node),
         tags=tuple(sorted({*tags, *_config_texts(node, "tags")})),
         meta=_meta(node),
         declared_at=node.location,
-        column_docs=descriptions.columns(node),
+        column_docs=docs,
         renamed=_renamed(node),
         units=_units(node, columns),
     )
@@ -164,6 +170,7 @@ def _stream(node: YamlNode) -> IngestSource:
         format=cast(CdcFormat, STREAM.value(node, "format")),
         files=None if files is None else _files(files),
         max_files_per_batch=None if files is None else cast(int | None, FILES.value(files, "max_files_per_batch")),
+        csv=CsvFormat() if files is None else _csv(files),
         kafka=None if kafka is None else _kafka(kafka),
         trigger=str(STREAM.value(node, "trigger")),
         max_events_per_batch=cast(int | None, STREAM.value(node, "max_events_per_batch")),
@@ -172,6 +179,7 @@ def _stream(node: YamlNode) -> IngestSource:
         on_bad_record=cast(Literal["dead_letter", "fail"], STREAM.value(node, "on_bad_record")),
         unavailable_value_placeholder=str(STREAM.value(node, "unavailable_value_placeholder")),
         discover=STREAM.value(node, "discover") is True,
+        zero_dates=_zero_dates(node, STREAM) or "dead_letter",
         declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
 
@@ -179,6 +187,17 @@ def _stream(node: YamlNode) -> IngestSource:
 def _files(node: YamlNode) -> str:
     FILES.check(node)
     return str(FILES.value(node, "path"))
+
+
+def _csv(node: YamlNode) -> CsvFormat:
+    child = node.get("csv")
+    if child is None:
+        return CsvFormat()
+    CSV.check(child)
+    delimiter = str(CSV.value(child, "delimiter"))
+    if len(delimiter) != 1:
+        raise child.error(f"delimiter {delimiter!r} must be one character")
+    return CsvFormat(CSV.value(child, "header") is True, str(CSV.value(child, "null_value")), delimiter)
 
 
 def _kafka(node: YamlNode) -> Mapping[str, object]:
@@ -189,7 +208,8 @@ def _kafka(node: YamlNode) -> Mapping[str, object]:
     return {key: child.value for key, child in node.items()}
 
 
-def _ingest_table(node: YamlNode, name: str) -> IngestTable:
+def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTable:
+    """How a table is ingested; its columns have the names that they get there, as declared or as in events."""
     INGEST_TABLE.check(node)
     key = node.get("primary_key")
     if key is None:
@@ -197,19 +217,30 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
         raise node.error(f"table {name!r} is ingested without primary_key", hint)
     for key_of_name in ("database", "table"):
         _check_pattern(node, key_of_name)
-    partition, hudi = node.get("partition_by"), node.get("hudi")
+    # GoldenGate leaves out what the trail does not have.
+    is_partial = stream.format == "ogg" and node.get("updates") is None
+    partition, hudi, origin = node.get("partition_by"), node.get("hudi"), optional(node, "origin")
     return IngestTable(
         database=optional(node, "database"),
         table=optional(node, "table") or name,
-        primary_key=key.texts("primary_key"),
-        order_by=text_list(node, "order_by"),
+        primary_key=tuple(map(storable_name, key.texts("primary_key"))),
+        order_by=tuple(map(storable_name, text_list(node, "order_by"))),
         partition_by=None if partition is None else _partition(partition),
         table_type=cast(TableType, INGEST_TABLE.value(node, "table_type")),
         deletes=cast(Literal["hard", "soft"], INGEST_TABLE.value(node, "deletes")),
-        updates=cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
-        origin=optional(node, "origin"),
+        updates="partial" if is_partial else cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
+        zero_dates=_zero_dates(node, INGEST_TABLE) or stream.zero_dates,
+        origin=None if origin is None else storable_name(origin),
         hudi={} if hudi is None else hudi.settings("hudi"),
         unit=cast(TimeUnit | None, INGEST_TABLE.value(node, "unit")),
+    )
+
+
+def _zero_dates(node: YamlNode, shape: Shape) -> ZeroDates | None:
+    # YAML reads the bare word `null` as no value, which elsewhere means that a key is not given.
+    child = node.children.get("zero_dates")
+    return (
+        "null" if child is not None and child.value is None else cast(ZeroDates | None, shape.value(node, "zero_dates"))
     )
 
 
@@ -223,13 +254,15 @@ def _check_pattern(node: YamlNode, key: str) -> None:
 
 def _partition(node: YamlNode) -> PartitionBy:
     if isinstance(node.value, str):
-        return PartitionBy(node.value, None, node.value)
+        column = storable_name(node.value)
+        return PartitionBy(column, None, column)
     PARTITION_BY.check(node)
     column = required(node, "column", "partition_by")
     form = optional(node, "format")
     if form is not None and optional(node, "as") is None:
         raise node.error("partition_by with a format needs a name", f"add as: {column}_partition")
-    return PartitionBy(column, form, optional(node, "as") or column)
+    named = storable_name(optional(node, "as") or column)
+    return PartitionBy(storable_name(column), form, named)
 
 
 def parse_columns(node: YamlNode) -> tuple[Column, ...]:

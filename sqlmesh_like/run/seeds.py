@@ -15,7 +15,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
-from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.names import Column, Schema, is_storable
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.reading.column_types import nearest_type
 from sqlmesh_like.project.reading.project_warnings import warn
@@ -27,7 +27,6 @@ _VERSION = 2
 """Part of the fingerprint: incremented when the same file yields other rows."""
 _VERSION_OF_TEXT = 1
 """That of a file whose fields are the values of its table, each as it is written: read so before dbt's rules were."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
     names: list[str] = []
     for field in header:
         name = field.text.strip()
-        if not _NAME.fullmatch(name) or is_hidden(name):
+        if not is_storable(name):
             hint = "use letters, digits and underscores; names that start with _sml_ or _hoodie_ are taken"
             if other := next((sign for sign in ";\t|" if sign in name and sign != file.delimiter), None):
                 hint = f"if {other!r} separates the columns, say so: config: {{delimiter: {json.dumps(other)}}}"

@@ -6,6 +6,7 @@ Owns which of them cannot be ingested, and why; `table_batch` commits them.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -20,7 +21,7 @@ from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
 from sqlmesh_like.cdc.formats.dms import ROW
 from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.format_registry import MESSAGE_STYLES
-from sqlmesh_like.cdc.formats.message import CHANGES
+from sqlmesh_like.cdc.formats.message import CHANGES, Message
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
     NO_SHAPE,
@@ -38,13 +39,14 @@ from sqlmesh_like.cdc.formats.row_images import (
 )
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
+from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import added, given
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
 from sqlmesh_like.cdc.schema import typed_parse
 from sqlmesh_like.cdc.schema.column_record import spellings_of
-from sqlmesh_like.cdc.schema.creation_contract import key_spelling_of
+from sqlmesh_like.cdc.schema.creation_contract import has_ascii_names, key_spelling_of
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.schema.schema_evolution import EvolvedSchema, evolve_schema
 from sqlmesh_like.cdc.schema.schema_inference import inferred_schema
@@ -111,14 +113,18 @@ def decode(
     assert share.table.ingest is not None and place.source.ingest is not None
     uri = place.table_uri(share.table)
     stored = _stored_columns(uri)
+    is_older = has_ascii_names(uri)
+    ascii_names = frozenset(column.name for column in stored) if is_older else frozenset()
     placeholder = place.source.ingest.unavailable_value_placeholder
-    groups = [(group, _shape(group, share, stored, placeholder)) for group in _groups(share, events)]
+    groups = [
+        (group, _shape(group, share, stored, placeholder, ascii_names=ascii_names)) for group in _groups(share, events)
+    ]
     readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = evolve_schema(
         *(share.table, share.table.ingest, stored, [shape for _, shape in readable]),
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
-    layout = replace(settled.layout, key_spelling=key_spelling_of(uri))
+    layout = replace(settled.layout, key_spelling=key_spelling_of(uri), ascii_names=is_older)
     _warn_of_unknown_types(share.table, [shape for _, shape in readable])
     defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
     frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
@@ -218,7 +224,9 @@ def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
 _IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
 
 
-def _shape(group: _Group, share: Share, stored: Schema, placeholder: str) -> EventShape | None:
+def _shape(
+    group: _Group, share: Share, stored: Schema, placeholder: str, *, ascii_names: frozenset[str]
+) -> EventShape | None:
     """The layout of the events; None where the schema that they state cannot be read."""
     ingest, variant, frame = share.table.ingest, group.variant, group.frame
     assert ingest is not None
@@ -237,7 +245,20 @@ def _shape(group: _Group, share: Share, stored: Schema, placeholder: str) -> Eve
         for name in ingest.primary_key
         if name != ingest.origin
     )
-    return shape_of(message, fields or keys, known, placeholder_texts(placeholder) if is_marked else ())
+    fields = _without_metadata(fields, message, share.table)
+    unavailable = placeholder_texts(placeholder) if is_marked else ()
+    return shape_of(message, fields or keys, known, unavailable, ascii_names=ascii_names)
+
+
+def _without_metadata(fields: Sequence[SourceField], message: Message, table: SourceTable) -> tuple[SourceField, ...]:
+    """The fields that are columns of the source's table, or declared as if they were."""
+    if message.metadata is None or table.ingest is None:
+        return tuple(fields)
+    by = table.ingest.partition_by
+    declared = {*table.ingest.primary_key, *table.ingest.order_by, *(column.name for column in table.columns)}
+    declared |= {by.column} if by else set()
+    own = (field for field in fields if field.name in declared or not re.fullmatch(message.metadata or "", field.name))
+    return tuple(own)
 
 
 def _declared(share: Share) -> tuple[SourceField, ...]:
@@ -294,7 +315,7 @@ def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -
         **{name: _with_origin(typed_parse.typed_image(shape, name, own), layout) for name in IMAGES},
         "unreadable": "cast(null as string)",
         "missing": NO_SHAPE,
-        "is_told": "true",
+        "is_told": str(shape.message.tells_partition).lower(),
         "unsure": f"if({typed_parse.unsure(shape)}, {number}, null)",
     }
     return frame.selectExpr("*", *_named(entries))
@@ -321,16 +342,17 @@ def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame
         row = row.withColumn("position", F.expr("concat(position, '|', lpad(item, 6, '0'))"))
     kept = [*LINE, "item", *(["mentioned"] if partial else [])]
     text = row.selectExpr(*kept, *_named(image_texts(shape)))
+    if layout.ingest.zero_dates == "null":
+        text = text.withColumn("texts", F.expr(without_zero_dates(shape)))
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
     images = text.selectExpr(
         "*", *(f"{_with_origin(row_image(shape, name, own), layout)} as {name}" for name in IMAGES)
     )
     entries = {
-        "unreadable": f"coalesce({unreadable(shape)}, {unwritten(shape)})",
+        "unreadable": f"coalesce({with_advice(unreadable(shape))}, {unwritten(shape)})",
         "missing": missing(shape, own, partial=partial),
+        "is_told": str(shape.message.tells_partition).lower(),
     }
-    # A message of one row does not say in which partition the row was before, not even when it is deleted.
-    entries["is_told"] = str(shape.message.style != "row").lower()
     return images.selectExpr(*LINE, "item", *IMAGES, *_named(entries))
 
 

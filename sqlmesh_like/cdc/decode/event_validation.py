@@ -34,7 +34,7 @@ def validate_events(
         blind = "kind in ('upsert', 'delete')"
     else:
         # This holds for inserts too: one can be older than the stored row, which may be in another partition by now.
-        is_bare = f"(before is null or {lonely})"
+        is_bare = f"(before is null or {lonely} or not is_told)"
         is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
         blind = f"(kind = 'upsert' and ({is_bare} or {is_other})) or (kind = 'delete' and ({lonely} or not is_told))"
     return frame.selectExpr(

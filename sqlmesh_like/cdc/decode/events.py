@@ -127,9 +127,10 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
             f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
         }
         # In one step: Spark analyses the whole frame again for every column that is added by itself.
-        described = _with_depth(lines.where(condition)).selectExpr(
-            "*", *(f"{sql} as {name}" for name, sql in said.items())
-        )
+        read = _with_depth(lines.where(condition))
+        if dialect.value != "value":
+            read = read.withColumn("value", F.expr(dialect.value))
+        described = read.selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
         frames.append(described.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
     return reduce(DataFrame.unionByName, frames)
 

@@ -21,6 +21,9 @@ _TEXTS = (
 _ENVELOPE = f"schema STRING, payload STRUCT<{', '.join(text.replace(' ', ': ', 1) for text in _TEXTS)}>, "
 _ENVELOPE += f"{', '.join(_TEXTS)}, {CORRUPT} STRING"
 
+_FLAT = '"__(op|deleted)"'
+_IS_FLAT = "no `op`, but what ExtractNewRecordState adds: of flattened events the format is debezium_flat"
+
 DEBEZIUM_KINDS = {"c": "upsert", "u": "upsert", "r": "upsert", "d": "delete", "t": "truncate", "m": "skip"}
 
 
@@ -52,15 +55,18 @@ def _kind_cases() -> str:
 
 def debezium_reason(line: str) -> str:
     """Spark SQL: why a line is malformed, or NULL. Heartbeats, DDL and transaction messages lack `op` and rows."""
+    # A row without an envelope may have a column `status`.
+    transaction = "if(_body.status in ('BEGIN', 'END'), _body.status, null)"
     no_row = (
         "_body.op is null and _body.before is null and _body.after is null"
-        " and coalesce(_body.ddl, _body.status, if(_body.source is null, _body.ts_ms, null)) is not null"
+        f" and coalesce(_body.ddl, {transaction}, if(_body.source is null, _body.ts_ms, null)) is not null"
     )
     known = ", ".join(map(sql_literal, DEBEZIUM_KINDS))
     image = "if(_body.op = 'd', _body.before, _body.after)"
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a change event' "
+        f"when _body.op is null and {line} rlike {sql_literal(_FLAT)} then {sql_literal(_IS_FLAT)} "
         f"when {no_row} then null "
         "when _body.op is null then 'no `op`: not a Debezium change event' "
         f"when _body.op not in ({known}) then concat('unknown op `', _body.op, '`') "

@@ -78,8 +78,13 @@ def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
     entries: dict[str, SourceField] = {}
     for block in images:
         for column in block.get("fields") or ():
-            entries.setdefault(str(column["field"]), replace(_field(column), default=_default(column)))
+            entries.setdefault(str(column["field"]), schema_column(column))
     return tuple(entries.values())
+
+
+def schema_column(column: Mapping[str, object]) -> SourceField:
+    """The column that one of a schema's `fields` states."""
+    return replace(_field(column), default=_default(column))
 
 
 def _default(column: Mapping[str, object]) -> str | None:

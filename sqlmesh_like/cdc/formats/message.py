@@ -31,7 +31,9 @@ class Message:
     of rows, paired by index. `fields` reads the columns from a message's schema. `marks_unavailable`: a placeholder
     (`unavailable_values`) may replace a value that was not logged. `is_compact`: nested values are not documents of
     the source but encoded ones, which the tool writes without blanks. `counts_days`: a number in a
-    column of dates is one of days without a schema, too, in every setting of the tool.
+    column of dates is one of days without a schema, too, in every setting of the tool. `metadata`: a pattern of
+    members beside the row's columns, which are columns only if the table declares them. `is_whole`: the row before has
+    all columns.
     """
 
     style: Style
@@ -44,6 +46,13 @@ class Message:
     marks_unavailable: bool = False
     is_compact: bool = False
     counts_days: bool = False
+    metadata: str | None = None
+    is_whole: bool = True
+
+    @property
+    def tells_partition(self) -> bool:
+        """Whether events say in which partition their row was before: one row alone does not, even if deleted."""
+        return self.style != "row" and self.is_whole
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -60,12 +69,14 @@ class MessageDialect:
     (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
     `schema_text` (NULL where nothing is stated) and `message` (a key of `format_registry.MESSAGE_STYLES`). `key`: Spark
     SQL of the names of the primary key's columns (NULL: unknown) over `value` and the record's own key (`log_key`).
-    `members`: Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: unknown).
+    `members`: Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: unknown). `value`:
+    Spark SQL of the text that is read as the message, over a line.
     """
 
     envelope: Callable[[str], Mapping[str, str]]
     key: str = NO_KEY
     members: str = NO_MEMBERS
+    value: str = "value"
 
 
 def parsed_message(line: str, schema: str) -> str:

@@ -22,10 +22,9 @@ from sqlmesh_like.cdc.formats.source_types import (
     exact_type,
     is_count,
     quoted_name,
-    safe_name,
     sql_literal,
 )
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Column, Schema, storable_name
 
 IMAGES = ("before", "after")
 NO_SHAPE = "cast(array() as array<string>)"
@@ -39,6 +38,7 @@ class EventShape:
     `clashes`: members whose column name another member has too, so that no table can hold both. `absent`: Spark SQL,
     over an event's columns, of values for columns that no event of the group has; other such columns are NULL.
     `unavailable`: texts that stand for a value which the source did not log because it had not changed.
+    `ascii_names`: the columns that may be named by the rule of earlier versions (`storable_name`).
     """
 
     message: Message
@@ -46,15 +46,35 @@ class EventShape:
     clashes: tuple[str, ...] = ()
     absent: Mapping[str, str] = dataclass_field(default_factory=dict)
     unavailable: tuple[str, ...] = ()
+    ascii_names: frozenset[str] = frozenset()
 
     @property
     def written(self) -> tuple[str, ...]:
         """Members whose values may have to be kept as they are written in JSON."""
         return tuple(field.member for field in self.fields if field.keeps_json)
 
+    def column_of(self, member: str) -> str:
+        """The name of a member's column."""
+        return column_of(member, self.ascii_names)
+
+
+def column_of(member: str, ascii_names: Collection[str]) -> str:
+    """The name of a member's column: that of earlier versions if the table has a column of that name.
+
+    >>> column_of("größe", ()), column_of("größe", {"gr__e"}), column_of("имя", {"gr__e"})
+    ('größe', 'gr__e', 'имя')
+    """
+    former = storable_name(member, ascii_only=True)
+    return former if former in ascii_names else storable_name(member)
+
 
 def shape_of(
-    message: Message, fields: Sequence[SourceField], known: Collection[str], unavailable: tuple[str, ...] = ()
+    message: Message,
+    fields: Sequence[SourceField],
+    known: Collection[str],
+    unavailable: tuple[str, ...] = (),
+    *,
+    ascii_names: frozenset[str] = frozenset(),
 ) -> EventShape:
     """A shape with one member per column; of several, one with a `known` name is kept, else the last by name.
 
@@ -66,10 +86,11 @@ def shape_of(
     """
     kept: dict[str, SourceField] = {}
     for field in sorted(fields, key=lambda field: (field.name in known, field.name)):
-        kept[safe_name(field.name).lower()] = field
+        kept[column_of(field.name, ascii_names).lower()] = field
     stay = {field.name for field in kept.values()}
     clashes = tuple(field.member for field in fields if field.name not in stay)
-    return EventShape(message, tuple(field for field in fields if field.name in stay), clashes, unavailable=unavailable)
+    own = tuple(field for field in fields if field.name in stay)
+    return EventShape(message, own, clashes, unavailable=unavailable, ascii_names=ascii_names)
 
 
 def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
@@ -261,7 +282,9 @@ def _clash(shape: EventShape, name: str, member: str) -> str:
     rows = _from_json(shape.message, "MAP<STRING, STRING>") + (f".{quoted_name(name)}" if name else "")
     has_it = f"exists(map_entries({{}}), entry -> entry.key = {sql_literal(member)} and entry.value is not null)"
     is_there = f"exists({rows}, row -> {has_it.format('row')})" if shape.message.is_list else has_it.format(rows)
-    why = f"column {member}: another column of the row is {safe_name(member)} in the table, or differs in case only"
+    why = (
+        f"column {member}: another column of the row is {shape.column_of(member)} in the table, or differs in case only"
+    )
     return f"if({is_there}, {sql_literal(why)}, null)"
 
 

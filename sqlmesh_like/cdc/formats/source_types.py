@@ -17,7 +17,6 @@ from sqlmesh_like.errors import IngestError
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_NOT_AVRO = re.compile(r"[^A-Za-z0-9_]")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
 _ALIASES |= {
     "real": "float",
@@ -64,16 +63,6 @@ class SourceField:
     def member(self) -> str:
         """The field's name in the events."""
         return self.source or self.name
-
-
-def safe_name(name: str) -> str:
-    """A column's name in a Hudi table, where Avro's rule holds: letters, digits and `_`, not starting with a digit.
-
-    >>> safe_name("a-b"), safe_name("1x"), safe_name("total")
-    ('a_b', '_1x', 'total')
-    """
-    safe = _NOT_AVRO.sub("_", name)
-    return f"_{safe}" if safe[:1].isdigit() or not safe else safe
 
 
 def normal_type(declared: str) -> str | None:

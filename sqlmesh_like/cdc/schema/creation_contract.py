@@ -14,6 +14,7 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
 
 CONTRACT_KEY = "made"
+_NAMES, _OF_LETTERS = "names", "letters"
 
 
 def creation_contract(layout: OdsLayout) -> str:
@@ -21,7 +22,14 @@ def creation_contract(layout: OdsLayout) -> str:
     ingest, by = layout.ingest, layout.ingest.partition_by
     partition = None if by is None else [by.column, by.format, by.field]
     entries = {"primary_key": list(ingest.primary_key), "partition_by": partition, "order_by": list(ingest.order_by)}
-    return json.dumps({**entries, "spelling": layout.key_spelling}, sort_keys=True)
+    names = {} if layout.ascii_names else {_NAMES: _OF_LETTERS}
+    return json.dumps({**entries, "spelling": layout.key_spelling, **names}, sort_keys=True)
+
+
+def has_ascii_names(uri: str) -> bool:
+    """Whether the table at `uri` was created when letters beyond ASCII became `_` in names. Needs no JVM."""
+    record = Timeline(uri).extra(STATE_PREFIX + CONTRACT_KEY)
+    return record is not None and _NAMES not in json.loads(record)
 
 
 def key_spelling_of(uri: str) -> int:

@@ -10,10 +10,10 @@ from typing import Literal
 
 from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding, encoding_of
 from sqlmesh_like.cdc.formats.row_images import EventShape
-from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, safe_name, widen
+from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, widen
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.names import Column, Schema, is_hidden, storable_name
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 Policy = Literal["evolve", "lenient", "ignore", "fail"]
@@ -56,7 +56,7 @@ def evolve_schema(
     fields = [
         (number, columns.declared(field))
         for number, shape in enumerate(shapes)
-        for field in _named_safely(table, renamed_columns(shape.fields, table.renamed))
+        for field in _named_safely(table, shape, renamed_columns(shape.fields, table.renamed))
     ]
     # Stated types decide before inferred ones.
     order = sorted(range(len(fields)), key=lambda index: (fields[index][1].is_inferred, fields[index][1].is_unseen))
@@ -152,12 +152,11 @@ class _Columns:
 
     def take_declared(self) -> None:
         """Add the declared columns that no event has yet."""
-        for column in self.table.columns:
-            kind = self.stated.get(column.name.lower())
-            if kind and column.name.lower() not in {*self.names, self.partition}:
-                follows = self._follows(column.name)
-                arriving = SourceField(column.name, kind)
-                self.types[column.name] = widen(column.name, self.before[follows], arriving) if follows else kind
+        for name in (column.name for column in self.table.columns):
+            kind = self.stated.get(name.lower())
+            if kind and name.lower() not in {*self.names, self.partition}:
+                follows = self._follows(name)
+                self.types[name] = widen(name, self.before[follows], SourceField(name, kind)) if follows else kind
 
     def in_order(self, shapes: Iterable[Sequence[SourceField]]) -> Schema:
         """The table's columns in their order, then new ones in the order of the events."""
@@ -183,8 +182,8 @@ class _Columns:
         return {name: follows for name in new if (follows := self._follows(name))}
 
     def _follows(self, name: str) -> str | None:
-        old = self.table.renamed.get(name, "").lower()
-        return next((column for column in self.before if column.lower() == old), None)
+        renamed = {storable_name(new): storable_name(old).lower() for new, old in self.table.renamed.items()}
+        return next((column for column in self.before if column.lower() == renamed.get(name)), None)
 
     def spellings(self, arrived: Iterable[str]) -> Mapping[str, str]:
         """The events' spelling of columns that have another case in the table, by the table's name."""
@@ -225,17 +224,17 @@ class _Columns:
             )
 
 
-def _named_safely(table: SourceTable, fields: Sequence[SourceField]) -> list[SourceField]:
+def _named_safely(table: SourceTable, shape: EventShape, fields: Sequence[SourceField]) -> list[SourceField]:
     entries: dict[str, SourceField] = {}
     for each in fields:
-        name = safe_name(each.name)
+        name = shape.column_of(each.name)
         other = entries.setdefault(name, each)
         if other is not each and (name != other.name or name != each.name):
             raise IngestError(
                 f"columns {other.name!r} and {each.name!r} of {table.table} would both be {name!r}",
                 hint="rename one of them at the source",
             )
-    return [replace(each, name=safe_name(each.name), source=each.member) for each in fields]
+    return [replace(each, name=shape.column_of(each.name), source=each.member) for each in fields]
 
 
 def _suffix(spark_type: str) -> str:

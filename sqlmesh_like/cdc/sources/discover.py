@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sqlmesh_like.cdc.formats.source_types import safe_name
 from sqlmesh_like.cdc.schema.limits import MAX_NAME, shortened
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName
+from sqlmesh_like.names import NodeId, TableName, storable_name
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 SourceName = tuple[str | None, str | None, str]
@@ -43,7 +42,7 @@ def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> So
     known = dict(_noted(place))
     for source, key in sorted(fresh.items(), key=repr):
         name = _name(place, source, known)
-        known[name] = {"origin": list(source), "key": [safe_name(column) for column in key]}
+        known[name] = {"origin": list(source), "key": [storable_name(column) for column in key]}
     _note(place, known)
     return with_discovered(place)
 
@@ -57,7 +56,14 @@ def _table(place: SourcePaths, name: str, entry: Mapping[str, object]) -> Source
     source, (database, schema, table) = place.source, _origin(entry)
     key = entry["key"]
     assert isinstance(key, list)
-    ingest = IngestTable(database, f"{schema}.{table}" if schema else table, tuple(map(str, key)))
+    assert source.ingest is not None
+    ingest = IngestTable(
+        database,
+        f"{schema}.{table}" if schema else table,
+        tuple(map(str, key)),
+        zero_dates=source.ingest.zero_dates,
+        updates="partial" if source.ingest.format == "ogg" else "full",
+    )
     return SourceTable(
         unique_id=NodeId.parse(f"{source.name}.{name}"),
         source_name=source.name,
@@ -112,7 +118,7 @@ def _candidates(source: SourceName) -> Iterator[str]:
 
 
 def _safe(part: str) -> str:
-    return shortened(re.sub(r"\W", "_", part, flags=re.ASCII), MAX_NAME)
+    return shortened(re.sub(r"\W", "_", part), MAX_NAME)
 
 
 def _noted(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:

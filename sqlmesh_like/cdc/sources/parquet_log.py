@@ -1,4 +1,6 @@
-"""Logs of Parquet files, as DMS writes them: each row is a message. Owns the stream of files; `row_files` reads rows.
+"""Logs of Parquet and CSV files, as DMS writes them: each row is a message.
+
+Owns the stream of files; `row_files` and `csv_files` read rows.
 
 The stream contains only the names of files, because their columns differ between tables and over time.
 """
@@ -7,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.sources.csv_files import csv_row_files
 from sqlmesh_like.cdc.sources.event_log import ExtentOf
 from sqlmesh_like.cdc.sources.file_log import has_files, stream_options
 from sqlmesh_like.cdc.sources.offset_range import Files, OffsetRange, files_of
 from sqlmesh_like.cdc.sources.route import declares
 from sqlmesh_like.cdc.sources.row_files import Listed, RowFiles, row_files
 from sqlmesh_like.cdc.sources.table_folders import folder_names
-from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.project.nodes import CsvFormat, SourceTable
 
 _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
 
@@ -53,4 +56,22 @@ class ParquetLog:
         named = [
             Listed(file, modified, *folder_names(self.glob, file, declares(self.tables))) for modified, file in listed
         ]
-        yield row_files(batch.sparkSession, named), lambda _: files_of(listed)
+        yield self.rows(batch.sparkSession, named), lambda _: files_of(listed)
+
+    def rows(self, spark: SparkSession, listed: list[Listed]) -> list[RowFiles]:
+        """The rows of these files."""
+        return row_files(spark, listed)
+
+
+@dataclass(frozen=True)
+class CsvLog(ParquetLog):
+    """The CSV files of a glob, written as `csv` says."""
+
+    csv: CsvFormat = field(default_factory=CsvFormat)
+
+    def rows(self, spark: SparkSession, listed: list[Listed]) -> list[RowFiles]:
+        return csv_row_files(spark, listed, self.csv, self._columns)
+
+    def _columns(self, file: Listed) -> tuple[str, ...] | None:
+        own = (table for table in self.tables if declares((table,))(file.database, file.table))
+        return next((tuple(column.name for column in table.columns) for table in own), None)

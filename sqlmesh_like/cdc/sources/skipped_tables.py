@@ -47,8 +47,9 @@ def skipped_tables(place: SourcePaths) -> list[SkippedTable]:
 
 def note_skipped(place: SourcePaths, mark: BatchMarker, sources: Iterable[SourceName]) -> None:
     """Record that a batch had events of these tables, unless an earlier batch of its query had some."""
-    known = [each for each in skipped_tables(place) if each.query == mark.query]
-    fresh = sorted(set(sources) - {each.source for each in known}, key=repr)
+    wanted = set(sources)
+    known = [each for each in skipped_tables(place) if each.query == mark.query] if wanted else []
+    fresh = sorted(wanted - {each.source for each in known}, key=repr)
     ranges = mark.extent.ranges if isinstance(mark.extent, Offsets) else ()
     starts = {(topic, partition): first for topic, partition, first, _ in ranges}
     if fresh:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from sqlmesh_like.cdc.formats.source_types import normal_type
 from sqlmesh_like.cdc.schema.ods_layout import check_declaration
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.errors import ProjectError, UsageError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.keys.source_keys import TRIGGER
 from sqlmesh_like.project.nodes import ParsedProject, Source
@@ -20,6 +21,8 @@ def check_source(project: ParsedProject, source: Source) -> None:
         raise UsageError(f"source {source.name!r} has no `ingest` block", location=source.declared_at)
     if ingest.files is None:
         return
+    if ingest.format == "dms" and is_csv(ingest.files):
+        _check_csv(source)
     if ingest.max_events_per_batch is not None:
         hint = "files are ingested whole: set files: {max_files_per_batch: …}"
         raise UsageError(
@@ -31,6 +34,22 @@ def check_source(project: ParsedProject, source: Source) -> None:
             location=source.declared_at,
             hint="create it, or change files: {path: …}",
         )
+
+
+def is_csv(files: str) -> bool:
+    """Whether a glob names CSV files."""
+    return files.endswith((".csv", ".csv.gz"))
+
+
+def _check_csv(source: Source) -> None:
+    for table in source.tables:
+        for column in table.columns:
+            if table.ingest and normal_type(column.type or "") == "binary":
+                raise ProjectError(
+                    f"column {column.name!r} of {table.name!r} is binary, and CSV files hold texts",
+                    location=table.declared_at,
+                    hint="declare it as string, or set DataFormat: parquet of the S3 endpoint",
+                )
 
 
 def check_start(source: Source, start: str | None) -> None:

@@ -26,9 +26,9 @@ from sqlmesh_like.cdc.sources.event_log import Log
 from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.sources.offset_range import Files
-from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
+from sqlmesh_like.cdc.sources.parquet_log import CsvLog, ParquetLog
 from sqlmesh_like.cdc.sources.skipped_tables import forget_skipped, note_skipped
-from sqlmesh_like.cdc.sources.source_check import check_source, files_glob
+from sqlmesh_like.cdc.sources.source_check import check_source, files_glob, is_csv
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.sources.table_folders import FolderNames, also_possible
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
@@ -287,5 +287,7 @@ def event_log_of(project: ParsedProject, source: Source) -> Log:
         return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
     glob = files_glob(project, ingest.files)
     # Only DMS writes files of rows; its JSON files are read as lines.
+    if ingest.format == "dms" and is_csv(glob):
+        return CsvLog(glob, ingest.max_files_per_batch, source.tables, ingest.csv)
     kind = ParquetLog if ingest.format == "dms" and glob.endswith(".parquet") else FileLog
     return kind(glob, ingest.max_files_per_batch, source.tables)

@@ -68,7 +68,23 @@ def _member(name: str, value: str) -> re.Pattern[str]:
     (True, False)
     """
     spelt = re.escape(json.dumps(value, ensure_ascii=False)[1:-1])
-    return re.compile(rf'\\*"(?i:{re.escape(name)})\\*"\s*:\s*\\*"?{spelt}\\*"?(?=\s*[,}}\]])')
+    return re.compile(rf'\\*"(?i:{_in_events(name)})\\*"\s*:\s*\\*"?{spelt}\\*"?(?=\s*[,}}\]])')
+
+
+def _in_events(column: str) -> str:
+    """A pattern of the names that events may have for a column: `storable_name` in the other direction.
+
+    >>> [bool(re.fullmatch(_in_events("a_b"), name)) for name in ("a_b", "a-b", "ab")]
+    [True, True, False]
+    >>> bool(re.fullmatch(_in_events("न_x093E_म"), "नाम")), bool(re.fullmatch(_in_events("_1x"), "1x"))
+    (True, True)
+    """
+    parts = re.split(r"_x([0-9A-F]{4,6})_", column)
+    texts = [re.escape(chr(int(part, 16)) if index % 2 else part) for index, part in enumerate(parts)]
+    texts[::2] = [text.replace("_", '[^"a-zA-Z0-9]') for text in texts[::2]]
+    own = re.sub(r'^(\[\^"a-zA-Z0-9\])(?=\d)', r"\1?", "".join(texts))
+    in_ascii = re.escape(json.dumps(column)[1:-1])
+    return f"{own}|{re.escape(column)}|{in_ascii}"
 
 
 def _names(text: str, pattern: Sequence[re.Pattern[str]]) -> bool:

@@ -81,7 +81,20 @@ SOURCE_CONFIG = Shape("the config of a source", {
     "freshness": _FRESHNESS, "loaded_at_field": _LOADED_AT,
 }, others="take")  # fmt: skip
 _CONFIG = Key(entry(SOURCE_CONFIG), help="Settings.", example={"enabled": False})
+_ZERO_DATES = Form(
+    lambda node, key: node.choice(key, ("dead_letter", "null")),
+    "`dead_letter` | `null`",
+    {"enum": ["dead_letter", "null", None]},
+    example="null",
+)
+CSV = Shape("csv", {
+    "header": Key(flag, False, help="Whether the first record names the columns (DMS: AddColumnName). "
+                  "Otherwise they are those under `columns:`.", example=True),
+    "null_value": Key(text, "NULL", help="What stands for NULL (DMS: CsvNullValue).", example=""),
+    "delimiter": Key(text, ",", help="The sign between values (DMS: CsvDelimiter).", example=";"),
+})  # fmt: skip
 FILES = Shape("files", {
+    "csv": Key(entry(CSV), help="How CSV files (`format: dms`) are written.", example={"header": True}),
     "path": Key(text, is_required=True, help="A glob relative to the project, an absolute glob or a URI.",
                 example="landing/shop/*.jsonl"),
     "max_files_per_batch": Key(count(), help="Largest number of files in a batch. Default: all pending files.",
@@ -114,6 +127,7 @@ STREAM = Shape("ingest", {
     "unavailable_value_placeholder": Key(
         text, "__debezium_unavailable_value", example="__unchanged__",
         help="For Debezium: the connector's `unavailable.value.placeholder`, if it is set."),
+    "zero_dates": Key(_ZERO_DATES, "dead_letter", help="What a date `0000-00-00` of MySQL becomes.", example="null"),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
 PARTITION_BY = Shape("partition_by", {
@@ -138,6 +152,7 @@ INGEST_TABLE = Shape("the ingest of a table", {
                    help="Whether a delete removes the row or sets `_sml_deleted`.", example="soft"),
     "updates": Key(choice("full", "partial"), "full",
                    help="partial: columns that an update does not contain have not changed.", example="partial"),
+    "zero_dates": Key(_ZERO_DATES, help="The same for one table. Default: as its source.", example="null"),
     "origin": Key(text, help="A column for the name of the source table a row came from.", example="shard"),
     "unit": Key(_UNIT, example="millis",
                 help="What a number in a timestamp column counts since 1970, where neither its event nor the `unit` of"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ from sqlmesh_like.duckdb.local_program import LocalActions
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.file_sizing import buckets_for, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, is_hidden, visible
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, is_storable, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
@@ -239,7 +238,7 @@ def _volume(planned: PlannedModel, history: History) -> Volume:
 
 
 def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:
-    bad = [name for name in frame.columns if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or is_hidden(name)]
+    bad = [name for name in frame.columns if not is_storable(name)]
     if bad:
         raise NodeError(
             f"{planned.compiled.model.path}: a Hudi table cannot have a column named {bad[0]!r}",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.formats.source_types import safe_name
+from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.levels import count
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
@@ -80,7 +80,7 @@ def lake_of(live: Shop, root: Path) -> Lake:
         "moments": {"table_type": "mor"},
     }
     tables = tuple(
-        table(safe_name(name), database="shop", table=name, primary_key=tuple(map(safe_name, each.key)))
+        table(storable_name(name), database="shop", table=name, primary_key=tuple(map(storable_name, each.key)))
         if name not in special
         else table(name, database="shop", table=name, primary_key=each.key, **special[name])
         for name, each in live.tables.items()
@@ -100,12 +100,12 @@ def test_ods_tables_hold_what_the_database_shows(live: Shop, tmp_path: Path) -> 
     live.mark()
     check(live, lake)
     for each in live.tables.values():
-        types = lake.types(safe_name(each.name))
+        types = lake.types(storable_name(each.name))
         assert {name: types.get(name) for name in wanted_types(each)} == wanted_types(each)
 
 
 def wanted_types(own: Table) -> dict[str, str]:
-    return {safe_name(column.name): column.spark for column in own.columns}
+    return {storable_name(column.name): column.spark for column in own.columns}
 
 
 def check(live: Shop, lake: Lake) -> None:
@@ -114,8 +114,8 @@ def check(live: Shop, lake: Lake) -> None:
     assert not report.failed, report
     assert report.dead_letters == 0, lake.dead_letters()
     for each in live.tables.values():
-        names = [safe_name(column.name) for column in each.columns]
-        ods = lake.rows(safe_name(each.name), *names)
+        names = [storable_name(column.name) for column in each.columns]
+        ods = lake.rows(storable_name(each.name), *names)
         ours = sorted((tuple(map(stored, row)) for row in ods), key=str)
         theirs = sorted((tuple(map(single, row, each.columns)) for row in live.rows(each.name)), key=str)
         assert len(ours) > 20

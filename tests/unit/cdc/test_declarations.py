@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.formats.debezium_flat import METADATA, flat_fields
+from sqlmesh_like.cdc.formats.message import Message
+from sqlmesh_like.cdc.formats.row_images import shape_of
+from sqlmesh_like.cdc.formats.source_types import SourceField
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.offset_range import Offsets, files_of
@@ -113,17 +118,39 @@ def test_a_declaration_that_matches_nothing_is_a_warning_with_both_names() -> No
 def test_a_run_whose_events_all_became_dead_letters_has_failed() -> None:
     name = TableName("ods", "user")
     lost = TableReport(name, events=2, dead_letters=2)
-    letters = TableName("ods", "shop__dead_letters")
-    report = IngestReport(
-        "shop", (lost,), 1, 2, dead_letters=2, dead_letter_table=letters, first_dead_letter="f:1: why"
-    )
+    stored = TableName("ods", "shop__dead_letters")
+    report = IngestReport("shop", (lost,), 1, 2, dead_letters=2, dead_letter_table=stored, first_dead_letter="f:1: why")
     code, text = shown(report)
     assert code == 1
     assert "OK ingested" not in text and "no event could be ingested: 2 dead letters" in text
     assert "sml ingest --replay-dead-letters" in text and "ERROR=1" in text
-    garbage = IngestReport("shop", (), 1, 2, dead_letters=2, dead_letter_table=letters, first_dead_letter="f:1: why")
+    garbage = IngestReport("shop", (), 1, 2, dead_letters=2, dead_letter_table=stored, first_dead_letter="f:1: why")
     assert shown(garbage)[0] == 1
     other = TableReport(TableName("ods", "order"), upserts=1, events=1)
-    part = IngestReport("shop", (lost, other), 1, 3, dead_letters=2, dead_letter_table=letters, first_dead_letter="f:1")
+    part = IngestReport("shop", (lost, other), 1, 3, dead_letters=2, dead_letter_table=stored, first_dead_letter="f:1")
     code, text = shown(part)
     assert code == 0 and "WARN ods.user" in text, "the other table's events are there"
+
+
+def test_columns_of_an_older_table_keep_their_names_and_new_ones_get_theirs() -> None:
+    shape = shape_of(Message("row"), [SourceField("größe", "int"), SourceField("имя", "string")], ())
+    assert [shape.column_of(field.name) for field in shape.fields] == ["größe", "имя"]
+    older = shape_of(Message("row"), shape.fields, (), ascii_names=frozenset(("id", "gr__e")))
+    assert [older.column_of(field.name) for field in older.fields] == ["gr__e", "имя"]
+
+
+def test_two_columns_with_one_name_in_the_table_never_merge() -> None:
+    fields = [SourceField(name, "int") for name in ("价格(元)", "价格[元]", "价格（元）", "价格")]
+    shape = shape_of(Message("row"), fields, ())
+    assert [shape.column_of(field.name) for field in shape.fields] == ["价格_元_", "价格_xFF08_元_xFF09_", "价格"]
+    assert shape.clashes == ("价格(元)",)
+
+
+def test_a_flattened_events_schema_states_the_tables_columns_alone() -> None:
+    text = (
+        '[{"field": "id", "type": "int32"}, {"field": "__op", "type": "string"}, {"field": "__lsn", "type": "int64"}]'
+    )
+    assert [field.name for field in flat_fields(text)] == ["id", "__lsn"]
+    metadata = ("__lsn", "__source_ts_ms", "__table", "__transaction_id")
+    assert all(re.fullmatch(METADATA, name) for name in metadata)
+    assert not any(re.fullmatch(METADATA, name) for name in ("id", "__my_column", "lsn"))

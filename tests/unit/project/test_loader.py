@@ -335,3 +335,34 @@ def test_a_file_that_is_not_utf8_is_refused(write: Write) -> None:
     (root / "models" / "m.sql").write_bytes(b"select '\xff'")
     with pytest.raises(ProjectError, match=r"models/m\.sql:1: not UTF-8 text: byte 0xff at offset 8"):
         load(root)
+
+
+INGESTED = """
+version: 2
+sources:
+  - name: s
+    ingest: {format: %s, files: {path: in/*.csv, csv: {header: true, null_value: "", delimiter: ";"}}, zero_dates: null}
+    tables:
+      - name: t
+        ingest: {database: 'db_\\d+', primary_key: [编号, "a-b", นาม], order_by: [1x], zero_dates: dead_letter}
+        columns: [{name: "a-b", data_type: int}]
+      - {name: u, ingest: {primary_key: [], updates: full}}
+"""
+
+
+def test_an_ingested_table_names_its_columns_as_they_are_stored(write: Write) -> None:
+    (source,) = load(write({"pyproject.toml": OWN, "models/s.yml": INGESTED % "ogg"})).sources
+    first, second = (table.ingest for table in source.tables)
+    assert source.ingest and first and second
+    assert (first.primary_key, first.order_by) == (("编号", "a_b", "นาม"), ("_1x",))
+    assert [column.name for column in source.tables[0].columns] == ["a_b"]
+    assert (source.ingest.zero_dates, first.zero_dates, second.zero_dates) == ("null", "dead_letter", "null")
+    assert (first.updates, second.updates) == ("partial", "full"), "GoldenGate leaves out what has not changed"
+    assert (source.ingest.csv.header, source.ingest.csv.null, source.ingest.csv.delimiter) == (True, "", ";")
+
+
+def test_a_database_that_is_no_pattern_is_refused_when_the_project_is_read(write: Write) -> None:
+    root = write({"pyproject.toml": OWN, "models/s.yml": INGESTED.replace("db_", "(db_") % "dms"})
+    with pytest.raises(ProjectError, match="is not a regular expression") as error:
+        require_sound(load(root))
+    assert error.value.location is not None and error.value.location.line == 8

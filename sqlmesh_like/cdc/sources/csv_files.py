@@ -1,0 +1,119 @@
+"""CSV files of a batch, as DMS writes them, with rows of texts. Owns reading them as Spark frames.
+
+Every row gets an operation: that of its `Op`, `load` where its file has none, or a text that says how many values its
+record lacks. Values keep line breaks; what is NULL and what is an empty text, the source's `csv` settings say.
+Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import fsspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
+from sqlmesh_like.cdc.formats.dms import OP
+from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.sources.row_files import FILE_POSITION, LOG_COLUMNS, Listed, RowFile, RowFiles
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.project.nodes import CsvFormat
+
+ColumnsOf = Callable[[Listed], tuple[str, ...] | None]
+"""The declared columns of the table of a file, in their order; None where no table is declared."""
+
+_CORRUPT, _BROKEN = "_sml_record", "not a record of this file's columns: "
+_ABSENT = "\x01"
+"""No value of any file: only with a text that never occurs does Spark tell an empty text from a missing one."""
+
+
+def csv_row_files(
+    spark: SparkSession, listed: Sequence[Listed], csv_format: CsvFormat, columns_of: ColumnsOf
+) -> list[RowFiles]:
+    """Group files by table and columns, without those that are gone. Raises IngestError where columns are not known."""
+    groups: defaultdict[tuple[str | None, str | None, tuple[str, ...]], list[Listed]] = defaultdict(list)
+    for each in listed:
+        first = _first_record(each, csv_format)
+        if first:
+            groups[each.database, each.table, _names(each, first, csv_format, columns_of(each))].append(each)
+    return [_read(spark, files, names, csv_format) for (_, _, names), files in groups.items()]
+
+
+def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
+    """The first record of a file; empty where it has none or is gone."""
+    place = folder(file.path)
+    try:
+        opened = fsspec.core.OpenFile(place.fs, place.path, "rt", "gzip" if file.path.endswith(".gz") else None,
+                                      "utf-8", "replace", "")  # fmt: skip
+        with opened as text:
+            return next(csv.reader(text, delimiter=csv_format.delimiter), [])
+    except FileNotFoundError:
+        return []
+
+
+def _names(
+    file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    if csv_format.header:
+        return tuple(first)
+    if declared is None:
+        return tuple(f"column_{number}" for number in range(len(first)))
+    if len(first) - len(declared) not in (0, 1) or not declared:
+        what = f"has {len(first)} values a record, and its table declares {len(declared)} columns"
+        hint = f"list all columns in their order under `columns:` ({OP} left out), or let DMS write their names "
+        hint += "(AddColumnName) and set files: {csv: {header: true}}"
+        raise IngestError(f"{file.path} {what}", hint=hint)
+    return declared if len(first) == len(declared) else (OP, *declared)
+
+
+def _read(spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], csv_format: CsvFormat) -> RowFiles:
+    columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, _CORRUPT))
+    options = {"sep": csv_format.delimiter, "header": str(csv_format.header).lower(), "nullValue": _ABSENT}
+    options |= {"quote": '"', "escape": '"', "multiLine": "true", "columnNameOfCorruptRecord": _CORRUPT}
+    read = spark.read.schema(columns).options(**options).csv([file.path for file in files])
+    types: FileSchema = [(name, "string") for name in (OP, *(name for name in names if name != OP))]
+    values = ", ".join(f"{_operation(names)} as {OP}" if name == OP else _value(name, csv_format) for name, _ in types)
+    numbered = read.selectExpr(
+        f"struct({values}) as {RAW}",
+        "_metadata.file_path as file",
+        "unix_millis(_metadata.file_modification_time) as modified",
+        "monotonically_increasing_id() as seen",
+    )
+    # The records of a file are read by one task, in their order, so numbers count up within it.
+    counted = numbered.groupBy("file").agg(F.min("seen"), F.count("*")).collect()
+    said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
+    named = {"log_database": files[0].database, "log_table": files[0].table, "log_schema": stated(types)}
+    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
+    frame = _with_lines(numbered, [(row[0], row[1]) for row in counted])
+    frame = frame.selectExpr(RAW, "file", "modified", "line", *(f"{sql} as {name}" for name, sql in said.items()))
+    rows = sum(int(row[2]) for row in counted)
+    sizes = {file.path: int(str(folder(file.path).fs.info(folder(file.path).path)["size"])) for file in files}
+    # The number of records of each single file is not needed: of a group, the sum is.
+    described = tuple(
+        RowFile(file, rows if index == 0 else 0, sizes[file.path], "") for index, file in enumerate(files)
+    )
+    return RowFiles(described, types, frame.selectExpr("*", f"{FILE_POSITION} as position"))
+
+
+def _with_lines(numbered: DataFrame, firsts: Sequence[tuple[str, int]]) -> DataFrame:
+    known = literal_frame(numbered.sparkSession, firsts, "file STRING, first BIGINT")
+    return numbered.join(F.broadcast(known), "file").withColumn("line", F.expr("seen - first + 1"))
+
+
+def _operation(names: Sequence[str]) -> str:
+    said = f"coalesce({OP}, 'load')" if OP in names else "'load'"
+    # Of a query that does not need all columns, Spark reads and checks only those that it needs.
+    is_whole = f"{_CORRUPT} is null and length(concat_ws('', {', '.join(map(quoted_name, names))})) >= 0"
+    return f"if({is_whole}, {said}, concat({sql_literal(_BROKEN)}, left({_CORRUPT}, 80)))"
+
+
+def _value(name: str, csv_format: CsvFormat) -> str:
+    column, null = quoted_name(name), sql_literal(csv_format.null)
+    if csv_format.null == "":
+        return column
+    return f"case when {column} is null then '' when {column} = {null} then null else {column} end as {column}"
