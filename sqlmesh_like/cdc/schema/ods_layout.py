@@ -128,7 +128,7 @@ class OdsLayout:
         """Spark SQL: why the row has no usable key, or NULL."""
         if not self.ingest.primary_key:
             return "cast(null as string)"
-        checks = [f"when {self._no_key(row, name)} then {sql_literal(f'primary key {name} is missing or NULL')}"
+        checks = [f"when {self._no_key(row, name)} then {sql_literal(f'primary key {name} is missing, NULL or empty')}"
                   for name in self.ingest.primary_key]  # fmt: skip
         return f"case {' '.join(checks)} end"
 
@@ -136,7 +136,7 @@ class OdsLayout:
         known = [column for column in self.columns if column.name.lower() == name.lower()]
         if not known:
             return "true"
-        return f"{row}.{quoted_name(name)} is null"
+        return f"({row}.{quoted_name(name)} is null or cast({row}.{quoted_name(name)} as string) = '')"
 
     def partition(self, row: str) -> str:
         """Spark SQL of a row's path-safe partition value; NULL only where a value to format is not a date or time."""

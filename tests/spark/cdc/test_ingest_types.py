@@ -83,7 +83,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(spark: SparkS
     ]
     letter_rows = {position: reason for _, position, reason, _ in shop.dead_letters()}
     assert {3: "not a JSON object of a change event", 11: "unknown op `x`"}.items() <= letter_rows.items()
-    assert letter_rows[4] == letter_rows[5] == "primary key id is missing or NULL"
+    assert letter_rows[4] == letter_rows[5] == "primary key id is missing, NULL or empty"
     assert letter_rows[6] == "column `day`: cannot read 2022-13-45 as date"
     assert "column `price`" in letter_rows[7] and "column `price`" in letter_rows[8]
     assert "column `id`: cannot read 3000000000 as int" in letter_rows[9] and "column `at`" in letter_rows[10]
