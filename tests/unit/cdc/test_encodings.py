@@ -9,6 +9,7 @@ import pytest
 
 from sqlmesh_like.cdc.formats.canal import mysql_fields
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN, schema_fields
+from sqlmesh_like.cdc.formats.debezium_flat import FLAT_MESSAGES
 from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.flink_cdc import flink_fields
 from sqlmesh_like.cdc.formats.format_registry import MESSAGE_STYLES
@@ -61,7 +62,10 @@ def test_a_number_counts_what_is_declared_or_else_what_the_format_always_means(u
 
 
 def test_only_debezium_counts_days_without_saying_so() -> None:
-    assert {name for name, message in MESSAGE_STYLES.items() if message.counts_days} == set(DEBEZIUM_MESSAGES)
+    assert {name for name, message in MESSAGE_STYLES.items() if message.counts_days} == {
+        *DEBEZIUM_MESSAGES,
+        *FLAT_MESSAGES,
+    }
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
