@@ -114,6 +114,8 @@ def _written(text: AuthorText, bind: Bind, now: datetime | None) -> str:
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     tree = next(statement for statement in sqlglot.parse(text.sql, dialect=SPARK) if statement is not None)
+    if tree.find(exp.Qualify) is not None:
+        raise _Unplaced  # Spark 3.5 has no QUALIFY: its tree is written as a subquery
     edits = list(_names(text, tree, tokens, bind, now))
     if now is not None:
         edits += _clocks(tree, tokens, now)

@@ -8,11 +8,11 @@ compares what Spark makes of a text and of what is written from its tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import rename_func
 from sqlglot.dialects.spark import Spark
 from sqlglot.generator import Generator
@@ -81,6 +81,34 @@ def _with_units(tree: exp.Expr, sql: str) -> exp.Expr:
     return tree
 
 
+def _with_truncated_units(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
+    """The tree, whose truncations of time remember how their unit was written: `date_trunc('month', at)`."""
+    nodes = {node.meta.get("start"): node for node in tree.find_all(exp.TimestampTrunc, exp.DateTrunc)}
+    for at, token in enumerate(tokens if nodes else ()):
+        if (node := nodes.get(token.start)) is not None and (units := _arguments(tokens, at + 1)):
+            unit = units[0 if isinstance(node, exp.TimestampTrunc) else -1]
+            if unit is not None and unit.upper() == node.text("unit").upper():
+                node.meta[_UNIT] = unit
+    return tree
+
+
+def _arguments(tokens: Sequence[Token], opening: int) -> list[str | None]:
+    """The arguments of a call that are literal texts; None for each other one."""
+    arguments: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[opening:]:
+        depth += token.token_type == TokenType.L_PAREN
+        if token.token_type == TokenType.R_PAREN:
+            depth -= 1
+            if depth == 0:
+                break
+        if token.token_type == TokenType.COMMA and depth == 1:
+            arguments.append([])
+        elif depth > 1 or token.token_type != TokenType.L_PAREN:
+            arguments[-1].append(token)
+    return [one[0].text if len(one) == 1 and one[0].token_type == TokenType.STRING else None for one in arguments]
+
+
 def is_comma(join: exp.Join) -> bool:
     """Whether a comma stands for the join, which in Spark joins what the JOINs on both of its sides have made."""
     return bool(join.meta.get(_COMMA))
@@ -147,6 +175,16 @@ def _unit_sql(self: Generator, node: exp.Func) -> str:
     return written.replace(f"({node.text('unit').upper()},", f"({unit},", 1) if unit else written
 
 
+def _truncated_sql(self: Generator, node: exp.Func) -> str:
+    written, unit = _usual(self, node), node.meta.get(_UNIT)
+    if unit is None:
+        return written
+    before, quoted, after = (written.partition if isinstance(node, exp.TimestampTrunc) else written.rpartition)(
+        f"'{node.text('unit').upper()}'"
+    )
+    return f"{before}'{unit}'{after}" if quoted else written
+
+
 def _join_sql(self: Generator, node: exp.Join) -> str:
     return f", {self.sql(node, 'this')}" if is_comma(node) else self.join_sql(node)
 
@@ -186,6 +224,8 @@ class SparkNames(SparkTexts):
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
         exp.DateDiff: _unit_sql,
+        exp.DateTrunc: _truncated_sql,
+        exp.TimestampTrunc: _truncated_sql,
         exp.TimestampAdd: _unit_sql,
         exp.TimestampDiff: _unit_sql,
         exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
@@ -202,8 +242,10 @@ class SparkNames(SparkTexts):
     }
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
-        trees = self.parser(**opts).parse(readable(self.tokenize(sql)), sql)
-        return [tree if tree is None else _with_units(_corrected(tree), sql) for tree in trees]
+        tokens = readable(self.tokenize(sql))
+        trees = self.parser(**opts).parse(tokens, sql)
+        made = (None if tree is None else _with_units(_corrected(tree), sql) for tree in trees)
+        return [None if tree is None else _with_truncated_units(tree, tokens) for tree in made]
 
     @classmethod
     def format_time(cls, expression: str | exp.Expr | None) -> exp.Expr | None:

@@ -209,7 +209,7 @@ def test_a_test_of_an_unknown_column_names_the_nearest(project: Path, capsys: py
     put(project, {"models/t.yml": f"version: 2\nseeds: [{{name: orders, columns: [{column}]}}]\n"})
     assert main(["test"]) == 1
     out = capsys.readouterr().out
-    assert "models/t.yml: data test not_null_orders_prodct: unknown column 'prodct'" in out
+    assert "models/t.yml:2:41: data test not_null_orders_prodct: unknown column 'prodct'" in out
     assert "did you mean 'product'?" in out
 
 

@@ -152,7 +152,9 @@ def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tm
     shop = Lake(spark, tmp_path, tables)
     good = event("c", {"id": 0, "name": "good"}).encode()
     # Nothing is wrong with values that are spelt as texts, but they are read one by one.
-    spelt = event("c", {"id": "2", "big": "7", "d": "1.5", "p": "1.20", "flag": "true", "at": "1656849600123"}).encode()
+    spelt = event(
+        "c", {"id": "2", "big": "7", "d": "1.5", "p": "1.20", "flag": "true", "at": "2022-07-03T12:00:00.123Z"}
+    ).encode()
     lines = [line for bad, _ in BAD for line in (bad.encode() if isinstance(bad, str) else bad, good)]
     shop.landing.mkdir()
     (shop.landing / "0.jsonl").write_bytes(b"\n".join([*lines, spelt]) + b"\n")

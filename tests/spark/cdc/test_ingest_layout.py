@@ -33,12 +33,12 @@ def row(id: int, v: int = 0) -> dict[str, Any]:
 def test_buckets_come_from_the_bytes_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
     events = [event("c", row(id)) for id in range(3000)]
     size = sum(map(len, events)) // 8 + 3000 * 24
-    columns = {"create_time": "timestamp"}
+    months: Any = {"columns": {"create_time": "timestamp"}, "unit": "millis"}
     # A file holds a quarter of a partition and some more; without partitions, as much of the whole.
-    many = table("t", columns=columns, partition_by=BY_MONTH, hudi={FILE_SIZE: str(size // 3 // 4 + 1000)})
-    whole = table("whole", columns=columns, table="t2", hudi={FILE_SIZE: str(size // 4 + 1000)})
-    few = table("few", columns=columns, table="t3", partition_by=BY_MONTH)
-    asked = table("asked", columns=columns, table="t4", hudi={BUCKETS: "3"})
+    many = table("t", **months, partition_by=BY_MONTH, hudi={FILE_SIZE: str(size // 3 // 4 + 1000)})
+    whole = table("whole", **months, table="t2", hudi={FILE_SIZE: str(size // 4 + 1000)})
+    few = table("few", **months, table="t3", partition_by=BY_MONTH)
+    asked = table("asked", **months, table="t4", hudi={BUCKETS: "3"})
     lake = IngestLake(spark, tmp_path, (many, whole, few, asked))
     lake.ingest(
         *events, *(text.replace('"table": "t"', f'"table": "{name}"') for name in ("t2", "t3", "t4") for text in events)
@@ -82,7 +82,11 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
     declared = table(
-        table_type=table_type, columns={"create_time": "timestamp"}, partition_by=BY_MONTH, order_by=("v",)
+        table_type=table_type,
+        columns={"create_time": "timestamp"},
+        unit="millis",
+        partition_by=BY_MONTH,
+        order_by=("v",),
     )
     lake = IngestLake(spark, tmp_path, (declared,))
     lake.ingest(*(event("c", row(id, 5)) for id in range(60)))

@@ -20,7 +20,7 @@ def test_a_lake_is_kept_from_python(spark: SparkSession, tmp_path: Path) -> None
         (report,) = project.ingest("shop")
         assert {str(table.table): table.upserts for table in report.tables}["ods.user"] == 2
         (waiting,) = project.plan("user_agg").models
-        assert (waiting.strategy, waiting.next_run) == ("full_refresh", "full_refresh")  # dwd_user is not there yet
+        assert (waiting.strategy, waiting.next_run) == ("aggregate_merge", "full_refresh")  # dwd_user is not there yet
         built = project.run("+user_agg")
         assert {each.node.name: each.status for each in built.results} == {"dwd_user": "success", "user_agg": "success"}
         (planned,) = project.plan("user_agg").models

@@ -12,6 +12,7 @@ import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb import allow_list
 from sqlmesh_like.duckdb.allow_list import first_unproven, guarded
 from sqlmesh_like.duckdb.dialect import DATE_PARTS, duck_text
@@ -88,6 +89,7 @@ WINDOWED = (
     "sum(i) over (order by id rows between 1 preceding and current row)", "count(*) over (order by g)",
 )  # fmt: skip
 FORMS = (
+    "select /*+ broadcast(t) */ id from t",
     "select g, grouping(g) as x, grouping_id(g, b) as y, count(*) as n from t group by cube (g, b)",
     "select g, sum(i) as x from t group by rollup (g)",
     "select g, b, max(c) as x from t group by grouping sets ((g), (b), ())",
@@ -137,7 +139,7 @@ def test_both_engines_give_the_same(spark: SparkSession) -> None:
         for query in queries():
             expected = session.sql(sqlglot.parse_one(query, dialect="spark").sql("spark"))  # which knows no QUALIFY
             items = ", ".join(cast_item(name, type_) for name, type_ in expected.dtypes)
-            tree = sqlglot.parse_one(query, dialect="spark")
+            tree = sqlglot.parse_one(query, dialect=SPARK)
             values = db.execute(f"SELECT {items} FROM ({duck_text(guarded(tree).transform(without_zone))})").fetchall()
             rows = [tuple(row) for row in expected.collect()]
             unlike = [(name, *pair) for row in zip(sorted(values, key=repr), sorted(rows, key=repr), strict=True)
@@ -146,8 +148,8 @@ def test_both_engines_give_the_same(spark: SparkSession) -> None:
 
 
 def test_every_listed_function_and_form_is_tried() -> None:
-    trees = [sqlglot.parse_one(query, dialect="spark") for query in queries()]
-    doubted = {tree.sql("spark"): why for tree in trees if (why := first_unproven(tree))}
+    trees = [sqlglot.parse_one(query, dialect=SPARK) for query in queries()]
+    doubted = {tree.sql(SPARK): why for tree in trees if (why := first_unproven(tree))}
     assert not doubted
     tried = {type(node) for tree in trees for node in tree.walk()}
     named = {node.name.upper() for tree in trees for node in tree.find_all(exp.Anonymous)}
