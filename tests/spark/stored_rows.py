@@ -24,8 +24,9 @@ Rows = list[tuple[Any, ...]]
 
 def stored_rows(spark: SparkSession, uri: str, columns: Sequence[str] = ()) -> Rows:
     """The rows with these columns, or with all but hidden ones, in no particular order; values are those of PySpark."""
-    rows = None if IS_RELEASE or IS_DEEP else _read_without_spark(uri, columns)
-    return _read_by_spark(spark, uri, columns) if rows is None else rows
+    names = [name.strip("`") for name in columns]
+    rows = None if IS_RELEASE or IS_DEEP else _read_without_spark(uri, names)
+    return _read_by_spark(spark, uri, names) if rows is None else rows
 
 
 def _read_without_spark(uri: str, columns: Sequence[str]) -> Rows | None:

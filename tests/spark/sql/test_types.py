@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
 from sqlmesh_like.analyze.expressions.signatures import SIGNATURES, Refusal
 from sqlmesh_like.analyze.expressions.types import infer
+from sqlmesh_like.dialects import SPARK
 from tests.unit.analyze.test_types import CASES, KNOWN
 
 pytestmark = pytest.mark.release
@@ -71,7 +72,7 @@ def calls() -> Iterator[str]:
     for name, signature in SIGNATURES.items():
         if name in FOLDED:
             continue
-        given = [_GIVEN.get(part.split("|")[0], "") or _column(part.split("|")[0]) for part in signature.parameters]
+        given = [_given(part.removeprefix("=").split("|")[0]) for part in signature.parameters]
         yield f"{name}({', '.join(given[: signature.required])})"
         for position in range(len(given)):
             for column in COLUMNS:
@@ -79,8 +80,10 @@ def calls() -> Iterator[str]:
                 yield f"{name}({', '.join([*given[:position], column, *given[position + 1 :]][:used])})"
 
 
-def _column(type_: str) -> str:
-    return next((name for name, known in COLUMNS.items() if known == type_), f"cast(null as {type_})")
+def _given(type_: str) -> str:
+    """A column of a type, or of a class of types."""
+    known = (name for name, own in COLUMNS.items() if own == type_)
+    return _GIVEN.get(type_) or next(known, f"cast(null as {type_})")
 
 
 def operators() -> Iterator[str]:
@@ -101,7 +104,7 @@ def test_types_and_refusals_are_those_of_sparks_analysis(spark: SparkSession) ->
     wrong, refused = [], []
     for expression, spark_type in oracle.types.items():
         types = ExpressionTypes(lambda column: COLUMNS.get(column.name.lower()))
-        tree = sqlglot.parse_one(expression, dialect="spark")
+        tree = sqlglot.parse_one(expression, dialect=SPARK)
         refusals = [node for node in tree.walk() if isinstance(types.outcome(node), Refusal)]
         if spark_type is not None and refusals:
             refused.append(expression)
@@ -117,5 +120,5 @@ def test_the_types_of_the_unit_tests_are_sparks(spark: SparkSession) -> None:
     items = ", ".join(f"{sql} as r{number}" for number, sql in enumerate(asked))
     row = spark.sql(f"select {items} from (select {table})").schema
     assert {sql: field.dataType.simpleString() for sql, field in zip(asked, row, strict=True)} == {
-        sql: infer(sqlglot.parse_one(sql, dialect="spark"), KNOWN) for sql in asked
+        sql: infer(sqlglot.parse_one(sql, dialect=SPARK), KNOWN) for sql in asked
     }

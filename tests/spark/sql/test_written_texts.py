@@ -118,13 +118,15 @@ def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> N
 
 @pytest.mark.release
 def test_two_texts_are_one_query_or_are_not(session: SparkSession) -> None:
-    session.range(3).selectExpr("id", "array(id) as a", "timestamp_seconds(id) as ts").createOrReplaceTempView("t")
+    session.range(3).selectExpr(
+        "id", "if(id > 1, array(id), null) as a", "timestamp_seconds(id) as ts"
+    ).createOrReplaceTempView("t")
 
     def meaning(one: str, other: str) -> str | None:
         return other_meaning(session.sql(one), session.sql(other))
 
     assert (
-        meaning("with c as (select id from t) select * from c", "with d as (select ID as id from t) select * from d")
+        meaning("with c as (select id from t) select * from c", "with d as (select t.id from t) select id from d")
         is None
     )
     assert (
@@ -168,7 +170,7 @@ def test_the_queries_of_sparks_own_suite_mean_the_same_when_they_are_written_aga
                 elif statement.is_answered:
                     compared.ask(f"{file} {number}", statement.sql)
     assert compared.asked > 3_000 and len(compared.unlike) < 250
-    assert not compared.changed
+    assert not compared.changed, "\n".join(f"{name}: {text}" for name, text in compared.changed.items())
     assert {name.split(".")[0] for name in compared.refused} <= _MISREAD
 
 
