@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi import HudiTableBuilder
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.names import is_hidden
 from tests.levels import IS_DEEP, IS_RELEASE
 
 _TWO_ORDERING_FIELDS = re.compile(r"^hoodie\.table\.ordering\.fields=.*,", re.MULTILINE)
@@ -57,10 +58,6 @@ def _read_by_spark(spark: SparkSession, uri: str, columns: Sequence[str]) -> Row
     frame = spark.read.format("hudi").load(uri)
     names = columns or [name for name in frame.columns if not is_hidden(name)]
     return [tuple(row) for row in frame.select(*(f"`{name}`" for name in names)).collect()]
-
-
-def is_hidden(name: str) -> bool:
-    return name.startswith(("_hoodie", "_sml"))
 
 
 def _value(value: object) -> object:

@@ -30,8 +30,8 @@ HASHED_KEYS, TEXT_KEYS = 2, 3
 KEY_ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
 """Hudi 1.2.0 splits keys at `:` and `,` for its bucket index, and loops forever on some texts that contain both."""
 _BETWEEN = ", '|', "
-_NULL_PART, EMPTY_PART = "%0", "%1"
-"""The NULL part of a key, and the empty one, for Hudi refuses an empty key; no escaped text looks like these."""
+_NULL_PART = "%0"
+"""The NULL part of a key; no escaped text looks like this."""
 HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
 """Types whose texts contain nothing to escape."""
 
@@ -212,8 +212,6 @@ def _key_part(value: str, kind: str) -> str:
     if kind not in HAS_NO_SIGNS and not decimal_parts(kind):
         for sign, escaped in KEY_ESCAPES.items():
             text = f"replace({text}, '{sign}', '{escaped}')"
-    if kind in ("string", "binary"):
-        text = f"if({text} = '', '{EMPTY_PART}', {text})"
     return f"coalesce({text}, '{_NULL_PART}')"
 
 
