@@ -63,6 +63,10 @@ def test_texts_are_those_of_a_new_generator() -> None:
         ("ceil(a), ceiling(a), log(a), ln(a)", "CEIL(a), CEILING(a), LOG(a), LN(a)"),
         ("levenshtein(a, b, 2), to_char(n, '999')", "LEVENSHTEIN(a, b, 2), TO_CHAR(n, '999')"),
         ("timestampadd(hour, 1, t), dateadd(Month, 1, d)", "DATE_ADD(hour, 1, t), DATE_ADD(Month, 1, d)"),
+        (
+            "date_trunc('month', t), trunc(to_date(concat(a, 'YEAR'), 'yyyy'), 'year')",
+            "DATE_TRUNC('month', t), TRUNC(TO_DATE(CONCAT(a, 'YEAR'), 'yyyy'), 'year')",
+        ),
         ("timestampdiff(hour, a, b), datediff(DAY, a, b)", "TIMESTAMPDIFF(hour, a, b), DATEDIFF(DAY, a, b)"),
         ("datediff(a, b)", "DATEDIFF(a, b)"),
         ("named_struct('a', 1), struct(1 as a)", "STRUCT(1 AS a), STRUCT(1 AS a)"),

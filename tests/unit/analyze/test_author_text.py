@@ -149,3 +149,8 @@ def test_the_text_of_each_documented_construct_is_the_query_of_its_tree() -> Non
         assert "v_orders" in texts[0] or "v_users" in texts[0]
         again = {sqlglot.parse_one(text, dialect=SPARK).sql(SPARK, comments=False, identify=True) for text in texts}
         assert len(again) == 1, sql
+
+
+def test_qualify_is_written_from_the_tree_for_spark_has_no_such_clause() -> None:
+    tree = read("select a from ods.t qualify row_number() over (partition by b order by a) = 1")
+    assert "QUALIFY" not in spark_sql(tree, bind).upper() and "`v_t`" in spark_sql(tree, bind)
