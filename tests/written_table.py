@@ -17,6 +17,7 @@ from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.reading.change_plan import plan_comparison
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
@@ -114,7 +115,8 @@ class WrittenTable:
     def change(self, start: str, end: str, *, compared: bool = False) -> Signed:
         """Net signed rows, by the logs of commits where they have them, or by comparing file slices."""
         reader = self.reader()
-        query = reader._compared(start, end) if compared else reader.change(start, end)
+        plan = plan_comparison(reader.timeline, start, end) if compared else None
+        query = reader.select_change(plan) if plan else reader.change(start, end)
         net: Signed = Counter()
         for *row, weight in fetched(self._shown(query, WEIGHT)):
             net[tuple(row)] += int(str(weight))

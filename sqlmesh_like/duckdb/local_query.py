@@ -18,15 +18,12 @@ from sqlmesh_like.duckdb.duck_engine import DuckEngine, NotCheckable
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import LocalTable
-from sqlmesh_like.duckdb.merge_on_read_files import LocalMergedTable
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
-from sqlmesh_like.hudi.change_log import NotLoggedError
-from sqlmesh_like.hudi.logged_slices import logged_slices
+from sqlmesh_like.hudi.reading.rows_plan import SliceMerge
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.table_reader import whole_files
-from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, Column, Schema, TableName, visible
+from sqlmesh_like.names import Column, Schema, TableName, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.sql_text import standard_literal
@@ -67,35 +64,19 @@ def local_rows(
 
 def _readable(state: TableState) -> _Source | None:
     """A table's files, and the FROM item over them; None if only Spark can read it."""
-    if state.kind == "mor" and state.frontier is not None:
-        return _with_logs(state, state.frontier)
-    paths = whole_files(state)
-    return _by_slices(state) if paths is None else _Source(paths, _files(paths, visible(state.schema or ())))
-
-
-def _by_slices(state: TableState) -> _Source | None:
-    """A copy-on-write table whose files were written with different columns."""
-    if state.kind != "cow" or state.frontier is None:
+    if state.kind not in ("cow", "mor") or state.frontier is None:
         return None
-    timeline = Timeline(state.uri)
-    table = LocalTable(state.uri, timeline, (*visible(state.schema or ()), Column(KEY, "string")))
+    if (paths := whole_files(state)) is not None:
+        return _Source(paths, _files(paths, visible(state.schema or ())))
+    table = local_table(state, MergedSlices(), hidden=False)
     try:
-        rows = table.rows(state.frontier)
+        plan = table.rows_plan(state.frontier) if table else None
+        if table is None or plan is None or isinstance(plan.source, SliceMerge):
+            return None
+        rows = table.select_rows(plan)
     except Unproven:
         return None
-    paths = [f"{folder(state.uri).path}/{each.path}" for each in timeline.slices(state.frontier).values()]
-    return _Source(paths, f"({rows})")
-
-
-def _with_logs(state: TableState, frontier: str) -> _Source | None:
-    timeline = Timeline(state.uri)
-    columns = (*visible(state.schema or ()), Column(KEY, "string"))
-    try:
-        paths = logged_slices(timeline, frontier).paths
-        rows = LocalMergedTable(state.uri, timeline, columns, MergedSlices()).logged_rows(frontier)
-    except (NotLoggedError, Unproven):
-        return None
-    return _Source([f"{folder(state.uri).path}/{path}" for path in paths], f"({rows})")
+    return _Source([f"{folder(state.uri).path}/{path}" for path in plan.source.paths], f"({rows})")
 
 
 def _is_nested(state: TableState) -> bool:

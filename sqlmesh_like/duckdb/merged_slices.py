@@ -14,6 +14,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.hudi.commits import FileGroup, Slice
+from sqlmesh_like.hudi.missing_files import SliceFiles, slice_files
+from sqlmesh_like.hudi.reading.rows_plan import SliceMerge
 from sqlmesh_like.hudi.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -41,6 +44,29 @@ class MergedSlices:
         self._folder: Path | None = None
         self._readers: dict[str, HudiFileGroupReader] = {}
         self._made: dict[tuple[str, str, tuple[str, ...]], Path] = {}
+
+    def slices(self, timeline: Timeline, merge: SliceMerge) -> tuple[Slice, ...]:
+        """The slices of a merge as base files. Raises Unproven."""
+        if not is_last_commit_wins(timeline.properties):
+            raise Unproven("a merge-on-read table that merges by an order")
+        if timeline.is_archived:
+            raise Unproven("slices of a merge-on-read table whose commits are archived")
+        return tuple(
+            self._slice(timeline, group, files)
+            for group, files in slice_files(timeline, merge.instant).items()
+            if merge.groups is None or group in merge.groups
+        )
+
+    def _slice(self, timeline: Timeline, group: FileGroup, files: SliceFiles) -> Slice:
+        logs = tuple(files.own_logs())
+        if files.base is None:
+            raise Unproven("a file slice of log files alone")
+        if not logs:
+            return Slice(*group, files.base, files.since)
+        written = {timeline.schema_json(f"{instant}_") for instant in (files.since, *files.log_instants())}
+        if len(written) > 1:
+            raise Unproven("a file slice of several schemas")
+        return Slice(*group, self.path(timeline, files.base, logs), files.since)
 
     def path(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> str:
         """The file with the merged rows of a base file and log files (oldest first). Raises Unproven."""

@@ -6,7 +6,7 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +17,8 @@ from fastavro.schema import SchemaParseException, UnknownType
 from sqlmesh_like.errors import UnreadableTableError
 
 X = TypeVar("X")
+FileGroup = tuple[str, str]
+"""A file group: partition path and file id."""
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
@@ -91,14 +93,19 @@ class Commit:
         return tuple(map(str, json.loads(self.extra.get(STATE_PREFIX + COLUMN_CHANGES, "[]"))))
 
     @property
-    def touched(self) -> set[tuple[str, str]]:
-        """File groups (partition, file id) that this commit wrote or replaced."""
+    def touched(self) -> set[FileGroup]:
+        """File groups that this commit wrote or replaced."""
         return {(write.partition, write.file_id) for write in self.writes} | self.replaced_groups
 
     @property
-    def replaced_groups(self) -> set[tuple[str, str]]:
-        """File groups (partition, file id) that end with this commit."""
+    def replaced_groups(self) -> set[FileGroup]:
+        """File groups that end with this commit."""
         return {(partition, file_id) for partition, ids in self.replaced.items() for file_id in ids}
+
+
+def touched_groups(commits: Iterable[Commit]) -> frozenset[FileGroup]:
+    """File groups that any of these commits wrote or replaced."""
+    return frozenset[FileGroup]().union(*(commit.touched for commit in commits))
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,10 @@ class Slice:
     file_id: str
     path: str
     instant: str
+
+    @property
+    def group(self) -> FileGroup:
+        return (self.partition, self.file_id)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from itertools import takewhile
 
 from sqlmesh_like.errors import NodeError, UnreadableTableError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
-from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
-from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit, touched_groups
+from sqlmesh_like.hudi.missing_files import lost_files
 from sqlmesh_like.hudi.services.cleaning_due import is_cleaning_due
 from sqlmesh_like.hudi.services.timeline_gap import gap_problem, require_no_gap
 from sqlmesh_like.hudi.storage import folder
@@ -65,9 +64,8 @@ class LakeHistory:
             return f"commit {start} was overtaken by a compaction"
         if problem := gap_problem(timeline, start):
             return problem
-        touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
-        missing = timeline.missing if timeline.is_cow else partial(missing_files, timeline)
-        entries = [*missing(start, touched), *missing(end, touched)]
+        touched = touched_groups(timeline.between(start, end))
+        entries = [path for frontier in (start, end) for path in lost_files(timeline, frontier, touched)]
         return f"{len(entries)} data files of the change were cleaned, e.g. {entries[0]}" if entries else None
 
     def missing(self, uri: str) -> str | None:
@@ -76,13 +74,13 @@ class LakeHistory:
             return None
         # As of the newest commit, including services: files that were clustered or compacted may have been cleaned.
         newest = timeline.commit_instants[-1].frontier
-        entries = timeline.missing(newest) if timeline.is_cow else missing_files(timeline, newest)
+        entries = lost_files(timeline, newest)
         return f"{len(entries)} of its data files are missing, e.g. {entries[0]}" if entries else None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         timeline = Timeline(uri)
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
-        touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
+        touched = touched_groups(commits)
         sizes = timeline.sizes(end)
         logged, compared = _logged(timeline, start, end)
         written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)

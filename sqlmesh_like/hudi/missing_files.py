@@ -11,10 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sqlmesh_like.hudi.commits import mapping_member, read_metadata
+from sqlmesh_like.hudi.commits import FileGroup, mapping_member, read_metadata
 from sqlmesh_like.hudi.timeline import Timeline
-
-FileGroup = tuple[str, str]
 
 _BASE = re.compile(r"(?P<file_id>[^/]+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.[a-z]+")
 _LOG = re.compile(r"\.(?P<file_id>[^./][^/]*)_(?P<instant>\d{14,17})\.log\.[^/]+")
@@ -54,8 +52,13 @@ class DataFile:
     path: str
 
 
+def lost_files(timeline: Timeline, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
+    """Files that a read of these file groups (None: all) of a table of either type would lack as of a frontier."""
+    return timeline.missing(frontier, groups) if timeline.is_cow else missing_files(timeline, frontier, groups)
+
+
 def missing_files(timeline: Timeline, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
-    """Files that a read of these file groups (default: all) as of a frontier would lack, or why Hudi refuses it."""
+    """`lost_files` of a merge-on-read table, or why Hudi refuses the read."""
     at, cleans = timeline.as_of(frontier), _cleans(timeline)
     if (kept := _newest_limit(cleans)) > at:
         return [f"all before {kept}"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlmesh_like.errors import NodeError, UsageError, nearest
 from sqlmesh_like.hudi.avro_schema import schema_of
-from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.missing_files import lost_files
 from sqlmesh_like.hudi.services.timeline_gap import require_no_gap
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import visible
@@ -28,8 +28,7 @@ def state_at(state: TableState, when: str) -> TableState:
     timeline = Timeline(state.uri)
     frontier = frontier_at(timeline, when)
     require_no_gap(timeline, frontier)
-    missing = timeline.missing(frontier) if timeline.is_cow else missing_files(timeline, frontier)
-    if missing:
+    if missing := lost_files(timeline, frontier):
         hint = "cleaning keeps what consumers still need and ten commits more; choose a later moment"
         raise NodeError(f"{len(missing)} data files of {state.uri} as of {frontier} were cleaned", hint=hint)
     text = timeline.schema_json(frontier)

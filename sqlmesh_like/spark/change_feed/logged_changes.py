@@ -7,7 +7,6 @@ compare file slices instead.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import reduce
 
@@ -22,9 +21,9 @@ from sqlmesh_like.hudi.change_log import (
     LogFile,
     columns_fingerprint,
     log_folder,
-    logged_columns,
     read_footer,
 )
+from sqlmesh_like.hudi.reading.rows_plan import LogRows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Schema, is_hidden
@@ -64,20 +63,16 @@ def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
     return ChangeLog(previous, rows, kept, columns_fingerprint(footers[kept[0]].columns))
 
 
-def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[ChangeLog], schema: Schema) -> DataFrame:
-    """Signed rows of logs: visible columns of `schema`, `_sml_key`, `_sml_weight`.
-
-    Raises NotLoggedError where a log does not agree with its commit.
-    """
-    paths: dict[str, list[str]] = defaultdict(list)
-    for log in logs:
-        if log.rows:
-            paths[logged_columns(timeline, log)] += [f"{timeline.uri}/{file.path}" for file in log.files]
+def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[LogRows], schema: Schema) -> DataFrame:
+    """Signed rows of logs: visible columns of `schema`, `_sml_key`, `_sml_weight`."""
     names = [(column.name, column.type or "string") for column in schema if not is_hidden(column.name)]
     names += [(KEY, "string"), (WEIGHT, "bigint")]
     empty = session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in names])
     frames = [
-        session.read.schema(StructType.fromJson(json.loads(columns))).parquet(*path) for columns, path in paths.items()
+        session.read.schema(StructType.fromJson(json.loads(log.columns))).parquet(
+            *(f"{timeline.uri}/{path}" for path in log.paths)
+        )
+        for log in logs
     ]
     alike = [frame.select(*[promoted_type(frame, f.name, f.dataType) for f in empty.schema.fields]) for frame in frames]
     return reduce(DataFrame.unionByName, alike) if alike else empty

@@ -22,7 +22,7 @@ from sqlmesh_like.duckdb.merge_on_read_files import LocalMergedTable, local_tabl
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.history import LakeHistory
-from sqlmesh_like.hudi.logged_slices import logged_slices
+from sqlmesh_like.hudi.reading.rows_plan import Overlay, SliceMerge
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.project.nodes import PartitionBy
@@ -175,11 +175,11 @@ def require_same_rows(spark: SparkSession, uri: str) -> int:
         db.execute("set TimeZone = 'UTC'")
         for frontier in [commit.instant.frontier for commit in timeline.data_commits]:
             try:
-                # Hidden columns are in no change log: they come from Hudi's reader.
-                known = feed.current(frontier, hidden=True)
+                logged = feed.current(frontier)
             except RetryableError:
                 continue  # its files were cleaned
-            logged = feed.current(frontier)
+            hudis = SliceMerge(timeline.as_of(frontier), "Hudi's reader is what the others are compared with")
+            known = feed._rows(hudis, feed.schema(frontier))
             columns = logged.columns
             expected = counted([tuple(r) for r in known.select(*columns).collect()])
             assert counted([tuple(r) for r in logged.collect()]) == expected, frontier
@@ -190,5 +190,6 @@ def require_same_rows(spark: SparkSession, uri: str) -> int:
             kept = partial(keep, db, frontier)
             for query in (here.rows(frontier), here.shared_rows(frontier, kept), here.shared_rows(frontier, kept)):
                 assert counted(db.execute(f"select {quoted} from ({query})").fetchall()) == expected, frontier
-            logs += len(logged_slices(timeline, frontier).logs)
+            source = here.rows_plan(frontier).source
+            logs += len(source.logs) if isinstance(source, Overlay) else 0
     return logs

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.duckdb import merge_on_read_files
-from sqlmesh_like.duckdb.local_files import FILE, ROW, same
+from sqlmesh_like.duckdb.local_files import FILE, FILE_ROW, same
 from tests.written_table import Row, Signed, WrittenTable, connection, fetched
 
 COLUMNS = {"p": "string", "v": "long"}
@@ -101,7 +101,7 @@ def by_number_alone(*names: str) -> str:
 
 
 def by_file_alone(*names: str) -> str:
-    return same(*(name for name in names if name != ROW))
+    return same(*(name for name in names if name != FILE_ROW))
 
 
 def key_without_partition(_: object) -> str:
