@@ -10,11 +10,14 @@ from pathlib import Path
 import fastavro
 import pytest
 
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi import timeline as timelines
 from sqlmesh_like.hudi.change_log import logs_between
 from sqlmesh_like.hudi.history import LakeHistory
 from tests.spoilt_logs import SPOILT, Spoil
-from tests.written_table import Row, WrittenTable
+from tests.written_table import Row, WrittenTable, fetched
 
 ROWS: list[Row] = [("a", "x", 1), ("b", "y", 2), ("c", "x", 3)]
 CHANGE = {("a", "x", 1): -1, ("a", "x", 7): 1, ("b", "y", 2): -1, ("d", "y", 4): 1}
@@ -97,3 +100,23 @@ def test_a_comparison_reads_no_file_that_no_commit_touched(tmp_path: Path) -> No
     assert table.change(start, table.frontier, compared=True) == CHANGE
     with pytest.raises(Exception, match=r"(?i)parquet"):
         table.rows()
+
+
+def test_a_commit_that_was_undone_is_not_read_as_no_change(tmp_path: Path) -> None:
+    """No commit follows it, so that its change would seem to be in no log."""
+    table = made(tmp_path)
+    _, middle, end = frontiers(table)
+    (table.root / ".hoodie" / "timeline" / f"{end}.commit").unlink()
+    with pytest.raises(Unproven, match="no longer on its timeline"):
+        table.change(end, middle)
+
+
+def test_hidden_columns_are_not_taken_from_logs_that_lack_them(tmp_path: Path) -> None:
+    table = WrittenTable(tmp_path / "t", {"_sml_rows": "long", "v": "long"}).create()
+    table.upsert([("a", 1, 1)])
+    start = table.frontier
+    table.upsert([("a", 2, 3)])
+    reader = local_table(LakeHistory().state(str(table.root)), MergedSlices(), hidden=True)
+    assert reader is not None
+    change = fetched(f"SELECT _sml_rows, v, _sml_weight FROM ({reader.change(start, table.frontier)}) ORDER BY 3")
+    assert change == [(1, 1, -1), (2, 3, 1)]
