@@ -43,7 +43,7 @@ class MergedSlices:
         self._lock = Lock()
         self._folder: Path | None = None
         self._readers: dict[str, HudiFileGroupReader] = {}
-        self._made: dict[tuple[str, str, tuple[str, ...]], Path] = {}
+        self._paths: dict[tuple[str, str, tuple[str, ...]], Path] = {}
 
     def slices(self, timeline: Timeline, merge: SliceMerge) -> tuple[Slice, ...]:
         """The slices of a merge as base files. Raises Unproven."""
@@ -70,11 +70,11 @@ class MergedSlices:
 
     def path(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> str:
         """The file with the merged rows of a base file and log files (oldest first). Raises Unproven."""
-        known = (timeline.uri, base, logs)
+        key = (timeline.uri, base, logs)
         with self._lock:
-            if known not in self._made:
-                self._made[known] = self._merged(timeline, base, logs)
-            return str(self._made[known])
+            if key not in self._paths:
+                self._paths[key] = self._merge(timeline, base, logs)
+            return str(self._paths[key])
 
     def forget(self) -> None:
         """Remove the files."""
@@ -83,14 +83,14 @@ class MergedSlices:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
             self._readers.clear()
-            self._made.clear()
+            self._paths.clear()
 
-    def _merged(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> Path:
+    def _merge(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> Path:
         import pyarrow as pa
         from pyarrow import parquet
 
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="sml-"))
-        path = self._folder / f"{len(self._made)}.parquet"
+        path = self._folder / f"{len(self._paths)}.parquet"
         try:
             batch = self._reader(timeline).read_file_slice_from_paths(base, list(logs))
         except Exception as error:  # hudi-rs exports no class of its errors

@@ -94,13 +94,13 @@ def log_of(commit: Commit) -> ChangeLog:
     raise NotLoggedError(message)
 
 
-def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
+def chained_logs(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
     """The logs of the data commits that follow the frontier `start`, in requested order; services are skipped.
 
     Raises NotLoggedError unless each has a log relative to the data commit right before it: changes that another writer
     committed in between, or completed late, are in none of them.
     """
-    entries: list[ChangeLog] = []
+    logs: list[ChangeLog] = []
     previous = start
     for commit in commits:
         if not commit.is_data:
@@ -109,16 +109,16 @@ def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
         if log.previous != previous:
             at = commit.instant.requested
             raise NotLoggedError(f"the change log of commit {at} follows {log.previous}, not {previous}")
-        entries.append(log)
+        logs.append(log)
         previous = commit.instant.frontier
-    return tuple(entries)
+    return tuple(logs)
 
 
 def logs_between(timeline: Timeline, start: str, end: str) -> tuple[ChangeLog, ...]:
     """The logs of the change between two frontiers. Raises NotLoggedError where they do not have all of it."""
     if timeline.properties.get("hoodie.table.recordkey.fields") != KEY:
         raise NotLoggedError("its rows have keys of another writer")
-    return chained(timeline.between(start, end), start)
+    return chained_logs(timeline.between(start, end), start)
 
 
 def logged_columns(timeline: Timeline, log: ChangeLog) -> str:
@@ -129,8 +129,8 @@ def logged_columns(timeline: Timeline, log: ChangeLog) -> str:
     """
     rows, columns = 0, ""
     for file in log.files:
-        result = read_footer(timeline, file)
-        rows, columns = rows + result.rows, result.columns
+        footer = read_footer(timeline, file)
+        rows, columns = rows + footer.rows, footer.columns
         if columns_fingerprint(columns) != log.columns:
             raise NotLoggedError(f"the change log {file.path} has other columns than its commit says")
     if rows != log.rows:
@@ -158,13 +158,13 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
         if int(str(fs.info(path)["size"])) != file.bytes:
             raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
         with fs.open(path, "rb") as source:
-            read_metadata = pq.read_metadata(source)
+            metadata = pq.read_metadata(source)
     except FileNotFoundError as error:
         raise NotLoggedError(f"the change log {file.path} is gone") from error
     except ArrowInvalid as error:
         raise NotLoggedError(f"the change log {file.path} is not a Parquet file") from error
-    columns = (read_metadata.metadata or {}).get(_COLUMNS, b"").decode()
-    return Footer(read_metadata.num_rows, columns, _values_of(read_metadata, UNSURE))
+    columns = (metadata.metadata or {}).get(_COLUMNS, b"").decode()
+    return Footer(metadata.num_rows, columns, _values_of(metadata, UNSURE))
 
 
 def _values_of(metadata: object, column: str) -> int:

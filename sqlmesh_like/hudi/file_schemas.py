@@ -23,12 +23,12 @@ def paths_by_schema(timeline: Timeline, slices: Iterable[Slice]) -> Mapping[Sche
     All files of a commit have the same columns. Raises NodeError where neither commit nor file states them.
     """
     by_instant: dict[str, list[str]] = defaultdict(list)
-    for file_slice in slices:
-        by_instant[file_slice.instant].append(file_slice.path)
-    entries: dict[Schema, list[str]] = defaultdict(list)
+    for base in slices:
+        by_instant[base.instant].append(base.path)
+    by_schema: dict[Schema, list[str]] = defaultdict(list)
     for instant, paths in by_instant.items():
-        entries[_schema(timeline, instant, paths[0])] += paths
-    return entries
+        by_schema[_schema(timeline, instant, paths[0])] += paths
+    return by_schema
 
 
 def _schema(timeline: Timeline, instant: str, path: str) -> Schema:

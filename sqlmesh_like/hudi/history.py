@@ -65,8 +65,8 @@ class LakeHistory:
         if problem := gap_problem(timeline, start):
             return problem
         touched = touched_groups(timeline.between(start, end))
-        entries = [path for frontier in (start, end) for path in lost_files(timeline, frontier, touched)]
-        return f"{len(entries)} data files of the change were cleaned, e.g. {entries[0]}" if entries else None
+        paths = [path for frontier in (start, end) for path in lost_files(timeline, frontier, touched)]
+        return f"{len(paths)} data files of the change were cleaned, e.g. {paths[0]}" if paths else None
 
     def missing(self, uri: str) -> str | None:
         timeline = Timeline(uri)
@@ -74,8 +74,8 @@ class LakeHistory:
             return None
         # As of the newest commit, including services: files that were clustered or compacted may have been cleaned.
         newest = timeline.commit_instants[-1].frontier
-        entries = lost_files(timeline, newest)
-        return f"{len(entries)} of its data files are missing, e.g. {entries[0]}" if entries else None
+        paths = lost_files(timeline, newest)
+        return f"{len(paths)} of its data files are missing, e.g. {paths[0]}" if paths else None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         timeline = Timeline(uri)
@@ -122,7 +122,7 @@ class LakeHistory:
         timeline = Timeline(uri)
         if timeline.properties.get("hoodie.table.timeline.timezone", "UTC").upper() != "UTC":
             since = ""  # its instants are local times, whose age is not known
-        low = timeline.standing(start)
+        low = timeline.snapshot_instant(start)
         unread = [instant for instant in timeline.commit_instants if instant.requested > low]
         return len(unread) if unread and (unread[0].completed or "") >= since else 0
 

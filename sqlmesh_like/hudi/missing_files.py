@@ -76,10 +76,9 @@ def missing_at(timeline: Timeline, at: str) -> list[str]:
 def _missing_at(
     timeline: Timeline, at: str, groups: Collection[FileGroup] | None, cleans: Mapping[str, Mapping[str, object]]
 ) -> list[str]:
-    listed = timeline.folder.files()
-    there = frozenset(listed)
-    known = [path for key, result in slice_files(timeline, at).items() if _in(groups, key) for path in result.files()]
-    return [*(path for path in known if path not in there), *_deleted(timeline, at, groups, cleans, listed)]
+    present = frozenset(timeline.folder.files())
+    paths = [path for group, files in slice_files(timeline, at).items() if _in(groups, group) for path in files.files()]
+    return [*(path for path in paths if path not in present), *_deleted(timeline, at, groups, cleans, present)]
 
 
 def earliest_kept(timeline: Timeline) -> str:
@@ -97,17 +96,17 @@ def _in(groups: Collection[FileGroup] | None, group: FileGroup) -> bool:
 
 def slice_files(timeline: Timeline, at: str) -> Mapping[FileGroup, SliceFiles]:
     """Newest slices of live file groups at an instant, as far as commits of the active timeline wrote them."""
-    entries: dict[FileGroup, SliceFiles] = defaultdict(SliceFiles)
+    files: dict[FileGroup, SliceFiles] = defaultdict(SliceFiles)
     for commit in timeline.until(at):
         for group in commit.replaced_groups:
-            entries.pop(group, None)
+            files.pop(group, None)
         for write in commit.writes:
-            own = entries[write.partition, write.file_id]
+            own = files[write.partition, write.file_id]
             if _LOG.fullmatch(write.path.rpartition("/")[2]):
                 own.logs.append((commit.instant.completed or "", write.path, commit.instant.requested))
             else:
                 own.base, own.since = write.path, commit.instant.requested
-    return entries
+    return files
 
 
 def _deleted(
@@ -115,14 +114,14 @@ def _deleted(
     at: str,
     groups: Collection[FileGroup] | None,
     cleans: Mapping[str, Mapping[str, object]],
-    listed: Collection[str],
+    present: Collection[str],
 ) -> list[str]:
     """Files of slices that were the newest at `at` and were cleaned since, including those of archived commits.
 
     A cleaner never removes the newest slice of a live file group, so only groups written or replaced since are checked.
     """
     later = {key for commit in timeline.commits if commit.instant.requested > at for key in commit.touched}
-    bases = [file for file in map(data_file, listed) if file and file.is_base and file.instant <= at]
+    bases = [file for file in map(data_file, present) if file and file.is_base and file.instant <= at]
     lost = []
     for requested, clean in cleans.items():
         for file in filter(None, map(data_file, _paths(clean) if requested > at else ())):
@@ -162,12 +161,12 @@ def data_file(path: str) -> DataFile | None:
 def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
     """Metadata of cleans by requested time, ascending; of unfinished ones, the plan."""
     names = {match["requested"]: name for name in sorted(timeline.names) if (match := _CLEAN.fullmatch(name))}
-    entries: dict[str, Mapping[str, object]] = {}
+    cleans: dict[str, Mapping[str, object]] = {}
     for requested, name in sorted(names.items()):
         path = f".hoodie/timeline/{name}"
         if raw := timeline.folder.read(path):
-            entries[requested] = read_metadata(raw, f"{timeline.uri}/{path}", mapping_member)
-    return entries
+            cleans[requested] = read_metadata(raw, f"{timeline.uri}/{path}", mapping_member)
+    return cleans
 
 
 def _earliest_kept(clean: Mapping[str, object]) -> str | None:

@@ -27,8 +27,8 @@ def read_instant(
     """
     low = frontier.split("_")[0]
     following = {instant.requested for instant in commits} - set(compactions) | set(pending)
-    limit = min((result for result in following if result > low), default=None)
-    return max([low, *(result for result in compactions if result > low and (limit is None or result < limit))])
+    limit = min((instant for instant in following if instant > low), default=None)
+    return max([low, *(instant for instant in compactions if instant > low and (limit is None or instant < limit))])
 
 
 def is_settled(

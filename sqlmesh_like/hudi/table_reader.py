@@ -64,13 +64,13 @@ def whole_files(state: TableState) -> list[str] | None:
     if state.kind != "cow" or state.frontier is None or state.schema is None:
         return None
     timeline = Timeline(state.uri)
-    place = folder(state.uri)
+    root = folder(state.uri)
     slices = timeline.slices(state.frontier).values()
-    if len({timeline.schema_json(f"{file_slice.instant}_") for file_slice in slices}) > 1:
+    if len({timeline.schema_json(f"{base.instant}_") for base in slices}) > 1:
         return None
-    paths = sorted(f"{place.path}/{file_slice.path}" for file_slice in slices)
+    paths = sorted(f"{root.path}/{base.path}" for base in slices)
     names = {column.name for column in visible(state.schema)}
-    if paths and not names <= set(parquet.read_schema(paths[0], filesystem=place.fs).names):
+    if paths and not names <= set(parquet.read_schema(paths[0], filesystem=root.fs).names):
         return None
     return paths
 
@@ -80,14 +80,14 @@ def largest(state: TableState, column: str) -> tuple[object] | None:
     stored = next((each for each in visible(state.schema or ()) if each.name.lower() == column.lower()), None)
     if state.kind != "cow" or state.frontier is None or stored is None:
         return None
-    place = folder(state.uri)
-    entries: list[Any] = []
-    for slice in Timeline(state.uri).slices(state.frontier).values():
-        path = f"{place.path}/{slice.path}"
-        if stored.name not in parquet.read_schema(path, filesystem=place.fs).names:
+    root = folder(state.uri)
+    maxima: list[Any] = []
+    for base in Timeline(state.uri).slices(state.frontier).values():
+        path = f"{root.path}/{base.path}"
+        if stored.name not in parquet.read_schema(path, filesystem=root.fs).names:
             continue
-        values = parquet.read_table(path, columns=[stored.name], filesystem=place.fs).column(0)
-        entries += [] if values.null_count == len(values) else [compute.max(values).as_py()]
-    if len({type(value) for value in entries}) > 1:
+        values = parquet.read_table(path, columns=[stored.name], filesystem=root.fs).column(0)
+        maxima += [] if values.null_count == len(values) else [compute.max(values).as_py()]
+    if len({type(value) for value in maxima}) > 1:
         return None
-    return (max(entries, default=None),)
+    return (max(maxima, default=None),)

@@ -40,22 +40,22 @@ def frontier_at(timeline: Timeline, when: str) -> str:
     """The frontier at an earlier time; `when` and errors as in `state_at`."""
     commits = [commit.instant for commit in timeline.data_commits if timeline.is_readable(commit.instant)]
     if _INSTANT.fullmatch(when):
-        for result in commits:
-            if when in (result.requested, result.frontier):
-                return result.frontier
-        known = [result.requested for result in commits]
+        for instant in commits:
+            if when in (instant.requested, instant.frontier):
+                return instant.frontier
+        known = [instant.requested for instant in commits]
         raise NodeError(f"{timeline.uri} has no commit {when}", hint=nearest(when, known) or "see `sml history`")
     moment = _moment(timeline, when)
-    stood = None
-    for result in commits:
+    newest = None
+    for instant in commits:
         # Commits requested after one that was still under way were not visible yet.
-        if (result.completed or "") > moment:
+        if (instant.completed or "") > moment:
             break
-        stood = result.frontier
-    if stood is None:
+        newest = instant.frontier
+    if newest is None:
         first = f"its first readable commit is {commits[0].frontier}" if commits else "it has no commits"
         raise NodeError(f"{timeline.uri} had nothing as of {when}: {first}")
-    return stood
+    return newest
 
 
 def _moment(timeline: Timeline, when: str) -> str:

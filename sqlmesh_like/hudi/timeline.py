@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, parse_commit
+from sqlmesh_like.hudi.commits import Commit, FileGroup, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.unfinished_table import properties_of
@@ -188,30 +188,22 @@ class Timeline:
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Commits (services too) after the frontier `start` up to and including `end` and rewrites of its rows."""
-        low, high = self.standing(start), self.standing(end)
-        return tuple(
-            self._commit(commit_instant)
-            for commit_instant in self.commit_instants
-            if low < commit_instant.requested <= high
-        )
+        low, high = self.snapshot_instant(start), self.snapshot_instant(end)
+        return tuple(self._commit(instant) for instant in self.commit_instants if low < instant.requested <= high)
 
-    def standing(self, frontier: str) -> str:
+    def snapshot_instant(self, frontier: str) -> str:
         """Requested time of the last rewrite of a frontier's rows, otherwise of the frontier itself."""
-        parts = frontier.split("_")[0]
-        for commit in (self._commit(later) for later in self.commit_instants if later.requested > parts):
+        instant = frontier.split("_")[0]
+        for commit in (self._commit(later) for later in self.commit_instants if later.requested > instant):
             if commit.is_data:
                 break
             if commit.is_rewrite:
-                parts = commit.instant.requested
-        return parts
+                instant = commit.instant.requested
+        return instant
 
     def until(self, requested: str) -> Iterator[Commit]:
         """Commits (services too) requested up to and including an instant, in requested order."""
-        return (
-            self._commit(commit_instant)
-            for commit_instant in self.commit_instants
-            if commit_instant.requested <= requested
-        )
+        return (self._commit(instant) for instant in self.commit_instants if instant.requested <= requested)
 
     def extra(self, key: str) -> str | None:
         """The value of a metadata key in the newest data commit or rewrite that has it; services are skipped."""
@@ -265,57 +257,57 @@ class Timeline:
         with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
             return int(pq.read_metadata(file).num_rows)
 
-    def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
+    def slices(self, frontier: str) -> dict[FileGroup, Slice]:
         """Newest base file of each live file group as of a frontier (key: partition, file id).
 
         Files of commits on the active timeline come from their metadata; older ones from the listing, where all files
         from before the first active instant are committed.
         """
-        return self.slices_at(self.standing(frontier))
+        return self.slices_at(self.snapshot_instant(frontier))
 
-    def slices_at(self, limit: str) -> dict[tuple[str, str], Slice]:
+    def slices_at(self, limit: str) -> dict[FileGroup, Slice]:
         """`slices` of the commits requested up to an instant, without a later rewrite of the same rows."""
-        archived_slices = self._archived_slices(limit)
+        slices = self._archived_slices(limit)
         for commit in self.until(limit):
             for group in commit.replaced_groups:
-                archived_slices.pop(group, None)
+                slices.pop(group, None)
             for write in commit.writes:
                 if write.path.endswith(".parquet"):
                     key = (write.partition, write.file_id)
-                    archived_slices[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
-        return archived_slices
+                    slices[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
+        return slices
 
-    def sizes(self, frontier: str) -> dict[tuple[str, str], Size]:
+    def sizes(self, frontier: str) -> dict[FileGroup, Size]:
         """Size of each live file group as of a frontier, including logs.
 
         From commits alone where all are on the active timeline, otherwise also from a listing of older files.
         """
-        limit = self.standing(frontier)
-        archived_sizes = self._archived_sizes(limit) if self.is_archived else {}
+        limit = self.snapshot_instant(frontier)
+        sizes = self._archived_sizes(limit) if self.is_archived else {}
         for commit in self.until(limit):
             for group in commit.replaced_groups:
-                archived_sizes.pop(group, None)
+                sizes.pop(group, None)
             for write in commit.writes:
                 key = (write.partition, write.file_id)
                 if write.path.endswith(".parquet"):
-                    archived_sizes[key] = Size(write.bytes, write.rows)
+                    sizes[key] = Size(write.bytes, write.rows)
                 else:
-                    below = archived_sizes.get(key, Size(0, 0))
+                    below = sizes.get(key, Size(0, 0))
                     rows = None if below.rows is None else below.rows + write.inserts
-                    archived_sizes[key] = Size(below.bytes + write.bytes, rows)
-        return archived_sizes
+                    sizes[key] = Size(below.bytes + write.bytes, rows)
+        return sizes
 
-    def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
+    def missing(self, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
         """Slices as of a frontier that are gone, among these file groups (default: all).
 
         A cleaned slice of an archived commit is in no listing: only the commit that merged or replaced it refers to it.
         """
-        missing = self.missing_at(self.standing(frontier))
+        missing = self.missing_at(self.snapshot_instant(frontier))
         return [path for key, path in missing.items() if groups is None or key in groups]
 
-    def missing_at(self, limit: str) -> dict[tuple[str, str], str]:
+    def missing_at(self, limit: str) -> dict[FileGroup, str]:
         """`missing` among `slices_at` an instant, by file group."""
-        slices, born = self.slices_at(limit), set[tuple[str, str]]()
+        slices, born = self.slices_at(limit), set[FileGroup]()
         gone = {key: file_slice.path for key, file_slice in slices.items() if file_slice.path not in self.data_files}
         for commit in self.commits:
             if commit.instant.requested <= limit:
@@ -330,32 +322,28 @@ class Timeline:
                     gone.setdefault(key, f"{write.partition}/{write.file_id} of {write.previous}")
         return gone
 
-    def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
+    def _archived_slices(self, limit: str) -> dict[FileGroup, Slice]:
         # Instants under way count: files that a crashed writer left before the first commit are not committed.
         early = {instant.requested for instant in self.before_gap}
         active = (instant.requested for instant in self.completed if instant.requested not in early)
         first = min([*active, *self.pending], default="")
-        file_slice: dict[tuple[str, str], Slice] = {}
+        slices: dict[FileGroup, Slice] = {}
         for path in self.data_files:
             partition, _, name = path.rpartition("/")
             match = _BASE_FILE.fullmatch(name)
             if not match or match["instant"] >= first or match["instant"] > limit:
                 continue
             key = (partition, match["file_id"])
-            if key not in file_slice or file_slice[key].instant < match["instant"]:
-                file_slice[key] = Slice(partition, match["file_id"], path, match["instant"])
-        for group in set[tuple[str, str]]().union(
-            *(self._commit(instant).replaced_groups for instant in self.before_gap)
-        ):
-            file_slice.pop(group, None)
-        return file_slice
+            if key not in slices or slices[key].instant < match["instant"]:
+                slices[key] = Slice(partition, match["file_id"], path, match["instant"])
+        for instant in self.before_gap:
+            for group in self._commit(instant).replaced_groups:
+                slices.pop(group, None)
+        return slices
 
-    def _archived_sizes(self, limit: str) -> dict[tuple[str, str], Size]:
+    def _archived_sizes(self, limit: str) -> dict[FileGroup, Size]:
         sizes = self.folder.sizes()
-        return {
-            key: Size(sizes.get(archived_slice.path, 0), None)
-            for key, archived_slice in self._archived_slices(limit).items()
-        }
+        return {key: Size(sizes.get(base.path, 0), None) for key, base in self._archived_slices(limit).items()}
 
     @cached_property
     def data_files(self) -> frozenset[str]:

@@ -129,7 +129,7 @@ def _touched(timeline: Timeline, frontier: str, touched: frozenset[FileGroup], w
 def _since(timeline: Timeline, start: str, commits: Iterable[Commit]) -> str | None:
     """The commit time after which rows of the new files entered. It is that of the old files as they are read."""
     if timeline.is_cow:
-        return timeline.standing(start)  # a rewrite of the same rows gave them its own time
+        return timeline.snapshot_instant(start)  # a rewrite of the same rows gave them its own time
     # Compaction and clustering keep a row's number and commit time. As-of reads ignore later rewrites of the same rows.
     return start.split("_")[0] if _numbers_rows(timeline, commits) else None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.avro_schema import schema_of
-from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, chained, log_of, logged_columns
+from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, chained_logs, log_of, logged_columns
 from sqlmesh_like.hudi.commits import FileGroup, Slice, touched_groups
 from sqlmesh_like.hudi.file_schemas import spark_schema_of
 from sqlmesh_like.hudi.missing_files import DataFile, archived_logs, lost_files, slice_files
@@ -145,7 +145,7 @@ def _overlay(
         for commit in (timeline.until(limit) if instants else ())
         if commit.is_data and commit.instant.requested >= min(instants)
     ]
-    logs = chained(commits, log_of(commits[0]).previous) if commits else ()
+    logs = chained_logs(commits, log_of(commits[0]).previous) if commits else ()
     if logs:
         # Also where the logs have no rows: a commit may have changed hidden columns alone.
         require_logged_columns(columns)

@@ -52,15 +52,15 @@ def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
     folder = timeline.folder
     start = len(folder.path) + 1
     listed = {name[start:]: info for name, info in folder.fs.find(f"{folder.path}/{path}", detail=True).items()}
-    log_file = [LogFile(n, int(str(i["size"]))) for n, i in sorted(listed.items()) if n.endswith(".parquet")]
-    footers = {file: read_footer(timeline, file) for file in log_file}
+    files = [LogFile(n, int(str(i["size"]))) for n, i in sorted(listed.items()) if n.endswith(".parquet")]
+    footers = {file: read_footer(timeline, file) for file in files}
     rows = sum(footer.rows for footer in footers.values())
     is_sure = not any(footer.unsure for footer in footers.values())
     if not rows or not is_sure:
         folder.fs.rm(f"{folder.path}/{path}", recursive=True)
         return ChangeLog(previous) if is_sure else None
-    kept = tuple(file for file in log_file if footers[file].rows)
-    return ChangeLog(previous, rows, kept, columns_fingerprint(footers[kept[0]].columns))
+    with_rows = tuple(file for file in files if footers[file].rows)
+    return ChangeLog(previous, rows, with_rows, columns_fingerprint(footers[with_rows[0]].columns))
 
 
 def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[LogRows], schema: Schema) -> DataFrame:
