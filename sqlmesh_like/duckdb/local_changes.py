@@ -1,7 +1,7 @@
 """Changes of tables, and rows for destinations, without a JVM. Owns when that is possible; otherwise Spark reads them.
 
-The signed rows are those of `local_files`; the names of changes, and which rows a publication gets, follow
-`spark.change_feed.change_feed` and `spark.export`, which give the reasons.
+The signed rows are those of `local_files`; which rows a publication gets follows `spark.export`, which gives the
+reasons.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.reading.change_plan import KIND_OF_CHANGE
 from sqlmesh_like.names import KEY, WEIGHT, Column
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Export, Rows
@@ -51,7 +52,7 @@ class _LocalRows:
     def names(self) -> str:
         return ", ".join(duck_quoted(column.name) for column in self.columns)
 
-    def netted(self, start: str, end: str) -> str:
+    def net_change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; rows rewritten without a change cancel out."""
         grouped = f"{KEY}, {self.names}" if self.columns else KEY
         signed = self.table.change(start, end)
@@ -59,7 +60,7 @@ class _LocalRows:
 
 
 @contextmanager
-def _opened(state: TableState) -> Iterator[_LocalRows | None]:
+def _open_rows(state: TableState) -> Iterator[_LocalRows | None]:
     """The table as DuckDB reads it; None if it cannot, or cannot return each value unchanged."""
     merged = MergedSlices()
     table = local_table(state, merged, hidden=False)
@@ -77,46 +78,40 @@ def _opened(state: TableState) -> Iterator[_LocalRows | None]:
 def local_changes(state: TableState, since: str, limit: int) -> Rows | None:
     """Rows as `ChangeReader.changes` returns them; None if only Spark can read them."""
     assert state.frontier is not None
-    with _opened(state) as rows:
+    with _open_rows(state) as rows:
         if rows is None:
             return None
-        row = f"OVER (PARTITION BY {KEY})"
-        is_update = f"min({WEIGHT}) {row} < 0 AND max({WEIGHT}) {row} > 0"
-        called = (
-            f"CASE WHEN {is_update} AND {WEIGHT} < 0 THEN 'update_before' WHEN {is_update} THEN 'update_after'"
-            f" WHEN {WEIGHT} < 0 THEN 'delete' ELSE 'insert' END AS _change"
-        )
-        items = ", ".join(filter(None, (called, rows.names)))
+        items = ", ".join(filter(None, (f"{KIND_OF_CHANGE} AS _change", rows.names)))
         try:
-            text = f"SELECT {items} FROM ({rows.netted(since, state.frontier)}) ORDER BY {KEY}, {WEIGHT}"
-            entries = rows.db.execute(text if limit < 0 else f"{text} LIMIT {limit}").fetchall()
+            text = f"SELECT {items} FROM ({rows.net_change(since, state.frontier)}) ORDER BY {KEY}, {WEIGHT}"
+            fetched = rows.db.execute(text if limit < 0 else f"{text} LIMIT {limit}").fetchall()
         except (Unproven, duckdb.Error, OSError) as error:
             _LOG.debug("changes of %s are read by Spark: %s", state.uri, error)
             return None
-        return Rows((Column("_change", "string"), *rows.columns), tuple(entries))
+        return Rows((Column("_change", "string"), *rows.columns), tuple(fetched))
 
 
 @contextmanager
 def local_export(state: TableState, since: str | None) -> Iterator[Export | None]:
     """Rows as `ChangeExporter.export` returns them; None if only Spark can read them."""
     assert state.frontier is not None
-    with _opened(state) as rows:
+    with _open_rows(state) as rows:
         export = None
         try:
-            export = None if rows is None else _exported(rows, state.frontier, since)
+            export = None if rows is None else _export_rows(rows, state.frontier, since)
         except (Unproven, OSError) as error:
             _LOG.debug("%s is exported by Spark: %s", state.uri, error)
         yield export
 
 
-def _exported(rows: _LocalRows, frontier: str, since: str | None) -> Export:
+def _export_rows(rows: _LocalRows, frontier: str, since: str | None) -> Export:
     names = f"{rows.names}, " if rows.columns else ""
     key = f"sha256({KEY})[1:32] AS {KEY}"
     if since is None:
         query = f"SELECT {names}{key}, false AS {_GONE} FROM ({rows.table.rows(frontier)})"
     else:
         query = (
-            f"SELECT {names}{key}, {WEIGHT} < 0 AS {_GONE} FROM ({rows.netted(since, frontier)})"
+            f"SELECT {names}{key}, {WEIGHT} < 0 AS {_GONE} FROM ({rows.net_change(since, frontier)})"
             f" QUALIFY row_number() OVER (PARTITION BY {KEY} ORDER BY {WEIGHT} DESC) = 1"
         )
     fields = [(column.name, _arrow_type(column.type or "")) for column in rows.columns]

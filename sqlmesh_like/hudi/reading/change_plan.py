@@ -24,7 +24,7 @@ from sqlmesh_like.hudi.reading.rows_plan import (
     row_key,
 )
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import PARTITION_PATH, RECORD_KEY, SEQUENCE
+from sqlmesh_like.names import KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT
 
 RECORD = (RECORD_KEY, PARTITION_PATH)
 """Columns that identify a record: its key is unique within its partition (tables without a global index)."""
@@ -36,6 +36,13 @@ _NUMBERED_MERGES = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
 """Merge modes in which one of two rows of a key wins entirely, with the number that its writer gave it."""
 _MERGE_INTO = "_hoodie.spark.sql.merge.into"
 """Metadata key of commits of MERGE INTO, which may write only the updated columns."""
+_OF_KEY = f"OVER (PARTITION BY {KEY})"
+KIND_OF_CHANGE = (
+    f"CASE WHEN min({WEIGHT}) {_OF_KEY} < 0 AND max({WEIGHT}) {_OF_KEY} > 0"
+    f" THEN CASE WHEN {WEIGHT} < 0 THEN 'update_before' ELSE 'update_after' END"
+    f" WHEN {WEIGHT} < 0 THEN 'delete' ELSE 'insert' END"
+)
+"""What users are told of a netted signed row, as SQL of both engines: a key that leaves and enters is an update."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sqlmesh_like.hudi.reading.change_plan import KIND_OF_CHANGE
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
@@ -19,17 +20,9 @@ def change_feed(session: SparkSession, timeline: Timeline) -> CopyOnWriteFeed:
 def described(signed: DataFrame) -> DataFrame:
     """Signed rows of a table with `_change` instead of weights; rows rewritten without a change are left out.
 
-    A key that leaves and enters is an update. Rows with the same key and values cancel out one by one.
+    Rows with the same key and values cancel out one by one.
     """
     columns = [f"`{name}`" for name in signed.columns if name not in (KEY, WEIGHT)]
     netted = signed.groupBy(f"`{KEY}`", *columns).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
-    row = Window.partitionBy(KEY)
-    is_update = (F.min(WEIGHT).over(row) < 0) & (F.max(WEIGHT).over(row) > 0)
-    called = (
-        F.when(is_update & (F.col(WEIGHT) < 0), "update_before")
-        .when(is_update, "update_after")
-        .when(F.col(WEIGHT) < 0, "delete")
-        .otherwise("insert")
-    )
-    named = netted.withColumn("_change", called).orderBy(KEY, WEIGHT)
+    named = netted.withColumn("_change", F.expr(KIND_OF_CHANGE)).orderBy(KEY, WEIGHT)
     return named.select("_change", *columns)

@@ -28,12 +28,10 @@ from sqlmesh_like.hudi.reading.change_plan import (
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, RowKey, Source, plan_rows, stored_schema
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Schema, visible
-from sqlmesh_like.spark.change_feed.logged_changes import read_logs
+from sqlmesh_like.spark.change_feed.logged_changes import FEW, read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
 _META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
-FEW = 500_000
-"""Up to this many keys are broadcast to where a table is read."""
 
 _log = logging.getLogger("sqlmesh_like.spark")
 

@@ -33,8 +33,8 @@ from sqlmesh_like.spark.frames.type_promotion import promoted_type
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_integers
 
 ROWS_A_FILE = 1_000_000
-_FEW = 500_000
-"""Up to this many keys are broadcast to where the table is read."""
+FEW = 500_000
+"""Up to this many keys are broadcast to where a table is read."""
 LOCAL = 5_000
 """Up to this many rows are fetched to the driver, so that the steps after it need only one job."""
 
@@ -44,10 +44,10 @@ def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog
     path = log_folder()
     options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
     signed.write.options(**options).parquet(f"{timeline.uri}/{path}")
-    return _written(timeline, path, previous)
+    return _finish_log(timeline, path, previous)
 
 
-def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
+def _finish_log(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
     """The log of the files in a folder. Removes the folder where there are no rows or some are unsure."""
     folder = timeline.folder
     start = len(folder.path) + 1
@@ -90,44 +90,44 @@ def log_of_upsert(
     if not merges_as_declared(timeline, table.ordering, table.options) or not have_same_types(rows, stored):
         return None
     at = [*table.key, *([table.partition_field] if table.partition_field else [])]
-    keys = rows.select(*map(_named, at), _rank(table.ordering).alias(_RANK))
-    join = stored.join(F.broadcast(keys) if count <= _FEW else keys, at)
-    if count <= LOCAL and (local := local_frame(join, LOCAL)):
-        return write_log(_signed(rows, local.frame, at, table.ordering).coalesce(1), timeline, previous)
-    met = cached(join)
+    keys = rows.select(*map(_column, at), _rank(table.ordering).alias(_RANK))
+    matching = stored.join(F.broadcast(keys) if count <= FEW else keys, at)
+    if count <= LOCAL and (local := local_frame(matching, LOCAL)):
+        return write_log(_signed_rows(rows, local.frame, at, table.ordering).coalesce(1), timeline, previous)
+    matches = cached(matching)
     try:
-        signed = _signed(rows, met.frame, at, table.ordering)
+        signed = _signed_rows(rows, matches.frame, at, table.ordering)
         return write_log(signed.repartition(_files_for(2 * count)), timeline, previous)
     finally:
-        met.release()
+        matches.release()
 
 
 _RANK = "_sml_rank"
 _SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
 
 
-def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
-    """The rows that an upsert removes and adds. `met`: stored rows with the same key, and the new row's rank."""
+def _signed_rows(rows: DataFrame, matches: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
+    """The rows that an upsert removes and adds. `matches`: stored rows with the same key, and the new row's rank."""
     entering, unsure = rows.where(~F.col(IS_DELETED)), F.lit(None)
     if ordering:
-        mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(met, ordering)
+        mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(matches, ordering)
         unsure = F.when((mine == theirs) | is_unlike, F.lit(True))
-        losing = met.where(mine < theirs).select(*map(_named, at))
+        losing = matches.where(mine < theirs).select(*map(_column, at))
         entering = entering.join(losing, list(at), "left_anti")
-        met = met.where((mine >= theirs) | is_unlike)
-    leaving = met.select(*_shown(met), _weight(-1), unsure.cast("boolean").alias(UNSURE))
-    return leaving.unionByName(entering.select(*_shown(entering), _weight(1)), allowMissingColumns=True)
+        matches = matches.where((mine >= theirs) | is_unlike)
+    leaving = matches.select(*_visible_columns(matches), _weight(-1), unsure.cast("boolean").alias(UNSURE))
+    return leaving.unionByName(entering.select(*_visible_columns(entering), _weight(1)), allowMissingColumns=True)
 
 
 def _rank(ordering: Sequence[str]) -> SparkColumn:
-    return F.struct(*map(_named, ordering)) if ordering else F.lit(0)
+    return F.struct(*map(_column, ordering)) if ordering else F.lit(0)
 
 
-def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
+def _may_compare_otherwise(matches: DataFrame, ordering: Sequence[str]) -> SparkColumn:
     """Whether Hudi, which compares texts in Java by UTF-16, may order them differently from Spark's byte order."""
-    texts = [name for name in ordering if dict(met.dtypes)[name] == "string"]
+    texts = [name for name in ordering if dict(matches.dtypes)[name] == "string"]
     result = F.lit(False)
-    for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _named(name))):
+    for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _column(name))):
         result = result | each.rlike(_SUPPLEMENTARY)
     return result
 
@@ -137,25 +137,25 @@ def log_of_images(actions: DataFrame, before: str, timeline: Timeline, previous:
     actions = without_small_integers(actions)
     old = actions.where(F.col(before).isNotNull()).select(f"{before}.*")
     new = actions.where(~F.col(IS_DELETED)).drop(before)
-    signed = old.select(*_shown(old), _weight(-1)).unionByName(new.select(*_shown(new), _weight(1)))
+    signed = old.select(*_visible_columns(old), _weight(-1)).unionByName(new.select(*_visible_columns(new), _weight(1)))
     return write_log(signed.coalesce(_files_for(2 * count)), timeline, previous)
 
 
 def have_same_types(rows: DataFrame, stored: DataFrame) -> bool:
     """Whether columns that both frames have are of the same types, so that no cast can alter a value."""
-    known = {name.lower(): type_ for name, type_ in stored.dtypes}
-    return all(known.get(name.lower(), type_) == type_ for name, type_ in rows.dtypes)
+    types = {name.lower(): type_ for name, type_ in stored.dtypes}
+    return all(types.get(name.lower(), type_) == type_ for name, type_ in rows.dtypes)
 
 
 def _files_for(rows: int) -> int:
     return max(1, -(-rows // ROWS_A_FILE))
 
 
-def _shown(frame: DataFrame) -> list[SparkColumn]:
-    return [_named(name) for name in frame.columns if not is_hidden(name) or name == KEY]
+def _visible_columns(frame: DataFrame) -> list[SparkColumn]:
+    return [_column(name) for name in frame.columns if not is_hidden(name) or name == KEY]
 
 
-def _named(name: str) -> SparkColumn:
+def _column(name: str) -> SparkColumn:
     return F.col(f"`{name}`")
 
 

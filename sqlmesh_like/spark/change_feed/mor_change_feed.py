@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from sqlmesh_like.hudi.history import path_columns
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, Overlay, SliceMerge, Source
 from sqlmesh_like.names import WEIGHT, Schema, is_hidden
-from sqlmesh_like.spark.change_feed.cow_change_feed import FEW, CopyOnWriteFeed
-from sqlmesh_like.spark.change_feed.logged_changes import read_logs
+from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
+from sqlmesh_like.spark.change_feed.logged_changes import FEW, read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
 MAX_PARTITIONS = 2_000

@@ -28,24 +28,24 @@ class SharedChanges:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: dict[Span, tuple[str, DataFrame]] = {}
+        self._views: dict[Span, tuple[str, DataFrame]] = {}
 
     def frame(self, session: SparkSession, span: Span, pending: int, read: Callable[[], DataFrame]) -> DataFrame:
         """The change as a frame of `session`. `read` is called the first time; `pending`: upper bound of its rows."""
         with self._lock:
-            if span not in self._kept:
+            if span not in self._views:
                 frame = read()
-                kept = (frame.repartition(1) if pending <= SMALL_CHANGE else frame).persist()
+                cached = (frame.repartition(1) if pending <= SMALL_CHANGE else frame).persist()
                 # Only global views are visible in the sessions of all readers.
                 view = f"_sml_change_{uuid4().hex}"
-                kept.createOrReplaceGlobalTempView(view)
-                self._kept[span] = (view, kept)
-            return session.table(f"global_temp.{self._kept[span][0]}")
+                cached.createOrReplaceGlobalTempView(view)
+                self._views[span] = (view, cached)
+            return session.table(f"global_temp.{self._views[span][0]}")
 
     def release(self) -> None:
         """Drop all cached changes."""
         with self._lock:
-            for view, frame in self._kept.values():
+            for view, frame in self._views.values():
                 frame.unpersist()
                 frame.sparkSession.catalog.dropGlobalTempView(view)
-            self._kept.clear()
+            self._views.clear()

@@ -17,9 +17,9 @@ from tests.written_table import fetched
 
 
 def reader(table: HandMadeTable) -> LocalTable:
-    found = local_table(LakeHistory().state(str(table.root)), MergedSlices(), hidden=False)
-    assert found is not None
-    return found
+    local = local_table(LakeHistory().state(str(table.root)), MergedSlices(), hidden=False)
+    assert local is not None
+    return local
 
 
 def net(query: str, names: str) -> Counter[tuple[object, ...]]:
