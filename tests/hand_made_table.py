@@ -135,6 +135,11 @@ def _deleted_where_another_partition_has_the_key(table: HandMadeTable) -> str:
     return table.commit(3, {X: [(1, 2, 2, 20)]}, deletes=[X])
 
 
+def _records_of_two_partitions(table: HandMadeTable) -> str:
+    """A record changes, and the file of another with the same key is written anew."""
+    return table.commit(3, {X: UPDATED, Y: [(1, 3, 1, 30), (3, 2, 5, 50)]})
+
+
 def _overwritten(table: HandMadeTable) -> str:
     return table.commit(
         3, {("x", "new"): [(3, 1, 2, 20), (3, 2, 3, 33)]}, operation="INSERT_OVERWRITE", replaced={"x": ["a"]}
@@ -147,13 +152,13 @@ def _clustered_and_updated(table: HandMadeTable) -> str:
     return table.commit(5, {("x", "c"): [(5, 1, 1, 11), (1, 2, 2, 20)]})
 
 
-def _updated_after_a_rewrite(table: HandMadeTable) -> str:
+def _deleted_after_a_rewrite(table: HandMadeTable) -> str:
     """Every row got the time of the rewrite, which is no change."""
     rewritten = {("x", "r"): [(3, 1, 1, 10), (3, 2, 2, 20)], ("y", "r"): [(3, 3, 1, 30)]}
     extra = {"sml.rewrite": "test"}
     replaced = {"x": ["a"], "y": ["b"]}
     table.commit(3, rewritten, operation="INSERT_OVERWRITE_TABLE", replaced=replaced, extra=extra)
-    return table.commit(5, {("x", "r"): [(5, 1, 1, 11), (3, 2, 2, 20)]})
+    return table.commit(5, {("x", "r"): [(3, 2, 2, 20)]}, deletes=[("x", "r")])
 
 
 def _rewritten_after_an_update(table: HandMadeTable) -> str:
@@ -196,9 +201,10 @@ SCENARIOS = {
         _deleted_where_another_partition_has_the_key,
         {(1, 10, "x"): -1},
     ),
+    "records of two partitions": (_records_of_two_partitions, {**UPDATE, (5, 50, "y"): 1}),
     "overwritten": (_overwritten, {(1, 10, "x"): -1, (3, 33, "x"): 1}),
     "clustered and updated": (_clustered_and_updated, UPDATE),
-    "updated after a rewrite": (_updated_after_a_rewrite, UPDATE),
+    "deleted after a rewrite": (_deleted_after_a_rewrite, {(1, 10, "x"): -1}),
     "rewritten after an update": (_rewritten_after_an_update, {**UPDATE, (5, 50, "y"): 1}),
     "inserted beside the same key": (_inserted_beside_the_same_key, {(1, 12, "x"): 1}),
     "inserted in another group": (_inserted_in_another_group, {(1, 12, "x"): 1}),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.commits import Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema
 from sqlmesh_like.hudi.reading.change_plan import RECORD, ROW, Comparison, LoggedChange, plan_change
@@ -94,9 +94,7 @@ class LocalTable:
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
 
     def _select_difference(self, plan: Comparison) -> str:
-        assert isinstance(plan.old, BaseFiles) and isinstance(plan.new, BaseFiles), (
-            "only merge-on-read tables have others"
-        )
+        assert isinstance(plan.old, BaseFiles) and isinstance(plan.new, BaseFiles), "the table is copy-on-write"
         shown = ", ".join(map(duck_quoted, self._names))
         new = self._select(plan.new.slices, plan.key, meta=True)
         added = f"SELECT * FROM ({new}) WHERE {COMMIT_TIME} > '{plan.since}'"
@@ -160,10 +158,10 @@ class LocalTable:
 
 @contextmanager
 def _unproven_where_gone() -> Iterator[None]:
-    """Spark reports the reason."""
+    """Raise Unproven where a read cannot be planned: Spark, which then reads, reports why."""
     try:
         yield
-    except RetryableError as error:
+    except NodeError as error:
         raise Unproven(str(error)) from error
 
 
