@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
+from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.run.ports import Rows
@@ -84,7 +84,7 @@ _Basis = Literal["guards", "proof", "nothing"]
 
 def _attempted(case: UnitCase, basis: _Basis) -> Outcome:
     now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
-    lake = PlanSimulator(case.schemas, now)
+    lake = MemoryLake(case.schemas, now)
     try:
         with lake.time_limit():
             return _run(case, lake, basis)
@@ -97,7 +97,7 @@ def _attempted(case: UnitCase, basis: _Basis) -> Outcome:
         lake.close()
 
 
-def _run(case: UnitCase, lake: PlanSimulator, basis: _Basis) -> Outcome:
+def _run(case: UnitCase, lake: MemoryLake, basis: _Basis) -> Outcome:
     """Build and update the table. Raises Unproven and duckdb.Error where the rows may not be those of Spark."""
     if basis == "guards":
         lake.bind(case.compiled, type_checked(case.compiled.facts.tree))
@@ -113,22 +113,22 @@ def _run(case: UnitCase, lake: PlanSimulator, basis: _Basis) -> Outcome:
     return Outcome(_rows(case, lake), _recomputed(case, lake), case.compiled.classification.strategy)
 
 
-def _check(case: UnitCase, lake: PlanSimulator, basis: _Basis) -> None:
+def _check(case: UnitCase, lake: MemoryLake, basis: _Basis) -> None:
     if basis == "guards":
         lake.check(case.compiled, guarded(case.compiled.facts.tree))
     elif basis == "proof" and not lake.agrees_exactly(case.compiled):
         raise Unproven("rows that differ from those of the proven query")
 
 
-def _rows(case: UnitCase, lake: PlanSimulator) -> Rows:
+def _rows(case: UnitCase, lake: MemoryLake) -> Rows:
     return Rows(_schema(case, lake), tuple(lake.rows()))
 
 
-def _recomputed(case: UnitCase, lake: PlanSimulator) -> Rows:
+def _recomputed(case: UnitCase, lake: MemoryLake) -> Rows:
     return Rows(_schema(case, lake), tuple(lake.recomputed(case.compiled)))
 
 
-def _schema(case: UnitCase, lake: PlanSimulator) -> Schema:
+def _schema(case: UnitCase, lake: MemoryLake) -> Schema:
     """The model's columns with their proven types, else with Spark's names for DuckDB's types."""
     proven = {column.name.lower(): column.type for column in case.compiled.facts.schema or ()}
     pairs = zip(lake.columns(), lake.types(), strict=True)

@@ -75,6 +75,17 @@ class PlannedModel:
         small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
         return Moves(frozenset(moved), frozenset(small - moved))
 
+    @property
+    def then(self) -> datetime | None:
+        """The clock of the run that wrote the table; None if none did."""
+        return datetime.fromisoformat(self.target.record.now) if self.target.record else None
+
+    @property
+    def unique_key(self) -> tuple[str, ...]:
+        """The declared key, if its rows must be unique: with an author's other strategies, dbt does not require it."""
+        model = self.compiled.model
+        return model.config.unique_key if model.author_strategy in (None, "merge") else ()
+
     def require_allowed(self) -> None:
         """Raise NodeError with the reasons if the plan is refused."""
         if self.is_refused:

@@ -46,7 +46,7 @@ class WriteResult:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
     `warning` says what a user of these rows must know, `engine` what computed them: DuckDB where it can, see
-    `duckdb.local_program`. `spark` None: Spark had nothing to do, or what it did is not known.
+    `duckdb.programs`. `spark` None: Spark had nothing to do, or what it did is not known.
     """
 
     strategy: Strategy

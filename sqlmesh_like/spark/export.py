@@ -18,14 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from sqlmesh_like.delta.actions import BEFORE, COPIES
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Export
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.tables.hudi_table import HudiTable
-from sqlmesh_like.spark.writer.upsert import BEFORE, TableSpec, one_action_a_key
+from sqlmesh_like.spark.writer.upsert import net_rows
 
 GONE = "_sml_deleted"
 _BATCH_ROWS = 10_000
@@ -59,8 +59,7 @@ def _rows(session: SparkSession, state: TableState, since: str | None) -> DataFr
     feed = change_feed(session, Timeline(state.uri))
     if since is None:
         return _keyed(feed.current(state.frontier), F.lit(False))
-    unpartitioned = TableSpec(HudiTable(state.uri, state.uri, (KEY,)), (), (), state)
-    return _keyed(one_action_a_key(_netted(feed.changes(since, state.frontier)), unpartitioned), F.col(IS_DELETED))
+    return _keyed(net_rows(_netted(feed.changes(since, state.frontier))), F.col(IS_DELETED))
 
 
 def _netted(signed: DataFrame) -> DataFrame:
@@ -71,7 +70,7 @@ def _netted(signed: DataFrame) -> DataFrame:
 
 def _keyed(frame: DataFrame, gone: SparkColumn) -> DataFrame:
     """Columns, a key of fixed length (databases only index short ones), and whether the row is gone."""
-    names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, IS_DELETED, "_sml_copies", BEFORE)]
+    names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, IS_DELETED, COPIES, BEFORE)]
     return frame.select(*names, F.sha2(F.col(KEY), 256).substr(1, 32).alias(KEY), gone.alias(GONE))
 
 

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.local_models import LocalModels
-from sqlmesh_like.duckdb.local_program import LocalPrograms
+from sqlmesh_like.duckdb.programs.local_models import LocalModels
+from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
@@ -68,7 +68,7 @@ class SparkEngine:
         # If executors are on other machines, the files may be there, too, and this machine should not do their work.
         is_here = is_local(target.master) and target.delta_engine == "auto"
         has_catalog = target.catalog != "none"
-        self._local = LocalModels(LocalPrograms(), history, target.hudi, commits=not has_catalog) if is_here else None
+        self._local = LocalModels(SharedRows(), history, target.hudi, commits=not has_catalog) if is_here else None
         self._materializer = Materializer(target.hudi, history, commits_locally=is_here)
         self._start = start
         self._stops_spark = stops_spark

@@ -17,9 +17,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from sqlmesh_like.analyze.author_text import Bind
+from sqlmesh_like.delta.actions import ACTIONS
 from sqlmesh_like.delta.affected_keys import key_columns
+from sqlmesh_like.delta.machine import FRESH, Actions, Machine, MaintainedTable
 from sqlmesh_like.delta.partitions import AFFECTED
-from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
+from sqlmesh_like.delta.program import RelationRole, RescanProgram
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
@@ -29,11 +31,9 @@ from sqlmesh_like.run.unit_cases import TableRows, UnitCase
 from sqlmesh_like.run.unit_tests import Outcome
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.spark_errors import failing
-from sqlmesh_like.spark.program.program_runner import run_program
+from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
-from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.writer import upsert as sinks
-from sqlmesh_like.spark.writer.upsert import TableSpec
 
 _NESTED = ("array<", "map<", "struct<", "binary")
 _EPOCH = datetime(1970, 1, 1)
@@ -86,6 +86,39 @@ class _UnitBindings(Bindings):
         return bind
 
 
+@dataclass
+class _FrameWriter:
+    """Applies actions to the frame of a table."""
+
+    table: _Table
+    steps: SparkSteps
+    overwrites_partitions: bool = True
+
+    def stored_form(self, signed: str) -> str:
+        return signed
+
+    def apply_actions(self, done: Actions) -> None:  # noqa: ARG002
+        actions = self.steps.frames[ACTIONS]
+        entering = actions.where(~F.col(IS_DELETED))
+        self.table.replace(self.table.rows().join(actions.select(KEY), [KEY], "left_anti"), entering)
+
+    def overwrite_partitions(self, rescan: RescanProgram) -> None:
+        pairs = zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True)
+        same = [F.col(f"`{own}`").eqNullSafe(F.col(f"`{affected}`")) for own, affected in pairs]
+        stored, affected = self.table.rows(), self.steps.frames[AFFECTED]
+        staying = stored.join(affected, reduce(SparkColumn.__and__, same), "left_anti")
+        self.table.replace(staying, self.steps.frames[FRESH])
+
+    def keep(self) -> None:
+        """No row changes."""
+
+    def rebuild(self) -> None:
+        self.table.build(self.steps.bindings)
+
+    def apply_author_strategy(self) -> None:
+        self.rebuild()
+
+
 class _Table:
     """The table of one case."""
 
@@ -99,7 +132,7 @@ class _Table:
         case = self._case
         now = case.now if case.now.tzinfo else case.now.replace(tzinfo=UTC)
         bindings = self._bindings(case.before, case.before, now)
-        self._build(bindings)
+        self.build(bindings)
         if case.after is None:
             return Outcome(self._shown(), self._recomputed(bindings))
         bindings = self._bindings(case.before, case.after, now)
@@ -107,7 +140,7 @@ class _Table:
         strategy = case.compiled.classification.strategy if self._is_derived else "full_refresh"
         return Outcome(self._shown(), self._recomputed(bindings), strategy)
 
-    def _build(self, bindings: _UnitBindings) -> None:
+    def build(self, bindings: Bindings) -> None:
         written, build = bindings.as_written(), self._case.compiled.table.build
         derived = bindings.run(build) if build is not None else None
         is_alike = derived is not None and sinks.have_same_columns(derived, written)
@@ -118,38 +151,24 @@ class _Table:
             raise NodeError(f"a key of {self._case.compiled.model.table} repeats")
 
     def _follow(self, bindings: _UnitBindings) -> None:
-        table = self._case.compiled.table
-        if self._is_derived and table.rescan is not None:
-            self._rescan(table.rescan, bindings)
-        elif self._is_derived and table.derive is not None:
-            self._merge(table.derive(bindings.planned.moves), bindings)
-        else:
-            self._build(bindings)
-
-    def _merge(self, program: DeltaProgram, bindings: _UnitBindings) -> None:
-        assert self._target is not None
-        sink = TableSpec(HudiTable("", "", (KEY,)), (), (), bindings.planned.target)
-        signed = run_program(program, bindings)
-        if signed is None:
-            return
-        actions = sinks.one_action_a_key(signed, sink).localCheckpoint()
-        sinks.count_actions(actions, sink)
-        entering = actions.where(~F.col(IS_DELETED)).drop(IS_DELETED, "_sml_copies")
-        staying = self._target.join(actions.select(KEY), [KEY], "left_anti")
-        self._target = staying.unionByName(entering.select(*staying.columns)).localCheckpoint()
-
-    def _rescan(self, rescan: RescanProgram, bindings: _UnitBindings) -> None:
-        assert self._target is not None
-        bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
-        rows = bindings.run(rescan.query, [rescan.prune])
-        pairs = zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True)
-        same = [F.col(f"`{own}`").eqNullSafe(F.col(f"`{affected}`")) for own, affected in pairs]
-        staying = self._target.join(bindings.steps[AFFECTED], reduce(SparkColumn.__and__, same), "left_anti")
-        self._target = staying.unionByName(rows.select(*staying.columns)).localCheckpoint()
+        plan = self._case.compiled.table
+        # Every strategy that is sound gives the same rows; a rescan of partitions is tested where there is one.
+        strategy = self._case.compiled.classification.strategy if self._is_derived else "full_refresh"
+        steps = SparkSteps(bindings)
+        table = MaintainedTable(str(self._case.compiled.model.table))
+        now, then = bindings.planned.now, bindings.planned.then
+        Machine(plan, steps, _FrameWriter(self, steps), table, now, then).run(strategy, bindings.planned.moves)
 
     def _shown(self) -> Rows:
+        return _rows(visible_rows(self.rows()))
+
+    def rows(self) -> DataFrame:
         assert self._target is not None
-        return _rows(visible_rows(self._target))
+        return self._target
+
+    def replace(self, staying: DataFrame, entering: DataFrame) -> None:
+        """Replace the table's rows by those that stay and those that enter."""
+        self._target = staying.unionByName(entering.select(*staying.columns)).localCheckpoint()
 
     def _recomputed(self, bindings: _UnitBindings) -> Rows:
         frame = bindings.recomputed() if self._is_derived else bindings.as_written()

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, RowActions
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
@@ -70,9 +70,9 @@ class Case:
             snapshots.append(rows)
         return snapshots
 
-    def lake(self, threads: int = 1) -> closing[PlanSimulator]:
+    def lake(self, threads: int = 1) -> closing[MemoryLake]:
         """An empty lake of this case's tables, to be closed."""
-        return closing(PlanSimulator(self.schemas, threads=threads))
+        return closing(MemoryLake(self.schemas, threads=threads))
 
     def follow(self, *turns: Strategy | None) -> int:
         """Maintain the table: equal to a recompute after each batch, hidden state too. How many batches changed it.
@@ -113,7 +113,7 @@ def travelled(case: Case, path: Sequence[LakeSnapshot], threads: int = 1) -> lis
         return sorted(lake.stored(), key=repr)
 
 
-def require_equal(lake: PlanSimulator, plan: CompiledModel, when: str) -> None:
+def require_equal(lake: MemoryLake, plan: CompiledModel, when: str) -> None:
     """The table is what a recompute gives: visible rows as the query is written, and all of it as a fresh build."""
     for kind, mismatch in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
         assert not mismatch, f"{kind} after {when} of {plan.model.sql}\n{mismatch}"

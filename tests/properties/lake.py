@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import pairwise
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, RowActions
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
@@ -35,7 +35,7 @@ def compiled(sql: str, columns: Schema, partition_by: Sequence[str] = ()) -> Com
 
 def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[LakeSnapshot]) -> list[RowActions]:
     """Maintain the table through the states of its inputs; after each it equals a full recompute, hidden state too."""
-    with closing(PlanSimulator({T: columns, U: columns})) as lake:
+    with closing(MemoryLake({T: columns, U: columns})) as lake:
         lake.build(compiled_model, snapshots[0])
         compare(lake, compiled_model, snapshots[:1])
         done = []
@@ -45,7 +45,7 @@ def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[La
         return done
 
 
-def compare(lake: PlanSimulator, compiled_model: CompiledModel, past: Sequence[LakeSnapshot]) -> None:
+def compare(lake: MemoryLake, compiled_model: CompiledModel, past: Sequence[LakeSnapshot]) -> None:
     for kind, mismatch in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
         message = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{mismatch}\n{list(past[-2:])}"
         assert not mismatch, message
@@ -66,7 +66,7 @@ def final_rows(
 ) -> list[tuple[object, ...]]:
     """Visible rows after going through the snapshots."""
     path = list(snapshots)
-    with closing(PlanSimulator({T: columns, U: columns})) as lake:
+    with closing(MemoryLake({T: columns, U: columns})) as lake:
         lake.build(compiled_model, path[0])
         for before, after in pairwise(path):
             lake.apply(compiled_model, before, after)

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, SimulatedRows
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, SimulatedRows
 from tests.levels import IS_DEEP, count
 from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema
@@ -112,7 +112,7 @@ def _after(draw: Draw, before: SimulatedRows) -> SimulatedRows:
 def follow(plan: CompiledModel, path: Sequence[tuple[datetime, LakeSnapshot]]) -> int:
     """Maintain the table along the path; in how many steps the clock alone changed it."""
     at_boundary = 0
-    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS}, START)) as lake:
+    with closing(MemoryLake({T: COLUMNS, U: COLUMNS}, START)) as lake:
         lake.build(plan, path[0][1])
         compare(lake, plan, [path[0][1]])
         before = path[0][1]
@@ -176,7 +176,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)
     path = data.draw(steps())
-    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS}, START)) as lake:
+    with closing(MemoryLake({T: COLUMNS, U: COLUMNS}, START)) as lake:
         lake.build(plan, path[0][1])
         for (_, before), (now, after) in pairwise(path):
             lake.apply(plan, before, after, now)

@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
+from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from tests.properties.lake import T, U, check, compiled, schema
 
 CHEAPEST_FIRST = ("row_based", "aggregate_merge", "partition_rescan", "group_recompute", "full_refresh")
@@ -156,7 +156,7 @@ def test_a_model_that_follows_a_hint_has_a_cheaper_plan_and_the_same_rows(rule: 
 
 
 def _rows(model: CompiledModel) -> list[tuple[str, ...]]:
-    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS})) as lake:
+    with closing(MemoryLake({T: COLUMNS, U: COLUMNS})) as lake:
         lake.build(model, {T: ROWS, U: ROWS})
         rows = lake.rows()
     return sorted(tuple(str(float(v)) if isinstance(v, Decimal) else str(v) for v in row) for row in rows)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from hypothesis import assume, given
 
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, RowActions
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, RowActions
 from tests.levels import count
 from tests.properties.case import Case, travelled
 from tests.properties.cases import Drawn, cases, examples

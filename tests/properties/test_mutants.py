@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, SimulatedRows
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, SimulatedRows
 from sqlmesh_like.errors import NodeError
 from tests.properties import mutants
 from tests.properties.cases import Drawn, cases, examples

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.levels import IS_DEEP, parametrize
 from tests.properties.lake import compare
 from tests.properties.tpch_data import states
@@ -54,7 +54,7 @@ def test_a_query_of_tpch_equals_a_recompute_after_every_batch(name: str) -> None
 def follow(compiled: CompiledModel, snapshots: list[LakeSnapshot]) -> int:
     """Maintain one query through the states of its tables; the number of batches that changed its rows."""
     schemas = {ref.unique_id: ref.declared for ref in compiled.facts.inputs}
-    with closing(PlanSimulator(schemas)) as lake:
+    with closing(MemoryLake(schemas)) as lake:
         lake.build(compiled, snapshots[0])
         results = [sorted(lake.rows(), key=repr)]
         for number, (before, after) in enumerate(pairwise(snapshots), 2):

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from random import Random
 
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
 
 Row = tuple[object, ...]
 Tables = dict[str, dict[str, Row]]

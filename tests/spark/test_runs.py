@@ -16,7 +16,7 @@ from sqlmesh_like.plan import model_plan
 from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.jvm import job_metrics
-from sqlmesh_like.spark.program import program_runner
+from sqlmesh_like.spark.program import spark_steps
 from tests.levels import parametrize
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 from tests.spoilt_files import poison, poison_rows
@@ -68,7 +68,7 @@ def test_a_lookup_reads_no_rows_of_files_whose_keys_are_out_of_range(
     lake: Lake, engine: Literal["auto", "spark"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_plan, "SMALL_INPUT", 0)  # which would be read whole
-    monkeypatch.setattr(program_runner, "WORTH_A_RANGE", 0)  # which Spark would not find out the range of keys for
+    monkeypatch.setattr(spark_steps, "WORTH_A_RANGE", 0)  # which Spark would not find out the range of keys for
     lake.use_engine(engine)
     orders = lake.source("orders", ORDERS, partition="ym")  # months are no keys of the join, but have ids of their own
     orders.upsert(*[(i, i % 3, D(i), "c", f"m{i // 10}") for i in range(40)])

@@ -13,7 +13,7 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.duckdb.plan_simulator import PlanSimulator, Value
+from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake, Value
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
@@ -67,7 +67,7 @@ def total(rows: Mapping[str, Row], today: date) -> list[tuple[object, ...]]:
 def test_contracts_of_the_past_year_are_the_full_sum_on_every_day() -> None:
     dice, plan, rows = random.Random(7), model("contracts_by_agent"), dict[str, Row]()
     assert plan.table.program is not None and plan.classification.strategy == "aggregate_merge"
-    with closing(PlanSimulator({SALES: COLUMNS}, START)) as lake:
+    with closing(MemoryLake({SALES: COLUMNS}, START)) as lake:
         lake.build(plan, {SALES: {}})
         for day in range(DAYS):
             now = START + timedelta(days=day)
@@ -87,7 +87,7 @@ def test_steps_towards_a_unit_are_counted_by_when_they_happened() -> None:
 
     plan = model("funnel")
     before = {"1": seen(1, 11, 12), "2": seen(2, 11, 10), "3": seen(3, 11, 12), "4": seen(4, 12, 9)}
-    with closing(PlanSimulator({SALES: COLUMNS}, START)) as lake:
+    with closing(MemoryLake({SALES: COLUMNS}, START)) as lake:
         lake.build(plan, {SALES: before})
         # Of two at one moment the lower `SaleId` is the earlier step.
         assert steps(lake) == {2: (1, 0), 1: (2, 2), 3: (3, 2), 4: (1, 0)}
@@ -95,6 +95,6 @@ def test_steps_towards_a_unit_are_counted_by_when_they_happened() -> None:
         assert steps(lake) == {1: (1, 0), 3: (2, 0), 2: (3, 3), 4: (1, 0)}, "a corrected time renumbers the way"
 
 
-def steps(lake: PlanSimulator) -> dict[object, tuple[object, ...]]:
+def steps(lake: MemoryLake) -> dict[object, tuple[object, ...]]:
     """Step and hours since the first one, by sale."""
     return {row[2]: tuple(row[4:6]) for row in lake.rows()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,8 +16,7 @@ from sqlmesh_like.analyze.author_text import Bind, spark_sql
 from sqlmesh_like.analyze.python_inputs import input_query
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
-from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.delta.program import Prune, RelationRole, name_of, split_relation
+from sqlmesh_like.delta.program import Prune, RelationRole, split_relation
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.timeline import Timeline
@@ -68,11 +67,7 @@ class Bindings:
 
     def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
         """The frame of a query over inputs, target and steps, with clocks set to those of the run."""
-        return self.bound(self._at_clocks(query), prunes)
-
-    def simplified(self, query: exp.Query, is_empty: Callable[[str], bool]) -> exp.Query | None:
-        """A query with the run's clocks, less the parts that yield no rows; None where no part yields any."""
-        return without_empty(self._at_clocks(query), lambda table: is_empty(name_of(table)))
+        return self.bound(at_clocks(query, self.planned.now, self.planned.then), prunes)
 
     def bound(
         self,
@@ -80,33 +75,18 @@ class Bindings:
         prunes: Sequence[Prune] = (),
         ranges: Mapping[str, Mapping[str, ValueRange]] | None = None,
     ) -> DataFrame:
-        """The frame of a query with the run's clocks. Modifies `query`.
+        """The frame of a query with the run's clocks.
 
         `ranges`: of values in the steps that `prunes` name, by step and column.
         """
-        views = {
-            table: self._bound(*outside, prunes, ranges or {})
-            for table in query.find_all(exp.Table)
-            if (outside := split_relation(table))
-        }
 
         def bind(node: exp.Expr) -> exp.Expr:
-            view = views.get(node) if isinstance(node, exp.Table) else None
-            return node if view is None else exp.table_(view, alias=node.alias or None)
+            outside = split_relation(node) if isinstance(node, exp.Table) else None
+            if outside is None:
+                return node
+            return exp.table_(self._bound(*outside, prunes, ranges or {}), alias=node.alias or None)
 
-        return self.session.sql(query.transform(bind, copy=False).sql(SPARK))
-
-    def _at_clocks(self, query: exp.Query) -> exp.Query:
-        record = self.planned.target.record
-        then = datetime.fromisoformat(record.now) if record else None
-        return at_clocks(query, self.planned.now, then)
-
-    def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
-        """Make a step's frame readable by name; `persist`: cache it, too."""
-        if persist:
-            frame = frame.persist()
-        frame.createOrReplaceTempView(name)
-        self.steps[name] = frame
+        return self.session.sql(query.transform(bind).sql(SPARK))
 
     def cache(self, frame: DataFrame) -> DataFrame:
         """Cache a frame until `release`; frames built on the result are planned without its history."""

@@ -1,4 +1,4 @@
-"""Signed rows → one Hudi commit. Owns netting to one action per key, checks before writing, how a table is replaced."""
+"""Actions, or all rows of a table → one Hudi commit. Owns checks of all rows, and how a table is replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.delta.actions import BEFORE, COPIES, actions_by_group, require_unique
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
@@ -22,9 +23,7 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.tables.table_swap import replace_table
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 
-BEFORE = "_sml_before"
-"""Column of an action with the old row, a struct; NULL where there was none."""
-_ROW = "_sml_row"
+_NETTED = "_sml_netted"
 
 
 @dataclass(frozen=True)
@@ -53,36 +52,11 @@ class WriteCounts:
     deletes: int
 
 
-def one_action_a_key(signed: DataFrame, sink: TableSpec) -> DataFrame:
-    """Net signed rows to at most one upsert or delete per (partition, key), without unchanged rows.
-
-    A row that moves to another partition is a delete in the old one and an upsert in the new one. Besides visible
-    columns and state, an action has the old row (`BEFORE`) and the number of rows that enter (`_sml_copies`).
-    """
-    frame = sink.prepared(signed)
-    names = [name for name in frame.columns if name != WEIGHT]
-    keys = [KEY, *([PARTITION] if sink.partition_by else [])]
-    row = F.struct(*[F.col(f"`{name}`") for name in names])
-    grouped = frame.groupBy(*keys).agg(
-        F.max_by(row, F.col(WEIGHT)).alias(_ROW),
-        F.min_by(row, F.col(WEIGHT)).alias("_sml_old"),
-        F.max(WEIGHT).alias("_sml_high"),
-        F.min(WEIGHT).alias("_sml_low"),
-        F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT)).otherwise(0)).alias("_sml_copies"),
-    )
-    unchanged = (F.col("_sml_low") < 0) & (F.col("_sml_high") > 0) & F.col(_ROW).eqNullSafe(F.col("_sml_old"))
-    changed = grouped.where(~unchanged)
-    before = F.when(F.col("_sml_low") < 0, F.col("_sml_old")).alias(BEFORE)
-    return changed.select(f"{_ROW}.*", (F.col("_sml_high") < 0).alias(IS_DELETED), "_sml_copies", before)
-
-
-def count_actions(actions: DataFrame, sink: TableSpec) -> WriteCounts:
-    """Count upserts and deletes. Raises NodeError where a key has two rows or is NULL."""
-    row = actions.agg(
-        F.count_if(~F.col(IS_DELETED)), F.count_if(F.col(IS_DELETED)), F.max("_sml_copies"), _null_keys(sink.unique_key)
-    ).collect()[0]
-    _refuse_bad_keys(sink, nulls=row[3] or 0, copies=row[2] or 0)
-    return WriteCounts(row[0], row[1])
+def net_rows(signed: DataFrame) -> DataFrame:
+    """Net signed rows to at most one action per key, with the columns that `delta.actions` describes."""
+    signed.createOrReplaceTempView(_NETTED)
+    names = tuple(name for name in signed.columns if name != WEIGHT)
+    return signed.sparkSession.sql(actions_by_group(_NETTED, names, (KEY,)).sql(SPARK))
 
 
 def commit_actions(
@@ -92,7 +66,7 @@ def commit_actions(
 
     `stored`: the table's rows; None where the actions' old rows equal them in every bit.
     """
-    rows = actions.drop("_sml_copies", BEFORE)
+    rows = actions.drop(COPIES, BEFORE)
     if sink.commits_locally and commit_locally(rows, sink.table, metadata, counts.upserts + counts.deletes):
         return
     upsert_rows(rows, sink, metadata, log_changes(actions, counts, sink, stored))
@@ -110,7 +84,7 @@ def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]
     if sink.commits_locally and not is_wider and commit_locally(None, sink.table, metadata, 0):
         return
     log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
-    upsert_rows(_no_actions(frame, sink).drop("_sml_copies"), sink, metadata, log)
+    upsert_rows(_no_actions(frame, sink).drop(COPIES), sink, metadata, log)
 
 
 def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored: DataFrame | None) -> ChangeLog | None:
@@ -122,7 +96,7 @@ def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored
     if previous is None or not count:
         return ChangeLog(previous) if previous else None
     if stored is not None:
-        plain = actions.drop("_sml_copies", BEFORE)
+        plain = actions.drop(COPIES, BEFORE)
         return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
     types = {column.name: column.type for column in sink.state.stored or ()}
     is_alike = all(types.get(column.name) == as_stored(column.type) for column in visible(frame_schema(actions)))
@@ -132,7 +106,7 @@ def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored
 
 
 def _no_actions(frame: DataFrame, sink: TableSpec) -> DataFrame:
-    return sink.prepared(frame).withColumn(IS_DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(0)).limit(0)
+    return sink.prepared(frame).withColumn(IS_DELETED, F.lit(False)).withColumn(COPIES, F.lit(0)).limit(0)
 
 
 def check_rows(frame: DataFrame, sink: TableSpec) -> int:
@@ -142,16 +116,8 @@ def check_rows(frame: DataFrame, sink: TableSpec) -> int:
         return frame.count()
     grouped = frame.groupBy(*[F.col(f"`{name}`") for name in keys]).count()
     row = grouped.agg(F.sum("count"), F.max("count"), _null_keys(sink.unique_key)).collect()[0]
-    _refuse_bad_keys(sink, nulls=row[2] or 0, copies=row[1] or 0)
+    require_unique(sink.table.name, sink.unique_key, copies=row[1] or 0, nulls=row[2] or 0)
     return int(row[0] or 0)
-
-
-def check_entering(entering: DataFrame, staying: DataFrame, sink: TableSpec) -> None:
-    """Raise NodeError where the declared key of an entering row is NULL, or repeats among entering and staying rows."""
-    keys = [F.col(f"`{name}`") for name in sink.unique_key]
-    own = entering.select(*keys)
-    shared = staying.select(*keys).join(own.distinct(), list(sink.unique_key), "left_semi")
-    check_rows(shared.unionByName(own), sink)
 
 
 def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
@@ -205,13 +171,3 @@ def _null_keys(names: Sequence[str]) -> SparkColumn:
     for name in names:
         condition = condition | F.col(f"`{name}`").isNull()
     return F.count_if(condition)
-
-
-def _refuse_bad_keys(sink: TableSpec, *, nulls: int, copies: int) -> None:
-    names = ", ".join(sink.unique_key) or KEY
-    if nulls:
-        hint = "filter these rows out or choose another unique_key; the table was left as it was"
-        raise NodeError(f"{nulls} rows of {sink.table.name} have NULL in unique_key ({names})", hint=hint)
-    if copies > 1:
-        hint = "choose a unique_key that identifies a row; the table was left as it was"
-        raise NodeError(f"unique_key ({names}) of {sink.table.name} repeats: up to {copies} rows share one", hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
 from tests.properties.lake import T, U, check, compiled, final_rows, schema
 
 COLUMNS = schema(a="int", s="string")

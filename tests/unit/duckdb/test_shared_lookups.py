@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from sqlmesh_like.delta.program import Prune
-from sqlmesh_like.duckdb import shared_lookups
-from sqlmesh_like.duckdb.shared_lookups import LookupTable, SharedLookups, lookup_pairs, shared_columns
+from sqlmesh_like.duckdb.programs import shared_lookups
+from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, SharedLookups, lookup_pairs, shared_columns
 from sqlmesh_like.names import Column
 
 SCHEMA = tuple(

@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 
 Shown = pytest.CaptureFixture[str]
 Ask = Callable[..., tuple[int, str]]
@@ -263,10 +263,10 @@ def test_a_table_that_drifts_from_its_query_fails_whatever_is_expected(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def after_images_alone(
-        lake: PlanSimulator, compiled: CompiledModel, before: LakeSnapshot, after: LakeSnapshot
+        lake: MemoryLake, compiled: CompiledModel, before: LakeSnapshot, after: LakeSnapshot
     ) -> None:
         lake._load("current", after)
 
-    monkeypatch.setattr(PlanSimulator, "apply", after_images_alone)
+    monkeypatch.setattr(MemoryLake, "apply", after_images_alone)
     code, shown = ask(REFUND.replace("dt: 2024-01-03, total: 5.00", "dt: 2024-01-02, total: 12.00"))
     assert code == 1 and "maintained by aggregate_merge differs from a full recompute" in shown

@@ -1,14 +1,13 @@
-"""A lake of one model on DuckDB, in this process and without a JVM. Owns running the shipped table plans there.
+"""A lake of one model in DuckDB's memory, for unit and property tests. Owns binding relations to rows that are given.
 
-It runs a plan as the Spark engine does: steps in order, those that `unless_empty` makes empty skipped, partitions that
-a prune excludes hidden, signed rows netted to one action per key. DuckDB's types are never reported as the model's:
-they only have to be consistent with each other.
+The machine runs the model's plan here as on files and on Spark; partitions that a prune excludes are hidden. DuckDB's
+types are never reported as the model's: they only have to be consistent with each other.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,18 +20,10 @@ from sqlmesh_like.classify.clock import time_value_calls
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.clock_boundary import at_clocks
-from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.delta.partitions import AFFECTED
+from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries
 from sqlmesh_like.delta.program import (
-    TARGET,
-    DeltaProgram,
     Moves,
-    ProgramStep,
-    Prune,
-    RescanProgram,
-    name_of,
     relation,
     split_relation,
 )
@@ -40,6 +31,14 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
+from sqlmesh_like.duckdb.programs.memory_steps import (
+    STORED,
+    MemorySteps,
+    MemoryWriter,
+    RowActions,
+    bound_text,
+    described,
+)
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 
@@ -55,14 +54,6 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True)
-class RowActions:
-    """What a run did to the target: rows written and keys deleted, after netting."""
-
-    upserts: int
-    deletes: int
-
-
-@dataclass(frozen=True)
 class StateMismatch:
     """Rows that the maintained table has in excess, and rows that it lacks (multisets)."""
 
@@ -73,7 +64,7 @@ class StateMismatch:
         return bool(self.surplus or self.missing)
 
 
-class PlanSimulator:
+class MemoryLake:
     """Inputs with declared columns, and the table of one model at a time. `small` inputs (by id) are read whole."""
 
     def __init__(
@@ -89,11 +80,11 @@ class PlanSimulator:
             self._create_input("current", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
         self._model: CompiledModel | None = None  # the model of the cached texts
-        self._texts: dict[tuple[Moves, str, datetime, datetime, frozenset[str]], str | None] = {}
-        self._reads: dict[tuple[Moves, str], frozenset[str]] = {}
+        self._prepared = PreparedQueries()
+        self._steps = MemorySteps(self._db)
         self._written: dict[datetime, str] = {}
         self._has_macros = False
-        self._empty = set[str]()  # relations and steps that are known to have no rows
+        self._empty = frozenset[str]()  # relations that are known to have no rows
 
     def close(self) -> None:
         self._db.close()
@@ -111,8 +102,8 @@ class PlanSimulator:
         source = self._whole(query) if query is not None else _keyed_by_content(self._as_written(compiled))
         names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
         items = ", ".join(cast_item(name, types.get(name)) for name in names)
-        self._db.execute(f"CREATE OR REPLACE TABLE {_TARGET} AS SELECT {items} FROM ({source})")
-        repeated = self._db.execute(f"SELECT {KEY} FROM {_TARGET} GROUP BY 1 HAVING count(*) > 1 OR {KEY} IS NULL")
+        self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT {items} FROM ({source})")
+        repeated = self._db.execute(f"SELECT {KEY} FROM {STORED} GROUP BY 1 HAVING count(*) > 1 OR {KEY} IS NULL")
         if rows := repeated.fetchall():
             raise NodeError(f"the key {rows[0][0]!r} of {compiled.model.table} repeats or is NULL")
 
@@ -133,21 +124,15 @@ class PlanSimulator:
         self._load_changes(before, after)
         self._load("current", after)
         relation = compiled.facts.relation
-        if relation is not None and has_moved(time_value_calls(relation), self._then, self._now):
-            self.build(compiled, after)
-            return RowActions(len(self.rows()), 0)
         chosen = strategy or compiled.classification.strategy
-        if chosen == "partition_rescan" and compiled.table.rescan is not None:
-            return self._rescan(compiled.table.rescan)
-        if chosen == "recompute_merge" and compiled.table.build is not None:
-            return self._recompute(compiled.table.build)
+        if relation is not None and has_moved(time_value_calls(relation), self._then, self._now):
+            chosen = "full_refresh"
         moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
-        moves = Moves(moved, self._small - moved)
-        program = compiled.table.program_for(moves)
-        if chosen != "full_refresh" and program is not None:
-            return self._merge(program, moves)
-        self.build(compiled, after)
-        return RowActions(len(self.rows()), 0)
+        self._steps.begin(self._empty)
+        writer = MemoryWriter(self._steps, lambda: self.build(compiled, after))
+        table = MaintainedTable(str(compiled.model.table))
+        machine = Machine(compiled.table, self._steps, writer, table, self._now, self._then, self._prepared)
+        return machine.run(chosen, Moves(moved, self._small - moved))
 
     def columns(self) -> list[str]:
         """Visible columns of the target."""
@@ -156,11 +141,11 @@ class PlanSimulator:
     def rows(self) -> list[tuple[Value, ...]]:
         """Visible rows of the target, in no particular order."""
         shown = ", ".join(duck_quoted(name) for name in self.columns())
-        return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
+        return self._db.execute(f"SELECT {shown} FROM {STORED}").fetchall()
 
     def stored(self) -> list[tuple[Value, ...]]:
         """All columns of the target's rows, including keys and hidden state, in no particular order."""
-        return self._db.execute(f"SELECT * FROM {_TARGET}").fetchall()
+        return self._db.execute(f"SELECT * FROM {STORED}").fetchall()
 
     def verify(self, compiled: CompiledModel) -> StateMismatch:
         """Compare the target's visible rows with the model's own query over the current inputs."""
@@ -227,111 +212,19 @@ class PlanSimulator:
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
         plain = ", ".join(duck_quoted(name) for name, _ in columns)
         expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
-        stored = _counted(self._db.execute(f"SELECT {plain} FROM {_TARGET}").fetchall())
+        stored = _counted(self._db.execute(f"SELECT {plain} FROM {STORED}").fetchall())
         return StateMismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
 
-    def _merge(self, program: DeltaProgram, moves: Moves) -> RowActions:
-        pending: dict[str, ProgramStep] = {}
-        for step in program.steps:
-            text = None if step.unless_empty in self._empty else self._text(step, moves)
-            if text is None:
-                self._empty.add(step.name)
-                pending[step.name] = step
-                continue
-            self._keep_empty(self._left(step), pending)
-            self._keep(step.name, text)
-            if self._is_empty(step.name):
-                self._empty.add(step.name)
-            else:
-                self._empty.discard(step.name)
-        if not program.steps or program.result in self._empty:
-            return RowActions(0, 0)
-        return self._merge_signed(self._cast_to_target(WEIGHT, program.result))
-
-    def _recompute(self, build: exp.Query) -> RowActions:
-        """Run the whole query and commit only what differs from the table by key or content."""
-        fresh = self._cast_to_target("1", f"({self._whole(build)})")
-        return self._merge_signed(f"{fresh} UNION ALL {self._cast_to_target('-1', _TARGET)}")
-
-    def _cast_to_target(self, weight: str, source: str) -> str:
-        items = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in self._columns())
-        return f"SELECT {weight}, {items} FROM {source}"
-
-    def _merge_signed(self, signed_rows: str) -> RowActions:
-        """Commit the rows of a SELECT of weight and the target's columns."""
-        columns = self._columns()
-        signed = self._db.execute(signed_rows).fetchall()
-        position = [name for name, _ in columns].index(KEY)
-        leaving, entering = _one_action_a_key([(row[0], row[1:]) for row in signed], position)
-        self._delete([*leaving, *entering])
-        self._insert(_TARGET, entering.values(), len(columns))
-        return RowActions(len(entering), len(leaving))
-
-    def _keep_empty(self, read: Iterable[str], pending: dict[str, ProgramStep]) -> None:
-        """Create skipped steps as empty tables if they are read all the same, by an aggregate or an outer join."""
-        for name in sorted(read):
-            if (step := pending.pop(name, None)) is None:
-                continue  # it may have been created for another step that reads it
-            self._keep_empty(_tables_of(step.query), pending)
-            self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
-
-    def _rescan(self, rescan: RescanProgram) -> RowActions:
-        self._keep(AFFECTED, self._whole(rescan.affected))
-        if self._is_empty(AFFECTED):
-            return RowActions(0, 0)
-        columns = self._columns()
-        items = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in columns)
-        fresh = self._db.execute(
-            f"SELECT {items} FROM ({self._bound(at_clocks(rescan.query, self._now, self._then), [rescan.prune])})"
-        ).fetchall()
-        pairs = list(zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True))
-        removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
-        self._insert(_TARGET, fresh, len(columns))
-        return RowActions(len(fresh), int(removed[0][0]))
-
-    def _keep(self, name: str, query: str) -> None:
-        self._db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
-
-    def _is_empty(self, step: str) -> bool:
-        return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
-
     def _remember_only(self, compiled: CompiledModel) -> None:
-        """Clear the caches for another model: their keys, moves and step names, are not unique across models."""
+        """Clear the caches for another model: the ids of its queries are not unique across models."""
         if compiled is not self._model:
             self._model = compiled
-            self._texts.clear()
-            self._reads.clear()
+            self._prepared = PreparedQueries()
+            self._steps = MemorySteps(self._db)
             self._written.clear()
 
-    def _text(self, step: ProgramStep, moves: Moves) -> str | None:
-        """A step in DuckDB's dialect without the parts that have no rows; None if nothing remains.
-
-        Cached, because generating the text costs more than running it.
-        """
-        if (moves, step.name) not in self._reads:
-            self._reads[moves, step.name] = _tables_of(step.query)
-        empty = frozenset(self._empty & self._reads[moves, step.name])
-        known = (moves, step.name, self._then, self._now, empty)
-        if known not in self._texts:
-            query = at_clocks(step.query, self._now, self._then)
-            live = without_empty(query, lambda table: name_of(table) in self._empty)
-            self._texts[known] = None if live is None else self._bound(live, step.prunes)
-        return self._texts[known]
-
     def _whole(self, query: exp.Query) -> str:
-        return self._bound(at_clocks(query, self._now, self._then))
-
-    def _bound(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
-        def bind(node: exp.Expr) -> exp.Expr:
-            outside = split_relation(node) if isinstance(node, exp.Table) else None
-            return without_zone(node) if outside is None else _narrowed(node, outside[1], prunes)
-
-        return duck_text(query.transform(bind, copy=False))
-
-    def _left(self, step: ProgramStep) -> frozenset[str]:
-        """Tables that a step reads once its empty parts are removed."""
-        live = without_empty(step.query.copy(), lambda table: name_of(table) in self._empty)
-        return _tables_of(live) if live is not None else frozenset()
+        return bound_text(at_clocks(query, self._now, self._then))
 
     def _as_written(self, compiled: CompiledModel) -> str:
         """The model's own query over the visible columns of the current inputs."""
@@ -359,7 +252,7 @@ class PlanSimulator:
         return frozen(tree, self._now).transform(bind, copy=False)
 
     def _columns(self) -> list[tuple[str, str]]:
-        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
+        return described(self._db, STORED)
 
     def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
@@ -380,7 +273,7 @@ class PlanSimulator:
             changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
             self._insert(table, changed, len(schema) + 2)
             moved |= {input_id} if changed else set()
-        self._empty = {f"changes.{input_id}" for input_id in self._schemas if input_id not in moved}
+        self._empty = frozenset(f"changes.{input_id}" for input_id in self._schemas if input_id not in moved)
 
     def _insert(self, table: str, rows: Iterable[Sequence[Value]], width: int) -> None:
         values = list(rows)
@@ -389,60 +282,12 @@ class PlanSimulator:
             flat = [value for row in values for value in row]
             self._db.execute(f"INSERT INTO {table} VALUES {', '.join([one] * len(values))}", flat)
 
-    def _delete(self, keys: Sequence[str]) -> None:
-        if keys:
-            self._db.execute(f"DELETE FROM {_TARGET} WHERE {KEY} IN ({', '.join('?' * len(keys))})", keys)
-
-
-_TARGET = f"target.{TARGET}"
-
-
-def _tables_of(query: exp.Query) -> frozenset[str]:
-    """Outside relations and steps that a query reads."""
-    return frozenset(map(name_of, query.find_all(exp.Table)))
-
 
 def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, ...]]:
     """Signed rows by row key; a row rewritten with the same content has both signs, as in the change feed."""
     leaving = [(*before[key], -1, key) for key in before if key not in after or after[key] is not before[key]]
     entering = [(*after[key], 1, key) for key in after if key not in before or after[key] is not before[key]]
     return leaving + entering
-
-
-def _one_action_a_key(
-    signed: Sequence[tuple[int, tuple[Value, ...]]], key: int
-) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
-    """Rows to delete and rows to write, by key, without unchanged rows. Raises NodeError if a key repeats."""
-    leaving: dict[str, tuple[Value, ...]] = {}
-    entering: dict[str, tuple[Value, ...]] = {}
-    copies: dict[str, int] = defaultdict(int)
-    for weight, row in signed:
-        name = str(row[key])
-        (entering if weight > 0 else leaving)[name] = row
-        copies[name] += max(weight, 0)
-    if repeated := [name for name, count in copies.items() if count > 1]:
-        raise NodeError(f"the key {repeated[0]!r} repeats")
-    unchanged = {name for name in leaving.keys() & entering.keys() if leaving[name] == entering[name]}
-    deletes = {name: row for name, row in leaving.items() if name not in entering}
-    return deletes, {name: row for name, row in entering.items() if name not in unchanged}
-
-
-def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
-    """An outside relation as a step sees it: only the partitions that its prunes leave."""
-    assert isinstance(table, exp.Table)
-    # As in the Spark engine, the last of two bounds on one column wins.
-    bounds = [(prune.step, list(dict(prune.columns.get(name, ())).items())) for prune in prunes]
-    matching = [_matching("_sml_t", step, pairs) for step, pairs in bounds if pairs]
-    if not matching:
-        return table
-    rows = exp.select("*").from_(exp.alias_(table.copy(), "_sml_t", table=True))
-    return rows.where(*matching, dialect="duckdb").subquery(table.alias or "_sml_narrowed")
-
-
-def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """SQL condition: some row of a step has the values of the aliased table's columns."""
-    equal = [f"{alias}.{duck_quoted(own)} IS NOT DISTINCT FROM _sml_s.{duck_quoted(theirs)}" for own, theirs in pairs]
-    return f"EXISTS (SELECT 1 FROM {step} AS _sml_s WHERE {' AND '.join(equal)})"
 
 
 def _keyed_by_content(query: str) -> str:

@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sqlmesh_like.duckdb.local_program import LocalActions, LocalPrograms
+from sqlmesh_like.duckdb.programs.local_actions import LocalActions
+from sqlmesh_like.duckdb.programs.local_programs import local_actions
+from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
@@ -31,8 +33,6 @@ from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import NamedColumns, WriteResult
 
 _LOG = logging.getLogger(__name__)
-MERGED = ("row_based", "aggregate_merge", "group_recompute")
-"""Strategies whose changed rows are merged into the table."""
 _MOST_BYTES = 256_000_000
 """Larger actions are committed by Spark, as they would all be held in memory here."""
 
@@ -44,7 +44,7 @@ class LocalModels:
     `hudi`: the target's options, which a model's override. `commits`: False if tables are in a catalog.
     """
 
-    programs: LocalPrograms
+    shared: SharedRows
     history: History
     hudi: Mapping[str, object]
     commits: bool = True
@@ -55,7 +55,7 @@ class LocalModels:
         `named`: see `run.ports.ModelWriter.apply`.
         """
         started = datetime.now(UTC)
-        actions = self._actions(planned, named)
+        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned))
         if actions is None:
             return None
         # The change had no effect: a commit is worth it only if reading the change again would cost more.
@@ -74,16 +74,6 @@ class LocalModels:
             table = planned.compiled.model.table
             message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
             raise NodeError(message, hint=remedy(error, "sml run")) from error
-
-    def _actions(self, planned: PlannedModel, named: NamedColumns) -> LocalActions | None:
-        """The actions of a run on its table; None if they cannot be computed without Spark."""
-        plan, logged = planned.compiled.table, self._is_large(planned)
-        if planned.strategy == "partition_rescan" and plan.rescan is not None:
-            return self.programs.rescanned(planned, plan.rescan, logged=logged)
-        if planned.strategy == "recompute_merge" and plan.build is not None:
-            return self.programs.recomputed(planned, plan.build, logged=logged)
-        program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
-        return None if program is None else self.programs.actions(planned, program, named, logged=logged)
 
     def _is_large(self, planned: PlannedModel) -> bool:
         target = planned.target
@@ -115,7 +105,7 @@ class LocalModels:
 
     def release(self) -> None:
         """Forget what was read for the models of a run."""
-        self.programs.release()
+        self.shared.release()
 
 
 def _reads_little(planned: PlannedModel) -> bool:

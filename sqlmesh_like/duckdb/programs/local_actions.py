@@ -1,0 +1,111 @@
+"""The actions of a run as a Parquet file, with the log of its change. Owns which of them are left to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.delta.actions import ACTIONS
+from sqlmesh_like.delta.machine import SIGNED, Actions
+from sqlmesh_like.delta.program import TARGET, RescanProgram
+from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type, stored_type
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.local_files import PLAIN
+from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
+from sqlmesh_like.hudi.change_log import ChangeLog, new_log
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.sql_text import standard_literal
+
+
+@dataclass(frozen=True)
+class LocalActions:
+    """What a program does to its table: a Parquet file with one action per key, its columns, and the counts."""
+
+    path: Path
+    schema: Schema
+    upserts: int
+    deletes: int
+    log: ChangeLog | None = None  # the change log that the commit may name
+
+
+NOTHING = LocalActions(Path(), (), 0, 0)
+
+
+@dataclass
+class LocalWriter:
+    """Writes the actions of one run to `path`. `logged`: also write a log of the change.
+
+    Raises Unproven if Spark has to do the work.
+    """
+
+    steps: LocalSteps
+    path: Path
+    logged: bool
+    overwrites_partitions: bool = False
+
+    def stored_form(self, signed: str) -> str:
+        """The step itself. Raises Unproven if the table would have other columns or types after this commit."""
+        types = {column.name: column.type for column in self.steps.planned.target.stored or ()}
+        columns = self._columns(signed)
+        if any(types.get(column.name) != stored_type(column.type) for column in columns):
+            raise Unproven("the table will have other types after this commit")
+        if signed == SIGNED and {c.name for c in columns} != set(self.steps.columns(f"target.{TARGET}")):
+            raise Unproven("other columns than the stored ones")
+        return signed
+
+    def apply_actions(self, done: Actions) -> LocalActions:
+        columns = self._columns(done.signed)
+        if done.upserts + done.deletes:
+            casts = ", ".join(_parquet_item(column, "a") for column in columns)
+            actions = f"SELECT {casts}, {IS_DELETED} FROM {ACTIONS} AS a"
+            self.steps.db.execute(f"COPY ({actions}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
+        is_logged = self.logged and bool(done.upserts + done.deletes) and not done.has_images
+        log = self._log(columns, done.signed) if is_logged else None
+        return LocalActions(self.path, columns, done.upserts, done.deletes, log)
+
+    def keep(self) -> LocalActions:
+        return NOTHING
+
+    def overwrite_partitions(self, rescan: RescanProgram) -> LocalActions:
+        raise AssertionError(f"partitions by {rescan.partition_by} are merged row by row")
+
+    def apply_author_strategy(self) -> LocalActions:
+        raise Unproven("a strategy of the author")
+
+    def rebuild(self) -> LocalActions:
+        raise Unproven("all rows of a table")
+
+    def _columns(self, signed: str) -> Schema:
+        return tuple(column for column in self.steps.schemas[signed] if column.name != WEIGHT)
+
+    def _log(self, columns: Schema, signed: str) -> ChangeLog | None:
+        """Write the log of the actions, as `logged_changes` does; None if the table merges by another order."""
+        planned, timeline = self.steps.planned, self.steps.tables[TARGET].timeline
+        frontier = planned.target.frontier
+        if frontier is None or timeline.properties.get("hoodie.record.merge.mode") != "COMMIT_TIME_ORDERING":
+            return None
+        shown = tuple(Column(c.name, stored_type(c.type)) for c in columns if c.name == KEY or not is_hidden(c.name))
+        items = {tag: ", ".join(_parquet_item(column, tag) for column in shown) for tag in "ao"}
+        at = (KEY, *planned.compiled.model.config.partition_by)
+        same = " AND ".join(f"n.{duck_quoted(name)} IS NOT DISTINCT FROM o.{duck_quoted(name)}" for name in at)
+        old = f"(SELECT * FROM {duck_quoted(signed)} WHERE {WEIGHT} < 0) AS o"
+        left = f"SELECT {items['o']}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {old} SEMI JOIN {ACTIONS} AS n ON {same}"
+        entered = f"SELECT {items['a']}, CAST(1 AS BIGINT) FROM {ACTIONS} AS a WHERE NOT {IS_DELETED}"
+        return new_log(
+            timeline, frontier, (*shown, Column(WEIGHT, "bigint")),
+            lambda path, metadata: self._copied(f"{left} UNION ALL {entered}", path, metadata),
+        )  # fmt: skip
+
+    def _copied(self, query: str, path: str, metadata: Mapping[str, str]) -> int:
+        said = ", ".join(f"{standard_literal(name)}: {standard_literal(value)}" for name, value in metadata.items())
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
+        copied = self.steps.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()
+        return int(copied[0][0])
+
+
+def _parquet_item(column: Column, table: str) -> str:
+    """A SELECT item for a column of a file that Spark reads back: timestamps are UTC. Raises Unproven."""
+    if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
+        raise Unproven(f"a column of {column.type}")
+    return f"CAST({table}.{duck_quoted(column.name)} AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"

@@ -1,0 +1,65 @@
+"""Changes of tables, computed in this process by DuckDB over Parquet files. Owns when that is possible.
+
+A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. If driver
+and tables are on one machine, DuckDB does the same in milliseconds. If it cannot, or anything fails on the way, there
+is no result, and Spark does all of the work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import closing
+
+import duckdb
+
+from sqlmesh_like.delta.machine import Machine, MaintainedTable, work_of
+from sqlmesh_like.delta.program import TARGET
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.local_files import LocalTable
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.duckdb.programs.local_actions import LocalActions, LocalWriter
+from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
+from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
+from sqlmesh_like.names import KEY
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.run.ports import NamedColumns
+
+_LOG = logging.getLogger(__name__)
+
+
+def local_actions(
+    planned: PlannedModel, shared: SharedRows, named: NamedColumns, *, logged: bool
+) -> LocalActions | None:
+    """What a run does to a table; None if Spark has to compute it.
+
+    `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. Raises NodeError where a
+    declared key is NULL or not unique.
+    """
+    if isinstance(work_of(planned.compiled.table, planned.strategy, planned.moves), str):
+        return None
+    tables = _tables_of(planned, shared.merged)
+    if tables is None:
+        return None
+    model = planned.compiled.model
+    target = MaintainedTable(str(model.table).replace(".", "_"), (KEY, *model.config.partition_by), planned.unique_key)
+    try:
+        with closing(shared.cursor()) as db:
+            steps = LocalSteps(shared, db, planned, tables, named)
+            writer = LocalWriter(steps, shared.new_file(), logged)
+            machine = Machine(planned.compiled.table, steps, writer, target, planned.now, planned.then)
+            return machine.run(planned.strategy, planned.moves)
+    except (Unproven, duckdb.Error, OSError) as error:
+        # It may fail in Spark as well, which then reports the reason.
+        _LOG.debug("%s is computed by Spark: %s", model.unique_id, error)
+        return None
+
+
+def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
+    """The inputs by unique id and the target as `this`; None if one of them cannot be read here."""
+    entries = {TARGET: local_table(planned.target, merged, hidden=True)}
+    for item in planned.inputs:
+        entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
+    readable = {name: table for name, table in entries.items() if table is not None}
+    return readable if len(readable) == len(entries) else None
