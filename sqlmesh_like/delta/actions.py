@@ -33,7 +33,7 @@ def actions_by_group(signed: str, names: tuple[str, ...], at: tuple[str, ...]) -
     """The actions of a step's signed rows, with `BEFORE` and `COPIES`. `names`: its columns but the weight.
 
     A row that moves to another partition is a delete in the old one and an upsert in the new one: `at` is the key and
-    what determines the partition. Rows that leave and enter unchanged are no action.
+    what determines the partition. Rows that leave and enter unchanged cause none.
     """
     row = exp.Struct(expressions=[column(name) for name in names])
     entering = exp.Case().when(exp.GT(this=weight(), expression=_zero()), weight()).else_(_zero())

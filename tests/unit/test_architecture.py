@@ -64,4 +64,4 @@ def test_each_file_of_a_path_is_reached_from_one_above_it(path: list[tuple[str, 
 
 
 def test_all_three_paths_are_there() -> None:
-    assert [len(path) for path in paths()] == [9, 6, 9, 9]
+    assert [len(path) for path in paths()] == [9, 9, 9, 9]

@@ -1,8 +1,8 @@
 """Changes of tables, computed in this process by DuckDB over Parquet files. Owns when that is possible.
 
 A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. If driver
-and tables are on one machine, DuckDB does the same in milliseconds. If it cannot, or anything fails on the way, there
-is no result, and Spark does all of the work.
+and tables are on one machine, DuckDB does the same in milliseconds. If it cannot, or anything fails on the way, Spark
+does all of the work.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ class LocalSteps:
         tables = [(table, outside) for table in holder.find_all(exp.Table) if (outside := split_relation(table))]
         for table, outside in tables:
             is_lookup = outside[0] == "current" and len(tables) == 1
-            found = self._look_up(outside[1], prunes, query) if is_lookup else None
-            table.replace(exp.table_(found or self._view(*outside)[0], alias=table.alias or None))
+            view = (is_lookup and self._look_up(outside[1], prunes, query)) or self._view(*outside)[0]
+            table.replace(exp.table_(view, alias=table.alias or None))
         return exact(holder.this, self._columns_of)
 
     @cached_property
