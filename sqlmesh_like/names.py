@@ -33,6 +33,15 @@ IS_DELETED = "_hoodie_is_deleted"
 """Hudi's marker column: an upsert deletes rows in which it is true, in the same commit."""
 
 
+def is_local(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of this machine; its file system need not be installed.
+
+    >>> is_local("/lake"), is_local("file:///lake"), is_local("s3a://lake")
+    (True, True, False)
+    """
+    return "://" not in uri or uri.startswith("file:")
+
+
 def is_hidden(column: str) -> bool:
     """Whether a column is internal: `ref()`, `show` and catalog views hide it.
 

@@ -10,6 +10,8 @@ from typing import IO, Literal, Protocol, cast, overload
 
 import fsspec
 
+from sqlmesh_like.names import is_local
+
 _FSSPEC_SCHEME = {"s3a": "s3", "s3n": "s3", "wasbs": "abfs", "gs": "gs"}
 
 
@@ -67,15 +69,6 @@ class Folder:
         start = len(self.path) + 1
         match = self.fs.find(self.path, detail=True)
         return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
-
-
-def is_local(uri: str) -> bool:
-    """Whether a path or Hadoop URI is of this machine; its file system need not be installed.
-
-    >>> is_local("/lake"), is_local("file:///lake"), is_local("s3a://lake")
-    (True, True, False)
-    """
-    return "://" not in uri or uri.startswith("file:")
 
 
 def local_path(uri: str) -> Path:

@@ -12,7 +12,8 @@ import duckdb
 
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.hudi.storage import is_local, local_path
+from sqlmesh_like.hudi.storage import local_path
+from sqlmesh_like.names import is_local
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.sql_text import standard_literal
 

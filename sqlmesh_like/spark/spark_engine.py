@@ -22,6 +22,7 @@ from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
@@ -43,7 +44,6 @@ from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.job_metrics import measured
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
-from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
 from sqlmesh_like.spark.tables.cleaner import clean_history
@@ -65,11 +65,9 @@ class SparkEngine:
     ) -> None:
         self._target = target
         self._history = history
-        # If executors are on other machines, the files may be there, too, and this machine should not do their work.
-        is_here = is_local(target.master) and target.delta_engine == "auto"
-        has_catalog = target.catalog != "none"
-        self._local = LocalModels(SharedRows(), history, target.hudi, commits=not has_catalog) if is_here else None
-        self._materializer = Materializer(target.hudi, history, commits_locally=is_here)
+        self._router = Router(target)
+        self._local = LocalModels(SharedRows(), history, self._router)
+        self._materializer = Materializer(self._router, history)
         self._start = start
         self._stops_spark = stops_spark
         self._lock = Lock()
@@ -86,8 +84,7 @@ class SparkEngine:
     def release(self) -> None:
         with without_lost_jvm():
             self._changes.release()
-        if self._local is not None:
-            self._local.release()
+        self._local.release()
 
     def stop(self) -> None:
         self.release()
@@ -99,7 +96,7 @@ class SparkEngine:
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         began = datetime.now(UTC)
         with failing_model(planned):
-            local = self._local.write(planned, shared or {}) if self._local is not None else None
+            local = self._local.write(planned, shared or {})
         if isinstance(local, WriteResult):
             return local  # without Spark
         spent = datetime.now(UTC) - began

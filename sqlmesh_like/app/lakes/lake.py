@@ -16,6 +16,7 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
@@ -80,8 +81,7 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
-    is_trusted = loaded.target.delta_engine == "auto"
-    engine = LazyEngine(lambda: spark_engine(loaded, history, session), reads_here=is_trusted)
+    engine = LazyEngine(lambda: spark_engine(loaded, history, session), Router(loaded.target))
     return HudiLake(loaded, catalog, engine)
 
 
@@ -114,7 +114,8 @@ def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None =
 
     start, shared = partial(start_spark, loaded), loaded.spark
     if session is not None:
-        return SparkEngine(loaded.target, history, lambda: session)
+        target = replace(loaded.target, master=str(session.sparkContext.master))
+        return SparkEngine(target, history, lambda: session)
     if shared is not None:
         return SparkEngine(loaded.target, history, lambda: shared.session(start), stops_spark=False)
     return SparkEngine(loaded.target, history, start)

@@ -13,6 +13,7 @@ from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import (
     Export,
     LakeEngine,
@@ -32,12 +33,12 @@ Tables = Mapping[TableName, TableState]
 class LazyEngine:
     """A `LakeEngine` that delegates to another one, and reads with DuckDB where that returns the same rows as Spark.
 
-    `reads_here`: DuckDB may read the lake's tables.
+    `router` says where DuckDB may.
     """
 
-    def __init__(self, make: Callable[[], LakeEngine], *, reads_here: bool = False) -> None:
+    def __init__(self, make: Callable[[], LakeEngine], router: Router) -> None:
         self._make = make
-        self._reads_here = reads_here
+        self._router = router
 
     @cached_property
     def _engine(self) -> LakeEngine:
@@ -58,7 +59,7 @@ class LazyEngine:
         self._engine.load(table, state, now)
 
     def query(self, tree: exp.Expr, tables: Tables, limit: int, shown: Schema | None = None) -> Rows:
-        if self._reads_here and shown is not None:
+        if shown is not None and not self._router.why_spark_reads(*(state.uri for state in tables.values())):
             from sqlmesh_like.duckdb.local_query import local_rows
 
             if (rows := local_rows(tree, tables, shown, limit, datetime.now(UTC))) is not None:
@@ -72,7 +73,7 @@ class LazyEngine:
         self._engine.execute(statement, tables)
 
     def verify(self, planned: PlannedModel, limit: int, sample: Sample | None = None) -> RowDifference:
-        if self._reads_here and sample is not None:
+        if sample is not None and not self._router.why_spark_reads(planned.target.uri):
             from sqlmesh_like.duckdb.local_sample import local_difference
 
             if (difference := local_difference(planned.as_recorded(), limit, sample)) is not None:
@@ -80,7 +81,7 @@ class LazyEngine:
         return self._engine.verify(planned, limit, sample)
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
-        if self._reads_here:
+        if not self._router.why_spark_reads(state.uri):
             from sqlmesh_like.duckdb.local_changes import local_changes
 
             if (rows := local_changes(state, since, limit)) is not None:
@@ -96,7 +97,7 @@ class LazyEngine:
             yield export
 
     def _export_here(self, state: TableState, since: str | None) -> AbstractContextManager[Export | None]:
-        if not self._reads_here:
+        if self._router.why_spark_reads(state.uri):
             return nullcontext()
         from sqlmesh_like.duckdb.local_changes import local_export
 

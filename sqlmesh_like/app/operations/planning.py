@@ -16,6 +16,7 @@ from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate
 from sqlmesh_like.plan.explain import explain_model, program_text
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.router import Route, Router
 from sqlmesh_like.plan.write_cost import WriteCost, describe_cost
 
 
@@ -24,6 +25,7 @@ class ModelPlan:
     """The next run of one model: `strategy` is what its SQL allows, `next_run` what a run would do now."""
 
     planned: PlannedModel
+    route: Route
 
     @property
     def unique_id(self) -> str:
@@ -67,7 +69,7 @@ class ModelPlan:
 
     def to_dict(self) -> dict[str, object]:
         """Return an entry of `models` as in `sml explain --output json`."""
-        return explain_model(self.planned)
+        return {**explain_model(self.planned), "engine": self.route.engine, "engine_because": self.route.because}
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ def plan_models(loaded: Loaded) -> Plan:
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = open_lake(loaded, selected)
     plans = _plans(lake, selected)
-    return Plan(tuple(map(ModelPlan, plans)), tuple(_write_costs(lake, plans)), lake.catalog)
+    router = Router(loaded.target)
+    routed = tuple(ModelPlan(planned, router.route(planned)) for planned in plans)
+    return Plan(routed, tuple(_write_costs(lake, plans)), lake.catalog)
 
 
 def plan_in_memory(loaded: Loaded) -> Plan:
@@ -103,7 +107,8 @@ def plan_in_memory(loaded: Loaded) -> Plan:
 
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = lake_without_rows(loaded, clock(None))
-    return Plan(tuple(map(ModelPlan, _plans(lake, selected))), (), lake.catalog)
+    route = Route("duckdb", "the target is of type duckdb")
+    return Plan(tuple(ModelPlan(planned, route) for planned in _plans(lake, selected)), (), lake.catalog)
 
 
 def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:

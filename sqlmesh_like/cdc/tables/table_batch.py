@@ -32,6 +32,7 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.tables.catalog_sync import sync
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
@@ -128,7 +129,7 @@ def _upsert(
         # A default changes nearly all rows: a change log would be as large as the table.
         stored = rows.sparkSession.read.format("hudi").load(table.uri)
         write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
-    elif place.target.delta_engine == "spark" or not commit_locally(rows, table, metadata, count):
+    elif Router(place.target).why_spark_commits(table.uri) or not commit_locally(rows, table, metadata, count):
         log = log_of_batch(rows, table, count)
         write(rows, table, "upsert", {**metadata, **(log.metadata if log else {})}, _IS_NETTED)
 

@@ -27,7 +27,7 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
         return 0
     color = None if make_output(flags).color else False
     for model in plan.models:
-        click.echo(plan_tree(model.planned), color=color)
+        click.echo(plan_tree(model.planned, model.route), color=color)
         if with_sql:
             click.echo(model.program + "\n")
     if plan.writes:

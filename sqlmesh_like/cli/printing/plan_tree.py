@@ -15,6 +15,7 @@ from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.router import Route
 from sqlmesh_like.plan.write_cost import WriteCost
 
 _COLOURS = {
@@ -35,8 +36,11 @@ class Branch:
     rows: tuple[PlanRow, ...] = ()
 
 
-def plan_tree(plan: PlannedModel) -> str:
-    """Return one model's plan with colours, which `click.echo` removes where there is no terminal."""
+def plan_tree(plan: PlannedModel, route: Route) -> str:
+    """Return one model's plan with colours, which `click.echo` removes where there is no terminal.
+
+    The engine is named where the target, not the plan, leaves the work to Spark.
+    """
     compiled = plan.compiled
     aggregates = compiled.classification.aggregates
     verdict_reasons = {verdict.reason for verdict in aggregates}
@@ -46,10 +50,17 @@ def plan_tree(plan: PlannedModel) -> str:
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
         Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
+        Branch("engine", _engine(plan, route)),
         Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
     ]
     head = f"{click.style(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
+
+
+def _engine(plan: PlannedModel, route: Route) -> str:
+    if route.engine is None or plan.strategy == "full_refresh" or not route.because:
+        return ""
+    return f"Spark: {route.because}" if route.engine == "spark" else f"DuckDB; Spark commits: {route.because}"
 
 
 def plan_summary(plans: Iterable[PlannedModel]) -> str:

@@ -7,7 +7,6 @@ program or read its tables, and only the commit if `hudi.writer` cannot write th
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,6 +28,7 @@ from sqlmesh_like.names import PARTITION
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import NamedColumns, WriteResult
 
@@ -39,21 +39,20 @@ _MOST_BYTES = 256_000_000
 
 @dataclass(frozen=True)
 class LocalModels:
-    """Writes models without Spark where possible.
-
-    `hudi`: the target's options, which a model's override. `commits`: False if tables are in a catalog.
-    """
+    """Writes models without Spark where possible."""
 
     shared: SharedRows
     history: History
-    hudi: Mapping[str, object]
-    commits: bool = True
+    router: Router
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         """Update a table by its plan. Returns actions if Spark has yet to commit them, None if Spark has to do it all.
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
+        if reason := self.router.why_spark_computes_model(planned):
+            _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
+            return None
         started = datetime.now(UTC)
         actions = local_actions(planned, self.shared, named, logged=self._is_large(planned))
         if actions is None:
@@ -88,8 +87,8 @@ class LocalModels:
         """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
-        options = {name: str(value) for name, value in {**self.hudi, **config.hudi}.items()}
-        reason = unsupported_reason(timeline, (), partition_field, options) if self.commits else "it is in a catalog"
+        options = {name: str(value) for name, value in {**self.router.target.hudi, **config.hudi}.items()}
+        reason = self.router.why_spark_registers or unsupported_reason(timeline, (), partition_field, options)
         if reason is not None or target.record is None or target.frontier is None:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None

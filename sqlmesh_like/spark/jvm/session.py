@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
+from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
@@ -26,7 +27,6 @@ from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
 from sqlmesh_like.spark.jvm.spark_errors import without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import (
     Machine,
-    is_local,
     short_session_options,
     spark_settings,
     split_secrets,
@@ -140,7 +140,7 @@ def _prepare_environment(target: Target, jdk: Jdk) -> None:
     """Set what pyspark and the JVM have from the environment; there are no settings for these."""
     os.environ["JAVA_HOME"] = str(jdk.home)
     os.environ[PROCESS_VARIABLE] = process_mark()
-    if is_local(target.master):
+    if runs_here(target.master):
         # Otherwise another Spark on the machine could be started instead of the pinned one.
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
         # Spark would use `python3` on the path, which may be missing or of another version.

@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -86,15 +87,6 @@ class Machine:
     jars: Sequence[Path]
     log_file: Path
     java_options: Sequence[str] = ()
-
-
-def is_local(master: str) -> bool:
-    """Whether driver and executors all run on this machine.
-
-    >>> is_local("local[*]"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
-    (True, True, False)
-    """
-    return master.startswith("local")
 
 
 def local_cores(master: str) -> int:
@@ -174,7 +166,7 @@ def _is_fixed(target: Target, name: str, value: str) -> ProjectError:
 
 def _of_target(target: Target) -> dict[str, str]:
     settings = {"spark.sql.warehouse.dir": target.warehouse} if target.warehouse else {}
-    if is_local(target.master):
+    if runs_here(target.master):
         settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
         settings["spark.pyspark.python"] = sys.executable
     return settings

@@ -24,7 +24,6 @@ from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import Schema
-from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_integers
 
 _LOG = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
 
     Grain of `frame`: key × partition; `_hoodie_is_deleted` marks deletes. None: a commit of metadata only.
     """
-    if count > MOST_ROWS or (frame is not None and not is_local(str(frame.sparkSession.sparkContext.master))):
+    if count > MOST_ROWS:
         return False
     timeline = settled_timeline(table.uri)
     reason = unsupported_reason(timeline, table.ordering, table.partition_field, table.options)

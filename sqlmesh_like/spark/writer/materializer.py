@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.delta.machine import Machine, MaintainedTable
@@ -12,6 +11,7 @@ from sqlmesh_like.names import KEY, PARTITION
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import History, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings
@@ -23,14 +23,10 @@ from sqlmesh_like.spark.writer.upsert import TableSpec
 
 @dataclass(frozen=True)
 class Materializer:
-    """Brings tables up to date by their plans. `hudi`: the target's options, which those of a model override.
+    """Brings tables up to date by their plans."""
 
-    `commits_locally`: commit upserts without Hudi's writer where possible.
-    """
-
-    hudi: Mapping[str, object]
+    router: Router
     history: History
-    commits_locally: bool = False
 
     def write_snapshot(self, planned: PlannedModel, bindings: Bindings) -> WriteResult:
         """Bring the table of a snapshot up to date with its query."""
@@ -51,7 +47,7 @@ class Materializer:
     def _specify(self, planned: PlannedModel) -> TableSpec:
         config = planned.compiled.model.config
         state = planned.target
-        options = {**self.hudi, **config.hudi}
+        options = {**self.router.target.hudi, **config.hudi}
         record = state.record
         volume = _volume(planned, self.history) if record is None or planned.strategy == "full_refresh" else Volume()
         partitions = volume.partitions if config.partition_by else 1
@@ -66,7 +62,8 @@ class Materializer:
             tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
-        return TableSpec(table, config.partition_by, planned.unique_key, state, self.commits_locally)
+        commits_locally = self.router.why_spark_commits(state.uri) is None
+        return TableSpec(table, config.partition_by, planned.unique_key, state, commits_locally)
 
 
 def _volume(planned: PlannedModel, history: History) -> Volume:

@@ -81,6 +81,29 @@ def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild
     ]
 
 
+def test_a_target_that_leaves_the_work_to_spark_says_why(source: _Sized, capsys: Shown) -> None:
+    changed(source, 1, "a")
+
+    def engine() -> tuple[list[str], tuple[str, str]]:
+        assert main(["explain", "m", "--output", "json"]) == 0
+        (model,) = json.loads(capsys.readouterr().out)["models"]
+        assert main(["explain", "m"]) == 0
+        shown = [line for line in capsys.readouterr().out.splitlines() if "─ engine" in line]
+        return shown, (model["engine"], model["engine_because"])
+
+    assert engine() == ([], ("duckdb", ""))
+    profile = Path("profiles.yml")
+    text = profile.read_text()
+    for setting, expected, reason in (
+        ("delta_engine: spark", "spark", "the target's delta_engine is spark"),
+        ("master: yarn", "spark", "the executors of yarn are elsewhere"),
+        ("catalog: hive", "duckdb", "the catalog hive is told of commits"),
+    ):
+        profile.write_text(text.replace("type: spark", f"type: spark, {setting}"))
+        word = "Spark" if expected == "spark" else "DuckDB; Spark commits"
+        assert engine() == ([f"├─ engine     {word}: {reason}"], (expected, reason))
+
+
 def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys: Shown) -> None:
     timeline = Path("w/dws/m/.hoodie/timeline")
     (path,) = timeline.glob("*.commit")

@@ -22,10 +22,9 @@ from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch, typed_value
 from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
-from sqlmesh_like.hudi.storage import is_local
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn

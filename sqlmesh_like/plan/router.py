@@ -1,0 +1,82 @@
+"""Which engine reads, computes and commits. Owns this choice for models, queries, samples, exports and ingestion.
+
+DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine. Where they
+may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write (`hudi.writer`) still
+leaves the work to Spark; `sml run` says which engine it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlmesh_like.names import is_local
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.project.nodes import Target
+
+
+@dataclass(frozen=True)
+class Route:
+    """The engine that computes the next run of a model; None: there is nothing to compute.
+
+    `because`: why it is Spark, or why Spark commits what DuckDB computes.
+    """
+
+    engine: Literal["duckdb", "spark"] | None
+    because: str
+
+
+@dataclass(frozen=True)
+class Router:
+    """The choices of one target. Each method says why Spark has to do it; None: this process may."""
+
+    target: Target
+
+    def why_spark_reads(self, *uris: str) -> str | None:
+        """Of queries, samples, changes and exports of these tables."""
+        if self.target.delta_engine == "spark":
+            return "the target's delta_engine is spark"
+        return next((f"{uri} is not on this machine" for uri in uris if not is_local(uri)), None)
+
+    def why_spark_computes(self, *uris: str) -> str | None:
+        """Of the change of a model with these tables.
+
+        If executors are on other machines, the files may be there, too, and this machine should not do their work.
+        """
+        return self._why_executors() or self.why_spark_reads(*uris)
+
+    def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
+        return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
+
+    def why_spark_commits(self, uri: str) -> str | None:
+        """Of an upsert, of a model or of ingestion."""
+        return self.why_spark_computes(uri)
+
+    def route(self, planned: PlannedModel) -> Route:
+        """Who computes and commits the next run of a model, as far as its plan and its places tell."""
+        match planned.strategy:
+            case "no_op":
+                return Route(None, "")
+            case "full_refresh":
+                return Route("spark", "all rows are written")
+            case "append" | "merge" | "delete+insert" | "insert_overwrite":
+                return Route("spark", "the strategy is the author's")
+        reason = self.why_spark_computes_model(planned)
+        return Route("spark", reason) if reason else Route("duckdb", self.why_spark_registers or "")
+
+    @property
+    def why_spark_registers(self) -> str | None:
+        """Of the commit to a table that a catalog lists."""
+        return f"the catalog {self.target.catalog} is told of commits" if self.target.catalog != "none" else None
+
+    def _why_executors(self) -> str | None:
+        return None if runs_here(self.target.master) else f"the executors of {self.target.master} are elsewhere"
+
+
+def runs_here(master: str) -> bool:
+    """Whether driver and executors all run on this machine.
+
+    >>> runs_here("local[*]"), runs_here("local-cluster[2,1,1024]"), runs_here("yarn")
+    (True, True, False)
+    """
+    return master.startswith("local")
