@@ -1,6 +1,7 @@
 """The columns that base files were written with. Owns their source: the commit or, if it is archived, a file.
 
-A file's footer has Avro's schema or Spark's (JSON), which is read here without Spark.
+A file's footer has Avro's schema, or Spark's (JSON), which is read here without Spark. What Hudi's row writer wrote (a
+bulk insert) has neither: then the columns of the file itself count, whose Parquet types are Spark's.
 """
 
 from __future__ import annotations
@@ -39,7 +40,12 @@ def _schema(timeline: Timeline, instant: str, path: str) -> Schema:
         return schema_of(avro)
     if spark := footer.get("org.apache.spark.sql.parquet.row.metadata"):
         return spark_schema_of(spark)
-    raise NodeError(f"{timeline.uri}/{path} does not say its schema", hint="rewrite the table once")
+    try:
+        return tuple(Column(field.name, _type_of_arrow(field.type)) for field in timeline.file_columns(path))
+    except TypeError as error:
+        raise NodeError(
+            f"{timeline.uri}/{path} does not say its schema: {error}", hint="rewrite the table once"
+        ) from None
 
 
 _SHORT = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
@@ -52,6 +58,36 @@ def spark_schema_of(text: str) -> Schema:
     (Column(name='a', type='array<bigint>'),)
     """
     return tuple(Column(field["name"], _type(field["type"])) for field in json.loads(text)["fields"])
+
+
+_PLAIN = {
+    "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float": "float", "double": "double",
+    "bool": "boolean", "string": "string", "binary": "binary", "date32[day]": "date",
+    "timestamp[us, tz=UTC]": "timestamp", "timestamp[us]": "timestamp_ntz",
+}  # fmt: skip
+
+
+def _type_of_arrow(type_: Any) -> str:
+    """Spark's type of a column as pyarrow reads it. Raises TypeError for one that Spark does not write.
+
+    >>> import pyarrow as pa
+    >>> _type_of_arrow(pa.struct({"a": pa.list_(pa.decimal128(12, 2)), "b": pa.map_(pa.string(), pa.date32())}))
+    'struct<a:array<decimal(12,2)>,b:map<string,date>>'
+    """
+    import pyarrow as pa  # as in `Timeline.footer`
+
+    if plain := _PLAIN.get(str(type_)):
+        return plain
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if pa.types.is_list(type_):
+        return f"array<{_type_of_arrow(type_.value_type)}>"
+    if pa.types.is_map(type_):
+        return f"map<{_type_of_arrow(type_.key_type)},{_type_of_arrow(type_.item_type)}>"
+    if pa.types.is_struct(type_):
+        fields = (f"{field.name}:{_type_of_arrow(field.type)}" for field in type_)
+        return f"struct<{','.join(fields)}>"
+    raise TypeError(f"a column of {type_}")
 
 
 def _type(type_: str | Mapping[str, Any]) -> str:

@@ -8,9 +8,10 @@ Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import Any
 
 from sqlmesh_like.hudi.commits import Commit, FileGroup, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
@@ -249,6 +250,13 @@ class Timeline:
         with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
             metadata = pq.read_schema(file).metadata or {}
         return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
+
+    def file_columns(self, path: str) -> Sequence[Any]:
+        """The columns of one data file, as pyarrow's fields."""
+        import pyarrow.parquet as pq
+
+        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+            return list(pq.read_schema(file))
 
     def count(self, path: str) -> int:
         """Number of rows of one data file, by its footer."""
