@@ -18,6 +18,8 @@ FAST_TESTS = $(BIN)/python -m pytest -n auto --dist worksteal $(WITHOUT_JVM)
 SPARK_TESTS = $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(WITH_JVM)
 # What takes its time is noted: `tools.suite_times` prints it, and CI at its end.
 TIMES := target/suite
+# Each of some hundred processes of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py
 
@@ -49,7 +51,7 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,jars and class archive,$(BIN)/sml deps)
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
 
-# 10,000 random cases instead of 500, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
+# 10,000 random cases instead of 330, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
 # more. What fails is filed in tests/properties/failed_once.
 # Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
 # at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
