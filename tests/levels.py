@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +36,7 @@ def count(suite: int, release: int, deep: int) -> int:
     return deep if IS_DEEP else release if IS_RELEASE else suite
 
 
+@cache
 def is_fast(path: Path) -> bool:
     """Whether a file or folder of tests needs no JVM."""
     return any(path.is_relative_to(TESTS / folder) for folder in FAST)
