@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt_artifacts_parser import parser
 
 from sqlmesh_like.cli.app import main
+from tests.dbt_artifacts import read_catalog, read_manifest, read_run_results
 from tests.unit.docs.conftest import make_project
 
 
@@ -25,7 +25,7 @@ def read(folder: Path, name: str) -> dict[str, object]:
 
 
 def test_catalog_json_is_dbts_v1_with_columns_and_sizes_of_the_lake(folder: Path) -> None:
-    catalog = parser.parse_catalog_v1(read(folder, "catalog.json"))
+    catalog = read_catalog(read(folder, "catalog.json"))
     assert list(catalog.nodes) == ["model.shop.daily"] and catalog.sources == {}
     daily = catalog.nodes["model.shop.daily"]
     assert (daily.metadata.schema_, daily.metadata.name, daily.metadata.type) == (
@@ -37,13 +37,13 @@ def test_catalog_json_is_dbts_v1_with_columns_and_sizes_of_the_lake(folder: Path
 
 
 def test_run_results_json_is_dbts_v6(folder: Path) -> None:
-    results = parser.parse_run_results_v6(read(folder, "run_results.json"))
+    results = read_run_results(read(folder, "run_results.json"))
     daily, test, top = (result.unique_id for result in results.results)
     assert (daily, top) == ("model.shop.daily", "model.shop.top") and test.startswith("test.shop.not_null_daily_day")
 
 
 def test_manifest_json_is_dbts_v12(folder: Path) -> None:
-    manifest = parser.parse_manifest_v12(read(folder, "manifest.json"))
+    manifest = read_manifest(read(folder, "manifest.json"))
     assert manifest.nodes["model.shop.daily"].columns["day"].description == "The day of sale"
     assert "doc.shop.amount" in manifest.docs
     arguments = manifest.macros["macro.shop.cents"].arguments

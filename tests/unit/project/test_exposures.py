@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from dbt_artifacts_parser import parser
 
 from sqlmesh_like.cli.app import main
+from tests.dbt_artifacts import read_manifest
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
@@ -78,7 +78,7 @@ def test_the_manifest_tells_them_as_dbt_does(tmp_path: Path, capsys: pytest.Capt
     make(tmp_path)
     assert main(["compile", "--no-check"]) == 0
     assert (tmp_path / "target/compiled/shop/analyses/check.sql").read_text().endswith("from `dws`.`sales`")
-    manifest = parser.parse_manifest_v12(json.loads((tmp_path / "target/manifest.json").read_text()))
+    manifest = read_manifest(json.loads((tmp_path / "target/manifest.json").read_text()))
     board = manifest.exposures["exposure.shop.board"]
     assert board.depends_on is not None and board.depends_on.nodes == ["model.shop.sales", "source.shop.ext.t"]
     assert (board.type.value, board.owner.name, board.label) == ("dashboard", "Bo", "The board")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from dbt_artifacts_parser import parser
 
 from sqlmesh_like.cli.app import main
+from tests.dbt_artifacts import read_manifest
 from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
@@ -116,7 +116,7 @@ def test_parse_says_that_nothing_computes_them_and_it_is_not_a_warning(project: 
 def test_the_manifest_has_their_graph_and_is_valid(project: Project) -> None:
     project.call("parse")
     manifest = project.artifact("manifest.json")
-    parser.parse_manifest_v12(dict(manifest))
+    read_manifest(manifest)
     assert manifest["parent_map"]["saved_query.shop.report"] == ["metric.shop.mean", "metric.shop.sales"]
     assert manifest["child_map"]["metric.shop.mean"] == ["exposure.shop.page", "saved_query.shop.report"]
     assert manifest["child_map"]["seed.shop.sale"] == ["semantic_model.shop.sales"]
