@@ -1,17 +1,21 @@
-"""Every example in a docstring is true. Modules that need a JVM carry none."""
+"""Every example in a docstring is true. Those of modules that import Spark are tried in `tests/spark`."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
+from pathlib import Path
 
 import pytest
 
 import sqlmesh_like
 
-_FOUND = pkgutil.walk_packages(sqlmesh_like.__path__, "sqlmesh_like.")
-MODULES = sorted(module.name for module in _FOUND if not module.name.endswith("__main__"))
+_PACKAGE = Path(sqlmesh_like.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in _PACKAGE.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("name", MODULES)
