@@ -118,13 +118,13 @@ def test_threads_have_generators_of_their_own() -> None:
             assert list(threads.map(lambda tree: tree.sql(SPARK, pretty=True), trees)) == expected
 
 
-def test_a_thousand_texts_leave_nothing_in_memory() -> None:
+def test_hundreds_of_texts_leave_nothing_in_memory() -> None:
     trees = [sqlglot.parse_one(query, dialect="spark") for query in QUERIES]
 
     def left(dialect: Dialect) -> int:
         gc.collect()
         before = sys.getallocatedblocks()
-        for _ in range(170):
+        for _ in range(50):
             for tree in trees:
                 tree.sql(dialect)
         gc.collect()

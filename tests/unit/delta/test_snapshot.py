@@ -10,6 +10,7 @@ import pytest
 from sqlmesh_like.errors import Location, NodeError, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
+from tests.levels import parametrize
 from tests.snapshot_table import COLUMNS, Kept, day
 
 PLACE = Location("snapshots/s.sql", 1, 1)
@@ -156,7 +157,7 @@ def test_a_column_that_is_not_there_is_refused_whenever_it_is_found_out(values: 
         Kept(config(**values)).take(1, (1, "a", None))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@parametrize("seed", suite=range(8), release=range(8, 20))
 def test_versions_of_a_key_never_overlap_and_the_open_ones_are_the_query(seed: int) -> None:
     """Any history of inserts, updates, deletes and returns; with deletions followed, what is valid is the query."""
     draw = random.Random(seed)

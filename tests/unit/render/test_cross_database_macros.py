@@ -52,9 +52,9 @@ def _outcome(db: duckdb.DuckDBPyConnection, case: MacroCase, text: str) -> objec
     if why := first_unproven(tree):
         return why
     query = duck_text(guarded(tree).transform(without_zone))
+    columns = "k, y" if case.over else "y"
     try:
-        name = db.execute(f"DESCRIBE {query}").fetchall()[-1][0]
-        return case.outcome(db.execute(f"SELECT {cast_item(name, case.type)} FROM ({query})").fetchall())
+        return case.outcome(db.execute(f"SELECT {cast_item('y', case.type)} FROM ({query}) AS t({columns})").fetchall())
     except duckdb.Error as error:
         return guard_in(str(error)) or "DuckDB's own"
 
