@@ -117,10 +117,18 @@ def test_a_bar_says_that_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_bar_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
+    looked: list[float] = []
+
+    def look() -> float:
+        looked.append(time.perf_counter())
+        return looked[-1]
+
+    monkeypatch.setattr(spinner, "perf_counter", look)
     with activity(quiet=False, log_format="text"):
         bar = ProgressBar(sys.stdout, color=False)
         show_phase("planning")
-        time.sleep(0.15)
+        before = len(looked)
+        wait_for(lambda: len(looked) > before + 10)  # some rounds of the thread that draws
         assert "planning" not in terminal.getvalue()
         bar.close()
         wait_for(lambda: "planning" in terminal.getvalue())
