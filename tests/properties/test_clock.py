@@ -24,7 +24,6 @@ from tests.properties.lake import T, U, compare, compiled, schema
 
 COLUMNS = schema(k="int", v="int", dt="date", at="timestamp")
 START = datetime(2024, 1, 31, 12)
-MORE = count(1, 2, 30)
 KEYS = ("1", "2", "3", "4", "5")
 ROWS = st.tuples(
     st.sampled_from([1, 1, 2, None]),
@@ -134,7 +133,7 @@ def filled(draw: Draw, template: str) -> str:
     return template
 
 
-ROUNDS = 8
+ROUNDS = 16
 """Cases are drawn again where none of a form crossed: no seed may fail here."""
 
 
@@ -142,7 +141,7 @@ ROUNDS = 8
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(4 * MORE)
+    @examples(count(2, 8, 120))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         sql = filled(data.draw, MODELS[name])
@@ -160,7 +159,7 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", PINNED)
 def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(name: str) -> None:
-    @examples(3 * MORE)
+    @examples(count(2, 6, 90))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         plan = compiled(filled(data.draw, PINNED[name]), COLUMNS)
@@ -171,7 +170,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
     every_case()
 
 
-@examples(13 * MORE)
+@examples(count(10, 26, 390))
 @given(data=st.data())
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, seed
 
-from tests.levels import IS_DEEP
+from tests.levels import IS_DEEP, count
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = 120 if IS_DEEP else 8
-"""Of each construct: with those of `MERGED` more than 10,000 in all, or 500; the other properties add to them."""
-MERGED = 100 if IS_DEEP else 3
+CASES = count(5, 8, 120)
+"""Of each construct: with those of `MERGED` 330 in all, 500 or more than 10,000; the other properties add to them."""
+MERGED = count(2, 3, 100)
 """Of each construct, where every other batch is merged from the recomputed query."""
+PLANNED = count(3, 8, 120)
+"""Of each construct, of which only the plan is asked for."""
 ENOUGH = 3
 ROUNDS = 4
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
@@ -81,7 +83,7 @@ def test_most_cases_are_incremental_and_every_strategy_is_tried() -> None:
     whole = Counter[str]()
     for construct in CONSTRUCTS:
 
-        @examples(CASES)
+        @examples(PLANNED)
         @given(drawn=cases(construct))
         def every_case(drawn: Drawn) -> None:
             whole[drawn.case.plan.classification.strategy] += 1  # only planned: the tests above follow them
