@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, require_pure
 from sqlmesh_like.analyze.expressions import types
-from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, fields_of
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Column
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
-from sqlmesh_like.analyze.expressions.nested_types import fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import fields_of
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import sqlglot
 from sqlglot import Token, TokenType
 
-from sqlmesh_like.analyze.expressions.signatures import SIGNATURES
+from sqlmesh_like.analyze.functions.signatures import SIGNATURES
 
 _MANY = 1_000_000
 _OTHERS = {

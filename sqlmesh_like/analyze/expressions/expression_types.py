@@ -13,30 +13,6 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.calls import FunctionCall, call_of
 from sqlmesh_like.analyze.expressions.clock import clock_type, is_clock_call
-from sqlmesh_like.analyze.expressions.coercion import (
-    INTEGERS,
-    TIMES,
-    VOID,
-    bounded,
-    converted,
-    decimal_of,
-    is_decimal,
-    is_interval,
-    wider,
-)
-from sqlmesh_like.analyze.expressions.function_types import (
-    Outcome,
-    avg_type,
-    cast_to,
-    interval_type,
-    narrow,
-    number_of_format,
-    part_type,
-    rounded_decimal,
-    sum_type,
-    summed,
-    whole_literal,
-)
 from sqlmesh_like.analyze.expressions.nested_expressions import (
     MEMBERSHIPS,
     applied_type,
@@ -49,16 +25,41 @@ from sqlmesh_like.analyze.expressions.nested_expressions import (
     sequence_type,
     struct_type,
 )
-from sqlmesh_like.analyze.expressions.nested_types import element_of
-from sqlmesh_like.analyze.expressions.operators import (
+from sqlmesh_like.analyze.functions.signatures import common_type, returned
+from sqlmesh_like.analyze.spark_types.coercion import (
+    INTEGERS,
+    TIMES,
+    VOID,
+    bounded,
+    converted,
+    decimal_of,
+    is_decimal,
+    is_interval,
+    wider,
+)
+from sqlmesh_like.analyze.spark_types.function_types import (
+    Outcome,
+    avg_type,
+    cast_to,
+    interval_type,
+    narrow,
+    number_of_format,
+    part_type,
+    rounded_decimal,
+    sum_type,
+    summed,
+    whole_literal,
+)
+from sqlmesh_like.analyze.spark_types.nested_types import element_of
+from sqlmesh_like.analyze.spark_types.operators import (
     SIGNS,
     arithmetic,
     bitwise,
     interval_total,
     is_comparable,
 )
-from sqlmesh_like.analyze.expressions.signatures import Refusal, common_type, returned
-from sqlmesh_like.analyze.expressions.type_names import normalize, number_type
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
+from sqlmesh_like.analyze.spark_types.type_names import normalize, number_type
 from sqlmesh_like.dialects import SPARK
 
 _COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)

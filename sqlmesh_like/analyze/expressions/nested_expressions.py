@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.coercion import INTEGERS, TIMES, VOID, wider
-from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of, fields_of
-from sqlmesh_like.analyze.expressions.signatures import Refusal
+from sqlmesh_like.analyze.spark_types.coercion import INTEGERS, TIMES, VOID, wider
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, fields_of
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
 TypeOf = Callable[[exp.Expr], str | None]
 MEMBERSHIPS = (

@@ -22,8 +22,8 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
-from sqlmesh_like.analyze.expressions.signatures import Refusal
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.plan.checks.comparison_types import type_family

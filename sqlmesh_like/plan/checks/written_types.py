@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from sqlmesh_like.analyze.expressions.coercion import VOID
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
-from sqlmesh_like.analyze.expressions.signatures import Refusal, common_type
-from sqlmesh_like.analyze.expressions.type_names import normalize
+from sqlmesh_like.analyze.functions.signatures import common_type
 from sqlmesh_like.analyze.query_analysis import QueryFacts
+from sqlmesh_like.analyze.spark_types.coercion import VOID
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
+from sqlmesh_like.analyze.spark_types.type_names import normalize
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.lint import with_types

@@ -10,8 +10,9 @@ import sqlglot
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
-from sqlmesh_like.analyze.expressions.signatures import SIGNATURES, Refusal
 from sqlmesh_like.analyze.expressions.types import infer
+from sqlmesh_like.analyze.functions.signatures import SIGNATURES
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.dialects import SPARK
 from tests.unit.analyze.test_types import CASES, KNOWN
 

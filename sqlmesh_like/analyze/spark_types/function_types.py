@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.coercion import (
+from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
     LARGEST,
     VOID,
@@ -19,9 +19,9 @@ from sqlmesh_like.analyze.expressions.coercion import (
     is_interval,
     is_nested,
 )
-from sqlmesh_like.analyze.expressions.operators import interval_total, narrowed
-from sqlmesh_like.analyze.expressions.signatures import Refusal
-from sqlmesh_like.analyze.expressions.type_names import is_known
+from sqlmesh_like.analyze.spark_types.operators import interval_total, narrowed
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
+from sqlmesh_like.analyze.spark_types.type_names import is_known
 
 Outcome = str | Refusal | None
 _PARTS = {

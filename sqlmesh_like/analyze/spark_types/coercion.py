@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of, typed_fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, typed_fields_of
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.coercion import (
+from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
     LARGEST,
     TIMES,
@@ -21,7 +21,7 @@ from sqlmesh_like.analyze.expressions.coercion import (
     is_number,
     wider,
 )
-from sqlmesh_like.analyze.expressions.signatures import Refusal
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
 SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+",

@@ -15,8 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmesh_like.analyze.expressions.coercion import VOID, converted, widest
-from sqlmesh_like.analyze.expressions.nested_types import element_of, entry_of
+from sqlmesh_like.analyze.spark_types.coercion import VOID, converted, widest
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of
+from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
 _TABLE = """
 acos acosh asin asinh atan atanh cbrt cos cosh cot csc degrees exp expm1 ln: double -> double
@@ -208,13 +209,6 @@ ntile: int? -> int
 percent_rank cume_dist: -> double
 nth_value: any, int -> $1
 """
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why Spark's analysis refuses an expression over values of these types."""
-
-    message: str
 
 
 @dataclass(frozen=True)
