@@ -12,23 +12,17 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.dialects import SPARK
 
-_AGGREGATES = (
-    exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.CountIf, exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg,
-    exp.ArrayUniqueAgg, exp.ApproxDistinct, exp.Quantile, exp.ApproxQuantile, exp.Median, exp.Mode, exp.Stddev,
-    exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.ArgMax,
-    exp.ArgMin, exp.LogicalAnd, exp.LogicalOr, exp.Kurtosis, exp.Skewness, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
-    exp.BitwiseXorAgg,
-)  # fmt: skip
 _RANKING = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
 )  # fmt: skip
 """Window functions that need an ORDER BY."""
-_JUDGED = (
-    *_AGGREGATES, *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
+_CHECKED = (
+    *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
 )  # fmt: skip
-"""A query without any of these needs no check."""
+"""A query without any of these, and without aggregates, needs no check."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
     >>> found.message, found.hint
     ('an aggregate is not allowed in WHERE: SUM(b)', 'filter groups in HAVING')
     """
-    if not has_any(forms_of(tree), _JUDGED):
+    if not has_any(forms_of(tree), (*AGGREGATES, *_CHECKED)):
         return None
     for select in tree.find_all(exp.Select):
         for check in (_clauses, _nested, _windows, _positions, _foreign):
@@ -68,7 +62,7 @@ def _clauses(select: exp.Select) -> Iterator[Misplaced]:
             if isinstance(node, exp.Window):
                 hint = "compute it in a subquery, or filter by QUALIFY"
                 yield Misplaced(f"a window function is not allowed in {clause}: {node.sql(SPARK)}", node, hint)
-            elif isinstance(node, _AGGREGATES) and clause != "HAVING" and not is_outer and not _is_windowed(node):
+            elif type(node) in AGGREGATES and clause != "HAVING" and not is_outer and not _is_windowed(node):
                 advice = "filter groups in HAVING" if clause == "WHERE" else None
                 yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql(SPARK)}", node, advice)
 
@@ -76,8 +70,8 @@ def _clauses(select: exp.Select) -> Iterator[Misplaced]:
 def _nested(select: exp.Select) -> Iterator[Misplaced]:
     for item in select.expressions:
         for node in _own(item):
-            around = node.find_ancestor(*_AGGREGATES, exp.Window, exp.Query) if isinstance(node, _AGGREGATES) else None
-            if isinstance(around, _AGGREGATES) and not _is_windowed(around):
+            around = node.find_ancestor(*AGGREGATES, exp.Window, exp.Query) if type(node) in AGGREGATES else None
+            if around is not None and type(around) in AGGREGATES and not _is_windowed(around):
                 yield Misplaced(
                     f"an aggregate cannot be nested in another one: {around.sql(SPARK)}", node,
                     "compute the inner one in a subquery",

@@ -26,6 +26,7 @@ from sqlmesh_like.analyze.column_names import known_names, name_all
 from sqlmesh_like.analyze.cte_names import distinct_ctes
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
 from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
@@ -45,7 +46,7 @@ CARRIED_FACTS = frozenset({
     exp.Select, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having, exp.Table, exp.TableAlias,
     exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or,
     exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
-    exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
+    exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, *(kind for kind, known in AGGREGATES.items() if known.merge),
 })  # fmt: skip
 """Node classes that sqlglot can always generate for Spark: a query of only these needs no trial generation."""
 # sqlglot logs a warning for statements that it parses only as a `Command`; `parse` reports them as an error.

@@ -28,7 +28,8 @@ from sqlmesh_like.analyze.binding.differences import COPY
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
-from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_exact_number
+from sqlmesh_like.analyze.expressions.types import infer, is_exact_key
+from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
@@ -212,31 +213,13 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
     windows = (core(window.this) for item in node.items for window in item.expression.find_all(exp.Window))
-    sums = [call for call in windows if isinstance(call, _ADDING)]
-    return any(_is_inexact_call(call.sql_name(), infer(call.this, known)) for call in sums)
-
-
-_ADDING = (exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr,
-           exp.CovarPop, exp.CovarSamp, exp.Skewness, exp.Kurtosis)  # fmt: skip
-"""Window functions that add up: of floats in an order that is not given."""
+    sums = [(record, call) for call in windows if (record := aggregate_of(call)) is not None and record.adds]
+    return any(not record.is_repeatable(infer(call.this, known)) for record, call in sums)
 
 
 def _is_inexact_call(function: str, type_: str | None) -> bool:
-    """Sums of exact numbers are exact; Spark averages integers as doubles, which are exact for all but huge totals."""
-    match function:
-        case "COUNT" | "LOGICAL_AND" | "LOGICAL_OR" | "APPROX_DISTINCT" | "REGR_COUNT" | "BITWISE_AND_AGG":
-            return False
-        case "BITWISE_OR_AGG" | "BITWISE_XOR_AGG" | "ARG_MAX" | "ARG_MIN" | "FIRST" | "FIRST_VALUE" | "LAST":
-            return False
-        case "LAST_VALUE" | "ANY_VALUE" | "ARRAY_AGG" | "ARRAY_UNIQUE_AGG":
-            return False
-        case "MIN" | "MAX":
-            return not is_exact_key(type_)
-        case "SUM":
-            return not is_exact_number(type_)
-        case "AVG":
-            return not is_exact_number(type_) or type_ == "bigint"
-    return True
+    record = aggregate_named(function)
+    return record is None or not record.is_repeatable(type_)
 
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.analyze.functions.merging import cast
 from sqlmesh_like.delta.affected_keys import shown_keys
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
@@ -17,7 +18,7 @@ from sqlmesh_like.delta.lookups import Lookups, Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import net, rows, signed
-from sqlmesh_like.delta.states import AggregateState, cast, states_of, value
+from sqlmesh_like.delta.states import AggregateState, states_of, value
 from sqlmesh_like.names import KEY, ROWS, Column
 
 _ZERO = exp.Literal.number(0)

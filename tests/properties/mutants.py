@@ -36,7 +36,7 @@ def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
-    from sqlmesh_like.delta import states as module
+    from sqlmesh_like.analyze.functions import merging as module
 
     patch.setattr(module, "_unless_empty", lambda count, expression: expression)
 

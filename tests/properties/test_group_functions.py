@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlmesh_like.delta import states
+from sqlmesh_like.analyze.functions import merging
 from tests.levels import count
 from tests.properties.case import Case
 from tests.properties.cases import examples
@@ -74,7 +74,7 @@ _TIES = path_of({"2": ("x", 1, True), "3": ("x", 2, True)}, {"1": ("x", 3, True)
 def test_bool_and_of_no_values_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "select g, bool_and(b) as r from ods.t group by g"
     assert check(compiled(sql, COLUMNS), COLUMNS, _NULLS)
-    monkeypatch.setattr(states, "_unless_empty", lambda count, value: value)
+    monkeypatch.setattr(merging, "_unless_empty", lambda count, value: value)
     with pytest.raises(AssertionError, match=r"^rows after"):
         check(compiled(sql, COLUMNS), COLUMNS, _NULLS)
 

@@ -12,7 +12,6 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Projection, Relation
 from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.binding.scope import (
-    AGGREGATES,
     Scope,
     UnknownName,
     Unsupported,
@@ -22,9 +21,8 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided
 from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.analyze.functions.aggregates import AggregateFunction, aggregate_of
 from sqlmesh_like.dialects import SPARK
-
-_MERGED = {**AGGREGATES, exp.CountIf: "COUNT", exp.LogicalAnd: "LOGICAL_AND", exp.LogicalOr: "LOGICAL_OR"}
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 HAVING = "_sml_having"
@@ -214,8 +212,9 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
     function = core(node)
     assert isinstance(function, exp.Func)
-    label = next((label for kind, label in _MERGED.items() if type(function) is kind), "")
-    argument: exp.Expr | None = function.this if label else None
+    record, argument = _merged(function), None
+    if record is not None:
+        argument = function.this
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
     sql, offset, result = node.sql(SPARK, comments=False), offset_of(node), types.infer(whole, scope.known)
@@ -227,18 +226,26 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
             type_ = types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
         else:
             type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
-        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset, result)
+        called = function.sql_name() if record is None else record.merged_name
+        return Call(name, called, None, type_, distinct, whole, sql, offset, result)
     resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
     for checked in (resolved, condition):
         if checked is not None:
             require_pure(checked)
-    if isinstance(function, exp.CountIf) and resolved is not None:
-        resolved = exp.Case().when(resolved, exp.Literal.number(1))
+    assert record is not None and record.merge is not None
+    if record.same_as is not None and resolved is not None:
+        resolved = record.same_as.argument(resolved)
     folded = _fold(resolved, condition)
-    if label == "COUNT" and isinstance(folded, exp.Literal):
+    if record.merge.counts_rows and isinstance(folded, exp.Literal):
         folded = None
     type_ = types.infer(resolved, scope.known) if resolved is not None else None
-    return Call(name, label, folded, type_, False, whole, sql, offset, result)
+    return Call(name, record.merged_name, folded, type_, False, whole, sql, offset, result)
+
+
+def _merged(function: exp.Func) -> AggregateFunction | None:
+    """What is known of an aggregate that is merged over some arguments; None for any other."""
+    record = aggregate_of(function)
+    return record if record is not None and record.merge is not None else None
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:

@@ -25,12 +25,10 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.analyze.functions.aggregates import aggregate_named
 from sqlmesh_like.dialects import SPARK
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
-_NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
-                    "LOGICAL_AND", "LOGICAL_OR"}  # fmt: skip
-"""Aggregates that are NULL over no rows; COUNT, which is 0, is handled separately."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class _Correlation:
         grouped = read_aggregate(exp.Select(group=group), scope, [*keys, named(item, self._of("value"))])
         assert isinstance(grouped, Aggregate)
         for call in grouped.calls:
-            if call.function != "COUNT" and call.function not in _NULL_OF_NOTHING:
+            if _of_nothing(call) is None:
                 raise _refused(f"{call.sql} of rows that are not there", self.query)
         return grouped
 
@@ -181,7 +179,7 @@ class _Correlation:
         if not isinstance(node, exp.Column):
             return node
         value = exp.column(self._of(node.name), table=self.name, quoted=True)
-        if calls[node.name].function != "COUNT":
+        if _of_nothing(calls[node.name]) != "zero":
             return value
         return exp.Coalesce(this=value, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
 
@@ -196,6 +194,12 @@ class _Correlation:
 
     def _is_outer(self, resolved: exp.Expr) -> bool:
         return not self.outer.outputs_of(resolved) & set(self.inner.known)
+
+
+def _of_nothing(call: Call) -> str | None:
+    """What an aggregate is over no rows, None where it is not known."""
+    record = aggregate_named(call.function)
+    return None if record is None else record.of_nothing
 
 
 def _refused(message: str, query: exp.Subquery) -> Unsupported:

@@ -15,12 +15,11 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
+from sqlmesh_like.analyze.functions.aggregates import is_mergeable
 from sqlmesh_like.analyze.spark_types.nested_types import fields_of
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden
-
-AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
 
 
 class Unsupported(Exception):
@@ -195,7 +194,7 @@ def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
     if impure is None:
         return
     node, verdict = impure
-    if any(isinstance(node, kind) for kind in AGGREGATES):
+    if is_mergeable(node):
         raise UnknownName(f"the aggregate {node.sql(SPARK)} is not allowed here", node)
     rules = {"random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))

@@ -6,14 +6,11 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.expression_copies import operand
+from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 
 _LISTED: exp.Expr = sqlglot.parse_one(
     "transform(array_sort(collect_list(_sml_filled)), _sml_e -> _sml_e._sml_v)", dialect="spark"
 )
-_KNOWN = (
-    exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue, exp.ArgMax, exp.ArgMin, exp.ArrayAgg,
-    exp.ArrayUniqueAgg,
-)  # fmt: skip
 
 
 def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
@@ -50,8 +47,10 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
 
 def is_decided(function: exp.Expr) -> bool:
     """Whether `by_row_key` rewrites a function: not with DISTINCT or ORDER BY, and not for the n largest."""
+    record = aggregate_of(function)
     return (
-        isinstance(function, _KNOWN)
+        record is not None
+        and record.order == "key"
         and not isinstance(function.this, exp.Distinct | exp.Order | exp.Limit)
         and not function.args.get("count")
     )

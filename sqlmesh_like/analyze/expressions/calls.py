@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.functions.aggregates import aggregate_of
+
 
 @dataclass(frozen=True)
 class FunctionCall:
@@ -20,16 +22,13 @@ _OF_THIS = (
     exp.Degrees, exp.Exp, exp.Ln, exp.Radians, exp.Rint, exp.Sec, exp.Sin, exp.Sinh, exp.Sqrt, exp.Tan, exp.Tanh,
     exp.Sign, exp.Factorial, exp.Negative, exp.Hex, exp.Typeof, exp.Ascii, exp.Length, exp.Upper, exp.Lower,
     exp.Soundex, exp.Space, exp.Unhex, exp.Hour, exp.Minute, exp.Second, exp.Quarter, exp.Year, exp.Month, exp.Day,
-    exp.DayOfWeek, exp.DayOfYear, exp.MD5, exp.Stddev, exp.Skewness, exp.Kurtosis, exp.Min, exp.Max, exp.First,
-    exp.Last, exp.Avg, exp.Sum, exp.Median, exp.Mode, exp.Ntile, exp.Variance, exp.Lag, exp.Lead,
+    exp.DayOfWeek, exp.DayOfYear, exp.MD5, exp.Ntile, exp.Lag, exp.Lead,
 )  # fmt: skip
 """Classes named as the function, with one argument."""
 _SPECIFIC = {
     exp.IsNan: "isnan this", exp.BitLength: "bit_length this", exp.LastDay: "last_day this",
     exp.ArrayMax: "array_max this", exp.ArrayMin: "array_min this", exp.ArraySize: "size this",
-    exp.MapKeys: "map_keys this", exp.BitmapCount: "bitmap_count this", exp.StddevPop: "stddev_pop this",
-    exp.StddevSamp: "stddev_samp this", exp.VariancePop: "var_pop this", exp.CountIf: "count_if this",
-    exp.LogicalAnd: "bool_and this", exp.LogicalOr: "bool_or this", exp.Atan: "atan this",
+    exp.MapKeys: "map_keys this", exp.BitmapCount: "bitmap_count this", exp.Atan: "atan this",
     exp.Atan2: "atan2 this expression", exp.Pow: "pow this expression", exp.Log: "log this expression",
     exp.WidthBucket: "width_bucket this min_value max_value num_buckets", exp.BitwiseCount: "bit_count this",
     exp.Getbit: "getbit this expression", exp.BitwiseLeftShift: "shiftleft this expression",
@@ -79,23 +78,10 @@ _SPECIFIC = {
     exp.ArraySlice: "slice this start end", exp.ArrayFilter: "filter this expression",
     exp.Exists: "exists this expression", exp.Shuffle: "shuffle this", exp.MapContainsKey: "map_contains_key this key",
     exp.MapFromEntries: "map_from_entries this", exp.StrToMap: "str_to_map this pair_delim key_value_delim",
-    exp.Count: "count this expressions", exp.ApproxDistinct: "approx_count_distinct this accuracy",
-    exp.BitwiseAndAgg: "bit_and this", exp.BitwiseOrAgg: "bit_or this", exp.BitwiseXorAgg: "bit_xor this",
-    exp.FirstValue: "first_value this", exp.LastValue: "last_value this", exp.AnyValue: "any_value this",
-    exp.ArgMax: "max_by this expression", exp.ArgMin: "min_by this expression", exp.ArrayAgg: "collect_list this",
-    exp.ArrayUniqueAgg: "collect_set this", exp.Corr: "corr this expression", exp.CovarPop: "covar_pop this expression",
-    exp.CovarSamp: "covar_samp this expression", exp.RowNumber: "row_number", exp.Rank: "rank",
-    exp.DenseRank: "dense_rank", exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist",
-    exp.NthValue: "nth_value this offset", exp.Quantile: "percentile this quantile",
-    exp.ApproxQuantile: "percentile_approx this quantile accuracy", exp.RegrCount: "regr_count this expression",
-    exp.RegrAvgx: "regr_avgx this expression", exp.RegrAvgy: "regr_avgy this expression",
-    exp.RegrIntercept: "regr_intercept this expression", exp.RegrR2: "regr_r2 this expression",
-    exp.RegrSlope: "regr_slope this expression", exp.RegrSxx: "regr_sxx this expression",
-    exp.RegrSxy: "regr_sxy this expression", exp.RegrSyy: "regr_syy this expression",
-    exp.MakeInterval: "make_interval year month week day hour minute second",
-    exp.BitmapConstructAgg: "bitmap_construct_agg this", exp.BitmapOrAgg: "bitmap_or_agg this",
-    exp.Map: "map_from_arrays keys values", exp.BitmapBitPosition: "bitmap_bit_position this",
-    exp.BitmapBucketNumber: "bitmap_bucket_number this",
+    exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist", exp.NthValue: "nth_value this offset",
+    exp.MakeInterval: "make_interval year month week day hour minute second", exp.Map: "map_from_arrays keys values",
+    exp.BitmapBitPosition: "bitmap_bit_position this", exp.BitmapBucketNumber: "bitmap_bucket_number this",
 }  # fmt: skip
 _LAYOUTS: dict[type[exp.Expr], tuple[str, ...]] = {
     **{kind: (kind.__name__.lower(), "this") for kind in _OF_THIS},
@@ -118,7 +104,7 @@ def call_of(node: exp.Expr) -> FunctionCall | None:
     if isinstance(node, exp.ConvertTimezone) and node.args.get("source_tz") is None:
         zone = node.args["target_tz"]  # from the session's zone
         return FunctionCall("convert_timezone", (zone, zone, node.args["timestamp"]))
-    layout = _LAYOUTS.get(type(node))
+    layout = _LAYOUTS.get(type(node)) or _aggregate_layout(node)
     if layout is None:
         return None
     name, *parts = layout
@@ -127,6 +113,11 @@ def call_of(node: exp.Expr) -> FunctionCall | None:
         value = node.args.get(part)
         arguments += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
     return FunctionCall(name, tuple(_as_given(node, argument) for argument in arguments))
+
+
+def _aggregate_layout(node: exp.Expr) -> tuple[str, ...] | None:
+    record = aggregate_of(node)
+    return None if record is None else tuple(record.call.split())
 
 
 def _as_given(node: exp.Expr, argument: exp.Expr) -> exp.Expr:

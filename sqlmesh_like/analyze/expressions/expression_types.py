@@ -25,6 +25,7 @@ from sqlmesh_like.analyze.expressions.nested_expressions import (
     sequence_type,
     struct_type,
 )
+from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 from sqlmesh_like.analyze.functions.signatures import common_type, returned
 from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
@@ -34,7 +35,6 @@ from sqlmesh_like.analyze.spark_types.coercion import (
     converted,
     decimal_of,
     is_decimal,
-    is_interval,
     wider,
 )
 from sqlmesh_like.analyze.spark_types.function_types import (
@@ -55,7 +55,6 @@ from sqlmesh_like.analyze.spark_types.operators import (
     SIGNS,
     arithmetic,
     bitwise,
-    interval_total,
     is_comparable,
 )
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
@@ -193,15 +192,10 @@ class ExpressionTypes:
                 return self._joined(node.expressions)
             case exp.DPipe():
                 return self._joined([node.this, node.expression])
-            case exp.Sum():
-                return summed(self.of(node.this), sum_type)
-            case exp.Avg():
-                return summed(self.of(node.this), avg_type)
             case exp.Lag() | exp.Lead():
                 return self._offset(node)
-            case exp.Median() | exp.Quantile() | exp.ApproxQuantile():
-                return self._quantile(node)
-        return self._call(node)
+        record = aggregate_of(node)
+        return self._call(node) if record is None or record.type_rule is None else record.type_rule(node, self.of)
 
     def _call(self, node: exp.Expr) -> Outcome:
         call = call_of(node)
@@ -353,17 +347,6 @@ class ExpressionTypes:
             return "bigint"
         precision, scale = decimal_of(type_) or (0, 0)
         return type_ if scale == 0 else bounded(precision - scale + 1, 0)
-
-    def _quantile(self, node: exp.Expr) -> Outcome:
-        type_, quantile = self.of(node.this), node.args.get("quantile")
-        if type_ is None:
-            return None
-        is_approximate = isinstance(node, exp.ApproxQuantile)
-        if converted(type_, "number|interval" if not is_approximate else "number|date|time|interval") is None:
-            return Refusal(f"{node.key.upper()} takes a number, not {type_}")
-        one = type_ if is_approximate else interval_total(type_) if is_interval(type_) else "double"
-        fraction = "double" if quantile is None else self.of(quantile)
-        return None if fraction is None else f"array<{one}>" if fraction.startswith("array<") else one
 
     def _offset(self, node: exp.Expr) -> Outcome:
         """LAG and LEAD: the default is converted to the value's type."""

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.expressions.clock import CLOCKS, is_clock_call
 from sqlmesh_like.analyze.expressions.deterministic_functions import CLASSES, is_pure
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
+from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 
 FunctionClass = Literal["pure", "clock", "random", "unknown"]
 
@@ -20,11 +21,8 @@ _BY_CONTENT = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.C
 _ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CONTENT))
 """Classes whose nodes are pure whatever they contain: a fast path for most of the thousands of nodes."""
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
-           exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
-           exp.CountIf, exp.PercentRank, exp.CumeDist, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue,
-           exp.IgnoreNulls, exp.RespectNulls, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop,
-           exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Skewness, exp.Kurtosis, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
-           exp.BitwiseXorAgg)  # fmt: skip
+           exp.Lead, exp.Ntile, exp.Star, exp.PercentRank, exp.CumeDist, exp.NthValue, exp.IgnoreNulls,
+           exp.RespectNulls)  # fmt: skip
 
 
 def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionClass:
@@ -43,9 +41,14 @@ def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionCla
         return "random"
     if isinstance(node, exp.Anonymous) and node.name.upper() in _RANDOM_NAMES:
         return "random"
-    if is_pure(node) or (in_window and isinstance(node, _WINDOW)):
+    if is_pure(node) or (in_window and _is_of_windows(node)):
         return "pure"
     return "unknown"
+
+
+def _is_of_windows(node: exp.Expr) -> bool:
+    record = aggregate_of(node)
+    return isinstance(node, _WINDOW) or (record is not None and record.in_window)
 
 
 def first_random(tree: exp.Expr) -> exp.Expr | None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-_NAMES: dict[str, type[exp.AggFunc]] = {
-    "EVERY": exp.LogicalAnd, "SOME": exp.LogicalOr, "MEAN": exp.Avg, "STD": exp.StddevSamp,
-}  # fmt: skip
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 
 
 def with_known_names(tree: exp.Expr) -> exp.Expr:
@@ -27,8 +25,8 @@ def with_known_names(tree: exp.Expr) -> exp.Expr:
 def _known(node: exp.Expr) -> exp.Expr:
     made: exp.Expr | None = None
     match node:
-        case exp.Anonymous() if node.name.upper() in _NAMES and len(node.expressions) == 1:
-            made = _NAMES[node.name.upper()](this=node.expressions[0])
+        case exp.Anonymous() if len(node.expressions) == 1 and (kind := _kind_of(node.name)) is not None:
+            made = kind(this=node.expressions[0])
         case exp.Any() if isinstance(node.this, exp.Paren) and not _is_pattern_list(node):
             made = exp.LogicalOr(this=node.this.this)
         case exp.WithinGroup(this=exp.PercentileCont()):
@@ -37,6 +35,10 @@ def _known(node: exp.Expr) -> exp.Expr:
         return node
     made.meta.update(node.meta)
     return made
+
+
+def _kind_of(name: str) -> type[exp.Expr] | None:
+    return next((kind for kind, record in AGGREGATES.items() if name.upper() in record.synonyms), None)
 
 
 def _is_pattern_list(node: exp.Any) -> bool:

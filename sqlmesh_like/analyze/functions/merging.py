@@ -1,0 +1,157 @@
+"""How the value of an aggregate follows a change of its group. Owns what is kept for it, and the value from that.
+
+States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). Counts and sums
+have an inverse: rows that leave are subtracted. A minimum or maximum has none: its group is stale, and recomputed, once
+a value that equals it leaves. A sum is NULL only if it overflowed, which makes its group stale as well. `delta` writes
+the program of these kinds of states; an aggregate that is made of them needs no more than a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.spark_types.coercion import INTEGERS, decimal_of
+from sqlmesh_like.analyze.spark_types.exactness import averages_doubles, is_exact_key, is_exact_number
+from sqlmesh_like.analyze.spark_types.function_types import avg_type, sum_type
+
+StateKind = Literal["rows", "count", "sum", "min", "max"]
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """A state that an aggregate needs: of non-NULL values of an argument.
+
+    For a sum, `counted_by` is the position, among the states of its aggregate, of the number of values that are summed.
+    """
+
+    kind: StateKind
+    argument: exp.Expr
+    type: str
+    counted_by: int | None = None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What is kept of a group, and how the aggregate's value is read from it.
+
+    `states` are those over an argument of a type; `value` has the argument's type and a column for each of them, and
+    gives the value of Spark's type. `takes`: whether arguments of a type can be merged (None: all, proven or not);
+    `otherwise` is the rule of those that cannot, and what is said of them before the type.
+    """
+
+    keeps: str
+    states: Callable[[exp.Expr, str | None], tuple[KeptState, ...]]
+    value: Callable[..., exp.Expr]
+    takes: Callable[[str | None], bool] | None = None
+    otherwise: tuple[str, str] = ("AGG005", "is not merged over values of type")
+    counts_rows: bool = False
+
+    def verdict(self, call: str, type_: str | None) -> tuple[str, str]:
+        """Rule and message of a call (its SQL) over an argument of a type."""
+        if self.takes is None:
+            return "AGG001", f"{call} {self.keeps}"
+        if type_ is None:
+            return "AGG004", f"the type of the argument of {call} is not proven"
+        if self.takes(type_):
+            return "AGG001", f"{call} {self.keeps}"
+        rule, words = self.otherwise
+        return rule, f"{call} {words} {type_}"
+
+
+def _counted(argument: exp.Expr, _: str | None) -> tuple[KeptState, ...]:
+    return (KeptState("count", argument, "bigint"),)
+
+
+def _summed(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
+    """An exact sum and the count of non-NULL values: only the count distinguishes a total of 0, NULL and overflow.
+
+    The sum is the widest decimal that Spark allows, so that intermediate totals do not overflow before what is shown.
+    """
+    decimal = decimal_of(type_)
+    assert decimal is not None, "only exact numbers are summed incrementally"
+    return KeptState("count", argument, "bigint"), KeptState("sum", argument, f"decimal(38,{decimal[1]})", 0)
+
+
+def _average(type_: str | None, count: exp.Expr, total: exp.Expr) -> exp.Expr:
+    """The mean with the digits that Spark gives it.
+
+    Of integers, and of decimals of few digits (`averages_doubles`), Spark divides doubles: for decimals the sum of
+    their digits by the count, then by the power of ten of the scale. Of other decimals it divides the sum by a
+    decimal(20,0) and rounds half up once. Rounding the quotient first to the wider type of `/` gives the same digits
+    for fewer than 10^11 rows in a group.
+    """
+    if type_ in INTEGERS:
+        return _quotient(total, count)
+    shown = cast(total, sum_type(type_))
+    if not averages_doubles(type_):
+        return cast(exp.Div(this=shown, expression=cast(count, "decimal(20,0)"), safe=True), avg_type(type_))
+    decimal = decimal_of(type_)
+    assert decimal is not None
+    digits, scale = decimal
+    power = cast(exp.Literal.number(10**scale), f"decimal({scale + 1},0)")
+    unscaled = cast(exp.Mul(this=shown, expression=power.copy()), f"decimal({digits + 10},0)")
+    return cast(_quotient(_quotient(unscaled, count), power), avg_type(type_))
+
+
+def _quotient(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
+    return exp.Div(this=cast(dividend, "double"), expression=cast(divisor, "double"), safe=True)
+
+
+def _unless_empty(count: exp.Expr, expression: exp.Expr) -> exp.Expr:
+    """The expression, or NULL where the count is 0: these aggregates are NULL over no values."""
+    return exp.Case().when(exp.GT(this=count.copy(), expression=exp.Literal.number(0)), expression)
+
+
+def cast(expression: exp.Expr, type_: str | None) -> exp.Expr:
+    """The expression as a type, NULL where it does not fit."""
+    assert type_ is not None
+    return exp.TryCast(this=expression.copy(), to=exp.DataType.build(type_, dialect="spark"))
+
+
+def _extremum(kind: Literal["min", "max"]) -> Merge:
+    return Merge(
+        "is kept while no retracted value equals it, else its group is recomputed",
+        lambda argument, type_: (KeptState(kind, argument, type_ or ""),),
+        lambda _, extremum: extremum,
+        takes=is_exact_key,
+        otherwise=("AGG005", "compares values of type"),
+    )
+
+
+def _decision(*, by_false: bool) -> Merge:
+    """BOOL_AND, which one false value decides, or BOOL_OR, which one true value does."""
+
+    def states(argument: exp.Expr, _: str | None) -> tuple[KeptState, ...]:
+        value = exp.Paren(this=argument.copy())
+        deciding = exp.Case().when(exp.Not(this=value) if by_false else value, exp.Literal.number(1))
+        return KeptState("count", argument, "bigint"), KeptState("count", deciding, "bigint")
+
+    def value(_: str | None, count: exp.Expr, decided: exp.Expr) -> exp.Expr:
+        compare = exp.EQ if by_false else exp.GT
+        return _unless_empty(count, compare(this=decided, expression=exp.Literal.number(0)))
+
+    return Merge("keeps a count of values and of those that decide it", states, value)
+
+
+_OF_SUMS = ("AGG003", "adds values of type")
+COUNTED = Merge("adds up", _counted, lambda _, count: count, counts_rows=True)
+SUMMED = Merge(
+    "keeps an exact sum and a count",
+    _summed,
+    lambda type_, count, total: _unless_empty(count, cast(total, sum_type(type_))),
+    takes=is_exact_number,
+    otherwise=_OF_SUMS,
+)
+AVERAGED = Merge(
+    "keeps an exact sum and a count",
+    _summed,
+    lambda type_, count, total: _unless_empty(count, _average(type_, count, total)),
+    takes=is_exact_number,
+    otherwise=_OF_SUMS,
+)
+LEAST, MOST = _extremum("min"), _extremum("max")
+ALL_TRUE, ANY_TRUE = _decision(by_false=True), _decision(by_false=False)
