@@ -15,7 +15,8 @@ from sqlglot import exp
 from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE, DATE_PARTS
-from sqlmesh_like.duckdb.list_forms import LIST_FORMS, unproven_list
+from sqlmesh_like.duckdb.exact.forms import listed
+from sqlmesh_like.duckdb.list_forms import unproven_list
 from sqlmesh_like.duckdb.operand_types import with_type_checks
 from sqlmesh_like.sql_text import standard_literal
 
@@ -30,26 +31,9 @@ _FORMS = (
     exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.DataType, exp.DataTypeParam, exp.Filter, exp.Values,
     exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset, exp.Interval, exp.Hint,
 )  # fmt: skip
-_OPERATORS = (
-    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.In,
-    exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists,
-    exp.If, exp.Case, exp.Cast, exp.TryCast,
-)  # fmt: skip
-_AGGREGATES = (
-    exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Grouping,
-    exp.GroupingId, exp.AnyValue,
-)  # fmt: skip
-_WINDOWED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead)
-_SCALARS = (
-    exp.Coalesce, exp.Nullif, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Greatest, exp.Least,
-    exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Concat, exp.Substring, exp.Replace,
-    exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
-    exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
-    exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
-    exp.StrPosition, *LIST_FORMS,
-)  # fmt: skip
-_ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
+FUNCTIONS = listed()
+"""Operators, functions, aggregates and windows."""
+_ALLOWED = frozenset((*_FORMS, *FUNCTIONS))
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _SPARK_NAMES: dict[type, str] = {exp.Quantile: "PERCENTILE", exp.WithinGroup: "WITHIN GROUP"}
 """Forms whose names in sqlglot are not those that a user wrote."""

@@ -30,7 +30,7 @@ from tests.spark.sql.nasty_values import AGGREGATES, ALPHABETS, NAMES, expressio
 
 pytestmark = pytest.mark.release
 TYPES = {f"{side}_{NAMES[type_]}": type_ for side in "ab" for type_ in ALPHABETS}
-LISTED = (*allow_list._OPERATORS, *allow_list._AGGREGATES, *allow_list._WINDOWED, *allow_list._SCALARS, exp.Interval)
+LISTED = (*allow_list.FUNCTIONS, exp.Interval)
 KINDS = [kind for kind in LISTED if kind not in LIST_FORMS]
 OF_TWO = 1.0 if IS_DEEP else 0.2
 """The share of the expressions of two operands that is compared; of one operand, all are."""

@@ -1,0 +1,120 @@
+"""Aggregates and windows: over which types they are proven, and how DuckDB is given them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.spark_types.exactness import averages_doubles
+from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.values import (
+    INTEGERS,
+    MOST_DIGITS,
+    Types,
+    cast_of,
+    decimal_digits,
+    quotient_of,
+    replace_by_cast,
+    replace_by_double,
+)
+
+
+def _count(node: exp.Count, types: Types) -> str:
+    counted = node.this
+    if isinstance(counted, exp.Distinct):
+        require_only(counted, "expressions")
+        if len(counted.expressions) != 1:
+            raise Unproven("COUNT of several values")
+        require_hashed((types.of(counted.expressions[0]),))
+    elif not isinstance(counted, exp.Star):
+        types.of(counted)
+    if node.expressions:
+        raise Unproven("COUNT of several values")
+    return "bigint"
+
+
+def _count_if(node: exp.CountIf, types: Types) -> str:
+    types.require_condition(node.this)
+    return "bigint"
+
+
+def _summed(node: exp.Sum, types: Types) -> str:
+    given = argument_type(node.this, types)
+    if given == "double":
+        return replace_by_double(node, given, given)
+    if given in INTEGERS:
+        return replace_by_cast(node, "bigint")
+    digits, scale = decimal_digits(given)
+    return replace_by_cast(node, f"decimal({min(digits + 10, MOST_DIGITS)},{scale})")
+
+
+def _average(node: exp.Avg, types: Types) -> str:
+    if isinstance(node.this, exp.Distinct):
+        raise Unproven("AVG of distinct values")
+    digits, scale = decimal_digits(types.of(node.this))
+    if averages_doubles(f"decimal({digits},{scale})") or digits + 10 > MOST_DIGITS:
+        raise Unproven(f"AVG of decimals of {digits} digits")
+    made = f"decimal({digits + 4},{scale + 4})"
+    total = cast_of(exp.Sum(this=node.this.copy()), f"decimal({digits + 10},{scale})")
+    node.replace(quotient_of(total, scale, exp.Count(this=node.this.copy()), 0, made))
+    return made
+
+
+def _least_or_most(node: exp.Min | exp.Max, types: Types) -> str:
+    if node.expressions:
+        raise Unproven("MIN or MAX of several values")
+    argument = argument_type(node.this, types)
+    if argument == "float":
+        raise Unproven(f"MIN or MAX of {argument}")
+    return argument
+
+
+def _all_or_any(node: exp.Func, types: Types) -> str:
+    types.require_condition(node.this)
+    return "boolean"
+
+
+def argument_type(value: exp.Expr, types: Types) -> str:
+    """The type of an aggregate's argument."""
+    if not isinstance(value, exp.Distinct):
+        return types.of(value)
+    require_only(value, "expressions")
+    entries = [types.of(each) for each in value.expressions]
+    require_hashed(entries)
+    if len(entries) != 1:
+        raise Unproven("an aggregate of several distinct values")
+    return entries[0]
+
+
+def _filtered(node: exp.Filter, types: Types) -> str:
+    types.require_condition(node.expression.this)
+    if isinstance(node.this, exp.Avg):
+        raise Unproven("AVG with FILTER")
+    inner = node.this
+    result = types.of(inner)
+    if node.this is not inner:  # a cast must be outside the FILTER
+        node.set("this", inner.copy())
+        return replace_by_cast(node, result)
+    return result
+
+
+def _windowed(node: exp.Window, types: Types) -> str:
+    require_only(node, "this", "partition_by", "order", "over")
+    require_hashed(types.of(part) for part in node.args.get("partition_by") or ())
+    order = node.args.get("order")
+    if order is not None:
+        for item in order.expressions:
+            if types.of(item.this) == "float":
+                raise Unproven("an order by floats")
+    if isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank):
+        return replace_by_cast(node, "int")
+    raise Unproven(f"the window of {node.this.key.upper()}")
+
+
+FORMS: dict[type[exp.Expr], Form] = {
+    exp.Count: Form(_count), exp.CountIf: Form(_count_if), exp.Sum: Form(_summed), exp.Avg: Form(_average),
+    exp.Min: Form(_least_or_most), exp.Max: Form(_least_or_most),
+    exp.LogicalAnd: Form(_all_or_any), exp.LogicalOr: Form(_all_or_any),
+    exp.Filter: Form(_filtered, is_listed=False, why=SYNTAX),
+    exp.Window: Form(_windowed, is_listed=False, why=SYNTAX),
+}  # fmt: skip

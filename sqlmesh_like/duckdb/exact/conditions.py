@@ -1,0 +1,187 @@
+"""Comparisons, conditions and choices: what is proven of each, and how DuckDB is given it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.values import (
+    DATE,
+    FLOATS,
+    INTEGERS,
+    MOMENT,
+    NULL,
+    OTHERS,
+    Types,
+    cast_of,
+    decimal_digits,
+    is_exact_double,
+    wider_type,
+)
+
+
+def _column(node: exp.Column, types: Types) -> str:
+    result = types.of_column(node)
+    if result not in INTEGERS and result not in FLOATS and result not in OTHERS and result != NULL:
+        decimal_digits(result)
+    return result
+
+
+def _paren(node: exp.Paren, types: Types) -> str:
+    return types.of(node.this)
+
+
+def _logical(node: exp.Expr, types: Types) -> str:
+    for part in (node.this, node.args.get("expression")):
+        if part is not None:
+            types.require_condition(part)
+    return "boolean"
+
+
+def _is(node: exp.Is, types: Types) -> str:
+    types.of(node.this)
+    if not isinstance(node.expression, exp.Null):
+        raise Unproven("IS of other than NULL")
+    return "boolean"
+
+
+def _equal(node: exp.Binary, types: Types) -> str:
+    return _compared(node, types, hashed=True)
+
+
+def _ordered(node: exp.Binary, types: Types) -> str:
+    return _compared(node, types, hashed=False)
+
+
+def _compared(node: exp.Binary, types: Types, *, hashed: bool) -> str:
+    left, right = types.of(node.this), types.of(node.expression)
+    _compare(node.this, left, node.expression, right)
+    if hashed:
+        require_hashed((left, right))
+    return "boolean"
+
+
+def _compare(one: exp.Expr, left: str, other: exp.Expr, right: str) -> None:
+    """Raise Unproven unless both engines compare these types alike. A text compared with a date is cast to one."""
+    if left == "string" and right in ("date", "timestamp"):
+        return _text_as(one, right)
+    if right == "string" and left in ("date", "timestamp"):
+        return _text_as(other, left)
+    if left == right or NULL in (left, right):
+        return None
+    if "double" in (left, right) and is_exact_double(left) and is_exact_double(right):
+        return None
+    wider_type(left, right)
+    return None
+
+
+def _between(node: exp.Between, types: Types) -> str:
+    require_only(node, "this", "low", "high")
+    own = types.of(node.this)
+    for part in (node.args["low"], node.args["high"]):
+        _compare(node.this, own, part, types.of(part))
+    return "boolean"
+
+
+def _in(node: exp.In, types: Types) -> str:
+    require_only(node, "this", "expressions", "query")
+    own = types.of(node.this)
+    query = node.args.get("query")
+    if query is not None:
+        columns = types.of_query(query)
+        members = [columns[0][1]] if len(columns) == 1 else []
+        if members != [own]:
+            raise Unproven("IN of other types")
+    else:
+        members = []
+        for item in list(node.expressions):
+            members.append(types.of(item))
+            _compare(node.this, own, item, members[-1])
+    require_hashed((own, *members))
+    return "boolean"
+
+
+def _exists(node: exp.Exists, types: Types) -> str:
+    types.of_query(node.this)
+    return "boolean"
+
+
+def _subquery(node: exp.Subquery, types: Types) -> str:
+    columns = types.of_query(node)
+    if len(columns) != 1:
+        raise Unproven("a subquery of several columns")
+    return columns[0][1]
+
+
+def _like(node: exp.Like, types: Types) -> str:
+    pattern = node.expression
+    if not isinstance(pattern, exp.Literal) or "\\" in pattern.name or types.of(node.this) != "string":
+        raise Unproven("LIKE with a pattern that is computed or has a backslash")
+    return "boolean"
+
+
+def _case(node: exp.Case, types: Types) -> str:
+    if node.this is not None:
+        raise Unproven("CASE of a value")
+    branches = node.args["ifs"]
+    for branch in branches:
+        types.require_condition(branch.this)
+    values = [branch.args["true"] for branch in branches]
+    return _unified([*values, *([node.args["default"]] if node.args.get("default") is not None else [])], types)
+
+
+def _if(node: exp.If, types: Types) -> str:
+    types.require_condition(node.this)
+    otherwise = node.args.get("false")
+    return _unified([node.args["true"], *([] if otherwise is None else [otherwise])], types)
+
+
+def _coalesce(node: exp.Coalesce, types: Types) -> str:
+    return _unified([node.this, *node.expressions], types)
+
+
+def _extreme(node: exp.Greatest | exp.Least, types: Types) -> str:
+    known = {types.of(part) for part in (node.this, *node.expressions)}
+    if len(known) != 1 or known & {"float", NULL}:
+        raise Unproven("GREATEST or LEAST of other types")
+    return known.pop()
+
+
+def _nullif(node: exp.Nullif, types: Types) -> str:
+    left, right = types.of(node.this), types.of(node.expression)
+    if left != right:
+        raise Unproven("NULLIF of other types")
+    require_hashed((left,))
+    return left
+
+
+def _unified(values: Sequence[exp.Expr], types: Types) -> str:
+    result = NULL
+    for value in values:
+        result = wider_type(result, types.of(value))
+    return result
+
+
+def _text_as(node: exp.Expr, type_: str) -> None:
+    """Cast a text literal to the date or timestamp with which it is compared, as Spark does. Raises Unproven."""
+    if not (isinstance(node, exp.Literal) and (DATE if type_ == "date" else MOMENT).fullmatch(node.name)):
+        raise Unproven(f"a text beside a {type_}")
+    node.replace(cast_of(node.copy(), type_))
+
+
+FORMS: dict[type[exp.Expr], Form] = {
+    exp.Column: Form(_column, is_listed=False, why=SYNTAX),
+    exp.Paren: Form(_paren, is_listed=False, why=SYNTAX),
+    exp.Subquery: Form(_subquery, is_listed=False, why=SYNTAX),
+    exp.NullSafeNEQ: Form(_equal, is_listed=False, why="no fixture compares it over values of unknown types"),
+    **dict.fromkeys((exp.And, exp.Or, exp.Not), Form(_logical)),
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.NullSafeEQ), Form(_equal)),
+    **dict.fromkeys((exp.GT, exp.GTE, exp.LT, exp.LTE), Form(_ordered)),
+    **dict.fromkeys((exp.Greatest, exp.Least), Form(_extreme)),
+    exp.Is: Form(_is), exp.Between: Form(_between), exp.In: Form(_in), exp.Exists: Form(_exists),
+    exp.Like: Form(_like), exp.Case: Form(_case), exp.If: Form(_if), exp.Coalesce: Form(_coalesce),
+    exp.Nullif: Form(_nullif),
+}  # fmt: skip

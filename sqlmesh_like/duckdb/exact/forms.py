@@ -1,0 +1,40 @@
+"""The one list of forms and functions that DuckDB is trusted with, and for what: all that is known of each is a record.
+
+`query` asks it for proofs, `allow_list` for what may be computed without types. Aggregates are those of the catalogue
+of functions; the syntax of a query around them (FROM, GROUP BY …) is in `query` and `allow_list` themselves.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times
+from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.list_forms import LIST_FORMS
+
+_BY_VALUES = (
+    exp.ILike, exp.Grouping, exp.GroupingId, exp.AnyValue, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
+    exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
+    exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
+    exp.StrPosition, *LIST_FORMS,
+)  # fmt: skip
+"""Compared with Spark over values of each type, with guards on those that differ; no proof says more of their types.
+
+Of windows, `aggregates` proves those of ROW_NUMBER, RANK and DENSE_RANK as a whole.
+"""
+
+FORMS: dict[type[exp.Expr], Form] = {
+    **conditions.FORMS,
+    **casts.FORMS,
+    **texts.FORMS,
+    **times.FORMS,
+    **numbers.FORMS,
+    **aggregates.FORMS,
+    **dict.fromkeys(_BY_VALUES, Form()),
+}
+
+
+def listed() -> tuple[type[exp.Expr], ...]:
+    """Forms that DuckDB may compute where types are not known."""
+    return tuple(kind for kind, form in FORMS.items() if form.is_listed)

@@ -1,0 +1,96 @@
+"""Arithmetic: with which types it is proven, and how DuckDB is given it."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.spark_types.operators import adjusted
+from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.times import type_of_moved
+from sqlmesh_like.duckdb.exact.unproven import Unproven
+from sqlmesh_like.duckdb.exact.values import (
+    INTEGERS,
+    LEAST_SCALE,
+    Types,
+    decimal_digits,
+    digits_of,
+    exact_decimal,
+    quotient_of,
+    replace_by_cast,
+    replace_by_double,
+    scale_of,
+)
+
+
+def _sum_or_difference(node: exp.Add | exp.Sub, types: Types) -> str:
+    left = types.of(node.this)
+    if isinstance(node.expression, exp.Interval):
+        return type_of_moved(node, left)
+    right = types.of(node.expression)
+    if left in INTEGERS and right in INTEGERS:
+        return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__))
+    if "double" in (left, right):
+        return replace_by_double(node, left, right)
+    (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
+    digits = max(s1, s2) + max(one - s1, other - s2) + 1
+    return exact_decimal(digits, max(s1, s2))
+
+
+def _product(node: exp.Mul, types: Types) -> str:
+    left, right = types.of(node.this), types.of(node.expression)
+    if left in INTEGERS and right in INTEGERS:
+        return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__))
+    if "double" in (left, right):
+        return replace_by_double(node, left, right)
+    (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
+    made = adjusted(one + other + 1, s1 + s2)
+    if scale_of(made) != s1 + s2:
+        raise Unproven("a product that Spark rounds")
+    return made
+
+
+def _quotient(node: exp.Div, types: Types) -> str:
+    left, right = types.of(node.this), types.of(node.expression)
+    if "double" in (left, right) or (left in INTEGERS and right in INTEGERS):
+        node.set("expression", exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0)))
+        return replace_by_double(node, left, right)
+    (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
+    scale = max(LEAST_SCALE, s1 + other + 1)
+    made = adjusted(one - s1 + s2 + scale, scale)
+    node.replace(quotient_of(node.this, s1, node.expression, s2, made))
+    return made
+
+
+def _remainder(node: exp.Mod, types: Types) -> str:
+    left, right = types.of(node.this), types.of(node.expression)
+    if left != right or left not in INTEGERS:
+        raise Unproven("a remainder of other than whole numbers")
+    node.set("expression", exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0)))
+    return left
+
+
+def _negative(node: exp.Neg | exp.Abs, types: Types) -> str:
+    result = types.of(node.this)
+    if result == "double" and isinstance(node, exp.Neg):
+        return replace_by_double(node, result, result)
+    if result not in INTEGERS and result != "double":
+        decimal_digits(result)
+    return result
+
+
+def _round(node: exp.Round, types: Types) -> str:
+    places = node.args.get("decimals")
+    digits, scale = decimal_digits(types.of(node.this))
+    if places is not None and not (isinstance(places, exp.Literal) and places.is_int):
+        raise Unproven("ROUND to computed digits")
+    kept = int(places.name) if places is not None else 0
+    if kept >= scale:
+        raise Unproven("ROUND that keeps all digits")
+    return replace_by_cast(node, exact_decimal(digits - scale + kept + 1, kept), of=node.this)
+
+
+FORMS: dict[type[exp.Expr], Form] = {
+    exp.Add: Form(_sum_or_difference), exp.Sub: Form(_sum_or_difference), exp.Mul: Form(_product),
+    exp.Div: Form(_quotient), exp.Mod: Form(_remainder), exp.Neg: Form(_negative), exp.Abs: Form(_negative),
+    exp.Round: Form(_round),
+}  # fmt: skip

@@ -1,0 +1,29 @@
+"""What is not proven. Owns the error, and tests of a form that say why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+
+class Unproven(Exception):
+    """A form, or its use with these types, that DuckDB is not known to compute as Spark does."""
+
+
+def names_columns(source: exp.Expr) -> bool:
+    alias = source.args.get("alias")
+    return isinstance(alias, exp.TableAlias) and bool(alias.columns)
+
+
+def require_only(node: exp.Expr, *known: str) -> None:
+    for name, value in node.args.items():
+        if name not in known and value:
+            raise Unproven(f"{name.strip('_').upper()} of {node.key.upper()}")
+
+
+def require_hashed(types: Iterable[str]) -> None:
+    """Raise Unproven unless values of these types are equal in both engines alike, also as keys."""
+    for result in types:
+        if result == "float":
+            raise Unproven(f"equality of {result}")
