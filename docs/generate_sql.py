@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, AggregateFunction
 from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
@@ -29,6 +30,22 @@ WORK = {
 }
 """What a strategy costs where a row has no text of its own."""
 
+KINDS = {
+    "whole numbers": "bigint",
+    "decimals": "decimal(10,2)",
+    "doubles": "double",
+    "texts": "string",
+    "dates": "date",
+    "timestamps": "timestamp",
+    "booleans": "boolean",
+}
+"""Kinds of arguments, each with a type that stands for it."""
+FOLLOWS = {
+    "free": "its groups are recomputed",
+    "key": "its groups are recomputed; the row key decides between tied rows",
+    None: "the model is rebuilt: it depends on the order of rows",
+}
+
 
 def page() -> str:
     """The page's text."""
@@ -43,7 +60,31 @@ def page() -> str:
         "| construct | example | strategy | rules | work | limits |\n|---|---|---|---|---|---|\n"
     )
     rows = yaml.safe_load((Path(__file__).parent / "sql.yml").read_text(encoding="utf-8"))
-    return head + "".join(_line(row) for row in rows)
+    return head + "".join(_line(row) for row in rows) + aggregates()
+
+
+def aggregates() -> str:
+    """What the catalogue of functions says of each aggregate."""
+    head = (
+        "\n## Aggregate functions\n\n"
+        "How each follows a change of its group. A merged one does so over arguments of the named kinds, and over\n"
+        "others as one that is not; what is not merged needs all rows of the groups that a change touches.\n\n"
+        "| function | follows a change | merged over | over no rows |\n|---|---|---|---|\n"
+    )
+    return head + "".join(sorted(map(_aggregate_line, AGGREGATES.values())))
+
+
+def _aggregate_line(record: AggregateFunction) -> str:
+    names = ", ".join(dict.fromkeys(name.upper() for name in (record.call.split()[0], *record.synonyms)))
+    over = "–"
+    if record.merge is not None:
+        takes = record.merge.takes
+        over = "anything" if takes is None else ", ".join(kind for kind, type_ in KINDS.items() if takes(type_))
+        follows = f"merged: {record.merge.keeps}"
+    else:
+        follows = FOLLOWS[record.order]
+    nothing = {"null": "NULL", "zero": "0", None: "not used by plans"}[record.of_nothing]
+    return f"| {names} | {follows} | {over} | {nothing} |\n"
 
 
 def _line(row: Mapping[str, str]) -> str:

@@ -1,0 +1,114 @@
+"""What it takes to make an aggregate mergeable: a record of it, and what DuckDB is trusted with."""
+
+from __future__ import annotations
+
+import runpy
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from sqlglot import exp
+
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, AggregateFunction
+from sqlmesh_like.analyze.functions.merging import KeptState, Merge, cast
+from sqlmesh_like.analyze.spark_types.coercion import INTEGERS
+from sqlmesh_like.duckdb.exact import forms
+from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.values import Types, replace_by_cast
+from sqlmesh_like.duckdb.exact_sql import Unproven, exact
+from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
+from sqlmesh_like.errors import SqlError
+from tests.properties.lake import T, compare, compiled, schema, states
+
+SQL = "select s, spread(a) as r from ods.t group by s"
+COLUMNS = schema(a="int", s="string", f="double")
+PATH = states(
+    {"1": (1, "x", None), "2": (5, "x", None), "3": (None, "y", None)},
+    {"2": None, "3": (7, "y", None)},
+    {"4": (-3, "x", None), "5": (2, "y", None)},
+    {"1": None, "4": None},
+)
+
+
+Spread = exp.HashAgg
+"""A class that Spark has no function for stands for a new one: the largest value less the smallest."""
+
+
+def _ends(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
+    return KeptState("max", argument, type_ or ""), KeptState("min", argument, type_ or "")
+
+
+RECORD = AggregateFunction(
+    Spread, "spread this", ("SPREAD",), type_rule=lambda node, type_of: type_of(node.this), of_nothing="null",
+    merge=Merge("keeps both ends", _ends, lambda type_, most, least: cast(exp.Sub(this=most, expression=least), type_),
+                takes=lambda type_: type_ in INTEGERS),
+)  # fmt: skip
+
+
+def _proof(node: exp.Func, types: Types) -> str:
+    given = types.of(node.this)
+    ends = exp.Sub(this=exp.Max(this=node.this.copy()), expression=exp.Min(this=node.this.copy()))
+    return replace_by_cast(node, given, of=exp.Paren(this=ends))
+
+
+def test_one_record_makes_an_aggregate_typed_mergeable_compiled_exact_and_documented(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(SqlError, match="nor in an aggregate"):
+        compiled(SQL, COLUMNS)
+    monkeypatch.setitem(AGGREGATES, Spread, RECORD)
+    plan = compiled(SQL, COLUMNS)
+    assert [column.type for column in plan.facts.schema or ()] == ["string", "int"]
+    assert plan.classification.strategy == "aggregate_merge"
+    assert [(each.verdict, each.reason.message) for each in plan.classification.aggregates] == [
+        ("mergeable", "HASH_AGG(a) keeps both ends")
+    ]
+    assert [column.name for column in plan.table.state][-2:] == ["_sml_max_0", "_sml_min_0"]
+    assert "| SPREAD | merged: keeps both ends | whole numbers | NULL |" in _page()
+    query = plan.facts.tree.copy()
+    assert isinstance(query, exp.Query)
+    with pytest.raises(Unproven, match="HASHAGG"):
+        exact(query.copy(), lambda _: COLUMNS)
+    monkeypatch.setitem(forms.FORMS, Spread, Form(_proof))
+    assert [column.type for column in exact(query, lambda _: COLUMNS).columns] == ["string", "int"]
+
+
+def test_what_a_new_aggregate_keeps_follows_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGGREGATES, Spread, RECORD)
+    plan = compiled(SQL, COLUMNS)
+    with closing(PlanSimulator({T: COLUMNS})) as lake:
+        lake._db.execute("CREATE MACRO hash_agg(x) AS max(x) - min(x)")
+        lake.build(plan, PATH[0])
+        for number, (before, after) in enumerate(pairwise(PATH), 2):
+            lake.apply(plan, before, after)
+            compare(lake, plan, PATH[:number])
+        assert sorted(row[-2:] for row in lake.rows()) == [("y", 5)]
+
+
+def test_the_record_of_stddev_is_all_that_keeps_it_from_being_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "select s, stddev_pop(a) as r from ods.t group by s"
+    assert compiled(sql, COLUMNS).classification.strategy == "group_recompute"
+
+    def moments(argument: exp.Expr, _: str | None) -> tuple[KeptState, ...]:
+        square = exp.Mul(this=argument.copy(), expression=argument.copy())
+        sums = [KeptState("sum", each, "decimal(38,0)", 0) for each in (argument, square)]
+        return KeptState("count", argument, "bigint"), *sums
+
+    def value(_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr) -> exp.Expr:
+        mean = exp.Div(this=total, expression=count)
+        return exp.Sqrt(this=exp.Sub(this=exp.Div(this=squares, expression=count), expression=exp.Pow(this=mean)))
+
+    merge = Merge("keeps two sums and a count", moments, value, takes=lambda type_: type_ in INTEGERS)
+    monkeypatch.setitem(AGGREGATES, exp.StddevPop, replace(AGGREGATES[exp.StddevPop], merge=merge))
+    plan = compiled(sql, COLUMNS)
+    assert plan.classification.strategy == "aggregate_merge"
+    assert [column.name for column in plan.table.state][-3:] == ["_sml_count_0", "_sml_sum_0", "_sml_sum_1"]
+    assert "| STDDEV_POP | merged: keeps two sums and a count | whole numbers | NULL |" in _page()
+
+
+def _page() -> str:
+    docs = Path(__file__).resolve().parent.parent.parent.parent / "docs"
+    page: str = runpy.run_path(str(docs / "generate_sql.py"))["aggregates"]()
+    return page
