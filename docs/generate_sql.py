@@ -75,7 +75,7 @@ def aggregates() -> str:
 
 
 def _aggregate_line(record: AggregateFunction) -> str:
-    names = ", ".join(dict.fromkeys(name.upper() for name in (record.call.split()[0], *record.synonyms)))
+    names = ", ".join(function.name.upper() for function in record.functions)
     over = "–"
     if record.merge is not None:
         takes = record.merge.takes

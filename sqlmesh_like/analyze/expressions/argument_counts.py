@@ -1,7 +1,6 @@
 """Calls with too few or too many arguments. Owns finding them in the text of a query: the parser takes any number.
 
-Source: the signatures of functions, and Spark 3.5 itself, which was asked for each number (`WRONG_NUM_ARGS`). A
-function that is in neither takes any number, or has a syntax of its own.
+A function of which the catalogue has no counts takes any number, or has a syntax of its own.
 """
 
 from __future__ import annotations
@@ -11,26 +10,9 @@ from collections.abc import Iterator, Sequence
 import sqlglot
 from sqlglot import Token, TokenType
 
-from sqlmesh_like.analyze.functions.signatures import SIGNATURES
+from sqlmesh_like.analyze.functions.catalogue import function_named
+from sqlmesh_like.analyze.functions.function import MANY
 
-_MANY = 1_000_000
-_OTHERS = {
-    (0, 2): "unix_timestamp",
-    (0, 3): "lag lead",
-    (1, 1): "avg explode explode_outer flatten inline inline_outer map_from_entries mean median posexplode "
-    "posexplode_outer reverse sum try_avg try_sum window_time",
-    (1, 2): "bround ceil ceiling floor round",
-    (1, _MANY): "count",
-    (2, 2): "array_append array_prepend date_part datepart element_at ifnull mod nvl pmod to_number transform "
-    "transform_keys transform_values try_add try_divide try_element_at try_multiply try_subtract try_to_number",
-    (2, 3): "approx_percentile convert_timezone date_add date_diff dateadd datediff from_csv from_json percentile "
-    "percentile_approx sequence",
-    (2, _MANY): "decode json_tuple stack",
-    (3, 3): "array_insert map_zip_with zip_with",
-    (3, 4): "aggregate reduce",
-}  # fmt: skip
-_COUNTS = {name: counts for counts, names in _OTHERS.items() for name in names.split()}
-"""Least and most arguments of functions without a signature, or with more forms than it states."""
 _UNCHECKED = frozenset({
     "any", "some", "exists", "filter", "rank", "dense_rank", "percent_rank", "like", "ilike", "mask", "timestampdiff",
     "charindex",
@@ -55,8 +37,9 @@ def first_miscounted(sql: str) -> tuple[int, str] | None:
     """
     tokens = sqlglot.tokenize(sql, dialect="spark")
     for at in range(len(tokens) - 1):
-        counts = _counts(tokens[at].text.lower())
-        if counts is None or tokens[at + 1].token_type is not TokenType.L_PAREN or sql[tokens[at].start] in "`'\"":
+        if tokens[at + 1].token_type is not TokenType.L_PAREN or sql[tokens[at].start] in "`'\"":
+            continue
+        if (counts := _counts(tokens[at].text.lower())) is None:
             continue
         if at and tokens[at - 1].token_type in _NO_CALL_AFTER:
             continue
@@ -67,12 +50,8 @@ def first_miscounted(sql: str) -> tuple[int, str] | None:
 
 
 def _counts(name: str) -> tuple[int, int] | None:
-    if name in _COUNTS or name in _UNCHECKED:
-        return _COUNTS.get(name)
-    signature = SIGNATURES.get(name)
-    if signature is None:
-        return None
-    return signature.required, _MANY if signature.is_last_repeated else len(signature.parameters)
+    function = None if name in _UNCHECKED else function_named(name)
+    return None if function is None else function.counts
 
 
 def _argument_count(tokens: Sequence[Token], opening: int) -> int | None:
@@ -107,7 +86,7 @@ def _within(tokens: Sequence[Token], opening: int) -> Iterator[tuple[Token, int]
 
 
 def _words(least: int, most: int) -> str:
-    if most == _MANY:
+    if most == MANY:
         return f"at least {least} argument{'' if least == 1 else 's'}"
     numbers = f"{least} or {most}" if most == least + 1 else f"{least} to {most}" if most > least else str(most)
     return f"{numbers} argument{'' if most == 1 else 's'}" if most else "no arguments"

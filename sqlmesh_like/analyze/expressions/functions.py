@@ -10,14 +10,14 @@ from sqlmesh_like.analyze.expressions.clock import CLOCKS, is_clock_call
 from sqlmesh_like.analyze.expressions.deterministic_functions import CLASSES, is_pure
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
+from sqlmesh_like.analyze.functions.table import FUNCTIONS
 
 FunctionClass = Literal["pure", "clock", "random", "unknown"]
 
-_RANDOM = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle)
-_RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "SHUFFLE",
-                 "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH"}  # fmt: skip
+_BY_CHANCE = {name: function.kind for name, function in FUNCTIONS.items() if function.decided_by == "chance"}
+_RANDOM: tuple[type[exp.Expr], ...] = tuple(kind for kind in _BY_CHANCE.values() if kind is not None)
 
-_BY_CONTENT = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.Cast)
+_BY_CONTENT: tuple[type[exp.Expr], ...] = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.Cast)
 _ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CONTENT))
 """Classes whose nodes are pure whatever they contain: a fast path for most of the thousands of nodes."""
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
@@ -39,7 +39,7 @@ def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionCla
         return "clock"
     if isinstance(node, _RANDOM):
         return "random"
-    if isinstance(node, exp.Anonymous) and node.name.upper() in _RANDOM_NAMES:
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _BY_CHANCE:
         return "random"
     if is_pure(node) or (in_window and _is_of_windows(node)):
         return "pure"

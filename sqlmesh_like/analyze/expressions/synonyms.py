@@ -38,7 +38,8 @@ def _known(node: exp.Expr) -> exp.Expr:
 
 
 def _kind_of(name: str) -> type[exp.Expr] | None:
-    return next((kind for kind, record in AGGREGATES.items() if name.upper() in record.synonyms), None)
+    synonyms = ((kind, record.functions[1:]) for kind, record in AGGREGATES.items())
+    return next((kind for kind, others in synonyms if name.lower() in {each.name for each in others}), None)
 
 
 def _is_pattern_list(node: exp.Any) -> bool:

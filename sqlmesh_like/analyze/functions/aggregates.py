@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.functions.function import Function, functions_of
 from sqlmesh_like.analyze.functions.merging import (
     ALL_TRUE,
     ANY_TRUE,
@@ -50,9 +52,8 @@ class SameCall:
 class AggregateFunction:
     """One aggregate function.
 
-    `kind` is its class in a tree, `call` its name in Spark and the parts of the node that hold its arguments, in
-    Spark's order. `synonyms` are names that the parser does not know. `type_rule` gives the type where no line of the
-    table of signatures can.
+    `line` states it as one of the table of functions: its name first, then others of the same meaning. `type_rule`
+    gives the type where no signature can.
 
     `order`: "free" of it, the value is a function of the multiset of rows; "key", the row key decides (`ties`); None,
     it is not known to be decided. `of_nothing` is the value over no rows, where it is known. `is_repeatable` tells by
@@ -60,9 +61,7 @@ class AggregateFunction:
     `in_window`: its value over a frame is decided. `merge` is None where each change needs all rows of the group.
     """
 
-    kind: type[exp.Func]
-    call: str
-    synonyms: tuple[str, ...] = ()
+    line: str
     type_rule: Callable[[exp.Expr, TypeOf], Outcome] | None = None
     order: Literal["free", "key"] | None = "free"
     of_nothing: Literal["null", "zero"] | None = None
@@ -72,15 +71,32 @@ class AggregateFunction:
     merge: Merge | None = None
     same_as: SameCall | None = None
 
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """By each of its names."""
+        return tuple(functions_of(self.line, "group"))
+
     @property
+    def kind(self) -> type[exp.Expr]:
+        """Its class in a tree."""
+        kind = self.functions[0].kind
+        assert kind is not None, self.line
+        return kind
+
+    @cached_property
     def name(self) -> str:
         """The name by which plans know a call: that of the class."""
-        return self.kind.sql_name()
+        return _sql_name(self.kind)
 
     @property
     def merged_name(self) -> str:
         """The name of the aggregate as which its calls are merged."""
-        return self.name if self.same_as is None else self.same_as.kind.sql_name()
+        return self.name if self.same_as is None else _sql_name(self.same_as.kind)
+
+
+def _sql_name(kind: type[exp.Expr]) -> str:
+    assert issubclass(kind, exp.Func)
+    return kind.sql_name()
 
 
 def _sum_rule(result: Callable[[str | None], str | None]) -> Callable[[exp.Expr, TypeOf], Outcome]:
@@ -104,25 +120,18 @@ def _is_repeatable_mean(type_: str | None) -> bool:
     return is_exact_number(type_) and type_ != "bigint"
 
 
-def _moment(kind: type[exp.Func], call: str, *synonyms: str) -> AggregateFunction:
+def _moment(line: str, *, of_nothing: Literal["null"] | None = None) -> AggregateFunction:
     """Of doubles, in an order that is not given."""
-    is_null = kind in (exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop)
-    return AggregateFunction(
-        kind, call, synonyms, of_nothing="null" if is_null else None, adds=True, in_window=True
-    )  # fmt: skip
+    return AggregateFunction(line, of_nothing=of_nothing, adds=True, in_window=True)
 
 
-def _regression(kind: type[exp.Func], call: str) -> AggregateFunction:
-    return AggregateFunction(kind, f"{call} this expression")
+def _bits(line: str) -> AggregateFunction:
+    return AggregateFunction(line, is_repeatable=_always, in_window=True)
 
 
-def _bits(kind: type[exp.Func], call: str) -> AggregateFunction:
-    return AggregateFunction(kind, call, is_repeatable=_always, in_window=True)
-
-
-def _choice(kind: type[exp.Func], call: str, *, in_window: bool = False) -> AggregateFunction:
+def _choice(line: str, *, in_window: bool = False) -> AggregateFunction:
     """One row of the group, or all in an order, which the row key decides."""
-    return AggregateFunction(kind, call, order="key", is_repeatable=_always, in_window=in_window)
+    return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window)
 
 
 def _one_if(condition: exp.Expr) -> exp.Expr:
@@ -131,61 +140,99 @@ def _one_if(condition: exp.Expr) -> exp.Expr:
 
 _RECORDS = (
     AggregateFunction(
-        exp.Count, "count this expressions", of_nothing="zero", is_repeatable=_always, in_window=True, merge=COUNTED
+        "count=Count(this expressions) {1-}: any* -> bigint",
+        of_nothing="zero",
+        is_repeatable=_always,
+        in_window=True,
+        merge=COUNTED,
     ),
     AggregateFunction(
-        exp.CountIf, "count_if this", of_nothing="zero", order=None, in_window=True, merge=COUNTED,
+        "count_if=CountIf: boolean -> bigint",
+        of_nothing="zero",
+        order=None,
+        in_window=True,
+        merge=COUNTED,
         same_as=SameCall(exp.Count, _one_if),
     ),
     AggregateFunction(
-        exp.Sum, "sum this", type_rule=_sum_rule(sum_type), of_nothing="null", is_repeatable=is_exact_number,
-        adds=True, in_window=True, merge=SUMMED,
+        "sum=Sum {1}",
+        type_rule=_sum_rule(sum_type),
+        of_nothing="null",
+        is_repeatable=is_exact_number,
+        adds=True,
+        in_window=True,
+        merge=SUMMED,
     ),
     AggregateFunction(
-        exp.Avg, "avg this", ("MEAN",), type_rule=_sum_rule(avg_type), of_nothing="null",
-        is_repeatable=_is_repeatable_mean, adds=True, in_window=True, merge=AVERAGED,
+        "avg=Avg mean {1}",
+        type_rule=_sum_rule(avg_type),
+        of_nothing="null",
+        is_repeatable=_is_repeatable_mean,
+        adds=True,
+        in_window=True,
+        merge=AVERAGED,
     ),
+    AggregateFunction("min=Min: any -> $1", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=LEAST),
+    AggregateFunction("max=Max: any -> $1", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=MOST),
     AggregateFunction(
-        exp.Min, "min this", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=LEAST
-    ),
-    AggregateFunction(
-        exp.Max, "max this", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=MOST
-    ),
-    AggregateFunction(
-        exp.LogicalAnd, "bool_and this", ("EVERY",), of_nothing="null", is_repeatable=_always, in_window=True,
+        "bool_and=LogicalAnd every: boolean -> boolean",
+        of_nothing="null",
+        is_repeatable=_always,
+        in_window=True,
         merge=ALL_TRUE,
     ),
     AggregateFunction(
-        exp.LogicalOr, "bool_or this", ("SOME",), of_nothing="null", is_repeatable=_always, in_window=True,
+        "bool_or=LogicalOr some any: boolean -> boolean",
+        of_nothing="null",
+        is_repeatable=_always,
+        in_window=True,
         merge=ANY_TRUE,
     ),
-    _moment(exp.Stddev, "stddev this"), _moment(exp.StddevSamp, "stddev_samp this", "STD"),
-    _moment(exp.StddevPop, "stddev_pop this"), _moment(exp.Variance, "variance this"),
-    _moment(exp.VariancePop, "var_pop this"), _moment(exp.Skewness, "skewness this"),
-    _moment(exp.Kurtosis, "kurtosis this"), _moment(exp.Corr, "corr this expression"),
-    _moment(exp.CovarPop, "covar_pop this expression"), _moment(exp.CovarSamp, "covar_samp this expression"),
-    AggregateFunction(exp.RegrCount, "regr_count this expression", is_repeatable=_always),
-    _regression(exp.RegrAvgx, "regr_avgx"), _regression(exp.RegrAvgy, "regr_avgy"),
-    _regression(exp.RegrIntercept, "regr_intercept"), _regression(exp.RegrR2, "regr_r2"),
-    _regression(exp.RegrSlope, "regr_slope"), _regression(exp.RegrSxx, "regr_sxx"),
-    _regression(exp.RegrSxy, "regr_sxy"), _regression(exp.RegrSyy, "regr_syy"),
-    _bits(exp.BitwiseAndAgg, "bit_and this"), _bits(exp.BitwiseOrAgg, "bit_or this"),
-    _bits(exp.BitwiseXorAgg, "bit_xor this"),
-    AggregateFunction(exp.Median, "median this", type_rule=_quantile_type),
-    AggregateFunction(exp.Quantile, "percentile this quantile", type_rule=_quantile_type),
+    _moment("stddev=Stddev: double -> double", of_nothing="null"),
+    _moment("stddev_samp=StddevSamp std: double -> double", of_nothing="null"),
+    _moment("stddev_pop=StddevPop: double -> double", of_nothing="null"),
+    _moment("variance=Variance var_samp: double -> double", of_nothing="null"),
+    _moment("var_pop=VariancePop: double -> double", of_nothing="null"),
+    _moment("skewness=Skewness: double -> double"),
+    _moment("kurtosis=Kurtosis: double -> double"),
+    _moment("corr=Corr(this expression): double, double -> double"),
+    _moment("covar_pop=CovarPop(this expression): double, double -> double"),
+    _moment("covar_samp=CovarSamp(this expression): double, double -> double"),
+    AggregateFunction("regr_count=RegrCount(this expression): double, double -> bigint", is_repeatable=_always),
+    AggregateFunction("regr_avgx=RegrAvgx(this expression): double, double -> double"),
+    AggregateFunction("regr_avgy=RegrAvgy(this expression): double, double -> double"),
+    AggregateFunction("regr_intercept=RegrIntercept(this expression): double, double -> double"),
+    AggregateFunction("regr_r2=RegrR2(this expression): double, double -> double"),
+    AggregateFunction("regr_slope=RegrSlope(this expression): double, double -> double"),
+    AggregateFunction("regr_sxx=RegrSxx(this expression): double, double -> double"),
+    AggregateFunction("regr_sxy=RegrSxy(this expression): double, double -> double"),
+    AggregateFunction("regr_syy=RegrSyy(this expression): double, double -> double"),
+    _bits("bit_and=BitwiseAndAgg: integer -> $1"),
+    _bits("bit_or=BitwiseOrAgg: integer -> $1"),
+    _bits("bit_xor=BitwiseXorAgg: integer -> $1"),
+    AggregateFunction("median=Median {1}", type_rule=_quantile_type),
+    AggregateFunction("percentile=Quantile(this quantile) {2-3}", type_rule=_quantile_type),
     AggregateFunction(
-        exp.ApproxQuantile, "percentile_approx this quantile accuracy", type_rule=_quantile_type, order=None
+        "percentile_approx=ApproxQuantile(this quantile accuracy) approx_percentile {2-3}",
+        type_rule=_quantile_type,
+        order=None,
     ),
-    AggregateFunction(exp.Mode, "mode this", order=None),
-    AggregateFunction(exp.ApproxDistinct, "approx_count_distinct this accuracy", is_repeatable=_always),
-    AggregateFunction(exp.BitmapConstructAgg, "bitmap_construct_agg this", order=None),
-    AggregateFunction(exp.BitmapOrAgg, "bitmap_or_agg this", order=None),
-    _choice(exp.First, "first this", in_window=True), _choice(exp.FirstValue, "first_value this", in_window=True),
-    _choice(exp.Last, "last this", in_window=True), _choice(exp.LastValue, "last_value this", in_window=True),
-    _choice(exp.AnyValue, "any_value this"), _choice(exp.ArgMax, "max_by this expression"),
-    _choice(exp.ArgMin, "min_by this expression"), _choice(exp.ArrayAgg, "collect_list this"),
-    _choice(exp.ArrayUniqueAgg, "collect_set this"),
-)  # fmt: skip
+    AggregateFunction("mode=Mode: any -> $1", order=None),
+    AggregateFunction(
+        "approx_count_distinct=ApproxDistinct(this accuracy): any, double? -> bigint", is_repeatable=_always
+    ),
+    AggregateFunction("bitmap_construct_agg=BitmapConstructAgg: bigint -> binary", order=None),
+    AggregateFunction("bitmap_or_agg=BitmapOrAgg: =binary -> binary", order=None),
+    _choice("first=First: any, boolean? -> $1", in_window=True),
+    _choice("first_value=FirstValue: any, boolean? -> $1", in_window=True),
+    _choice("last=Last: any, boolean? -> $1", in_window=True),
+    _choice("last_value=LastValue: any, boolean? -> $1", in_window=True),
+    _choice("any_value=AnyValue: any, boolean? -> $1"),
+    _choice("max_by=ArgMax(this expression): any, any -> $1"),
+    _choice("min_by=ArgMin(this expression): any, any -> $1"),
+    _choice("collect_list=ArrayAgg array_agg: any -> array<$1>"),
+    _choice("collect_set=ArrayUniqueAgg: any -> array<$1>"),
+)
 AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {record.kind: record for record in _RECORDS}
 """Each by its class; the only list of them."""
 

@@ -13,7 +13,7 @@ from sqlmesh_like.analyze.expressions.argument_counts import first_miscounted
 from sqlmesh_like.analyze.expressions.functions import first_random
 from sqlmesh_like.analyze.expressions.gaps import first_gap
 from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
-from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
+from sqlmesh_like.analyze.functions.catalogue import all_functions
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
@@ -38,7 +38,8 @@ _WORDS = "all as by except from having in intersect join on or over select then 
 _BRANCH = "#incremental"
 _OF_TEMPLATES = frozenset({"ref", "source", "var", "env_var", "config"})
 _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
-_BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
+_SPARK_FUNCTIONS = frozenset(function.name for function in all_functions())
+_BEFORE_BRACKETS = _SPARK_FUNCTIONS | frozenset(_WORDS.split())
 _COMMA_TOO_MANY = "leave the comma out, or add what it is meant to separate"
 
 
@@ -290,7 +291,7 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
     if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
         return
     for call in parse(model).find_all(exp.Anonymous):
-        if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
+        if call.name.lower() not in _SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
             raise SqlError(
                 f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=_function_hint(call)
             )
@@ -299,7 +300,7 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
 def _function_hint(call: exp.Anonymous) -> str:
     if call.name.lower() in _OF_TEMPLATES:  # the braces of the template were forgotten
         return f"write {{{{ {call.name}({', '.join(part.sql(SPARK) for part in call.expressions)}) }}}}"
-    return nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
+    return nearest(call.name.lower(), _SPARK_FUNCTIONS) or "Spark's own functions can be used"
 
 
 def _names_known_functions_only(sql: str) -> bool:

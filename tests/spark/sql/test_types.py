@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
 from sqlmesh_like.analyze.expressions.types import infer
-from sqlmesh_like.analyze.functions.signatures import SIGNATURES
+from sqlmesh_like.analyze.functions.catalogue import all_functions
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.dialects import SPARK
 from tests.unit.analyze.test_types import CASES, KNOWN
@@ -70,8 +70,9 @@ class Oracle:
 
 def calls() -> Iterator[str]:
     """Each function of the table with each type at each of its parameters."""
-    for name, signature in SIGNATURES.items():
-        if name in FOLDED:
+    for function in all_functions():
+        name, signature = function.name, function.signature
+        if signature is None or name in FOLDED:
             continue
         given = [_given(part.removeprefix("=").split("|")[0]) for part in signature.parameters]
         yield f"{name}({', '.join(given[: signature.required])})"

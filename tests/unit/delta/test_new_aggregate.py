@@ -41,7 +41,7 @@ def _ends(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
 
 
 RECORD = AggregateFunction(
-    Spread, "spread this", ("SPREAD",), type_rule=lambda node, type_of: type_of(node.this), of_nothing="null",
+    "hash_agg=HashAgg spread: any -> $1", of_nothing="null",
     merge=Merge("keeps both ends", _ends, lambda type_, most, least: cast(exp.Sub(this=most, expression=least), type_),
                 takes=lambda type_: type_ in INTEGERS),
 )  # fmt: skip
@@ -66,7 +66,7 @@ def test_one_record_makes_an_aggregate_typed_mergeable_compiled_exact_and_docume
         ("mergeable", "HASH_AGG(a) keeps both ends")
     ]
     assert [column.name for column in plan.table.state][-2:] == ["_sml_max_0", "_sml_min_0"]
-    assert "| SPREAD | merged: keeps both ends | whole numbers | NULL |" in _page()
+    assert "| HASH_AGG, SPREAD | merged: keeps both ends | whole numbers | NULL |" in _page()
     query = plan.facts.tree.copy()
     assert isinstance(query, exp.Query)
     with pytest.raises(Unproven, match="HASHAGG"):
