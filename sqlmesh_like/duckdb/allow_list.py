@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.duckdb.bind_time_checks import with_type_checks
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE, DATE_PARTS
-from sqlmesh_like.duckdb.exact.forms import listed
+from sqlmesh_like.duckdb.exact.form_registry import listed
 from sqlmesh_like.duckdb.list_forms import unproven_list
-from sqlmesh_like.duckdb.operand_types import with_type_checks
 from sqlmesh_like.sql_text import standard_literal
 
 UNKNOWN = "sml-not-checkable: "

@@ -1,4 +1,4 @@
-"""A form that DuckDB is trusted with. Owns the record, of which `forms` has the list."""
+"""A form that DuckDB is trusted with. Owns the record, of which `form_registry` has the list."""
 
 from __future__ import annotations
 

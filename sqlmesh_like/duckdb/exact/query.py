@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
-from sqlmesh_like.duckdb.exact.forms import FORMS
+from sqlmesh_like.duckdb.exact.form_registry import FORMS
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
 from sqlmesh_like.duckdb.exact.values import NULL, Columns, common_of_union
 from sqlmesh_like.names import Column, Schema

@@ -27,7 +27,7 @@ from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.checks.column_names import column_places, refuse_unnamed, refuse_unstorable
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
-from sqlmesh_like.plan.checks.operand_types import refuse_operands
+from sqlmesh_like.plan.checks.refused_operands import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.plan.checks.written_types import WrittenTypes
 from sqlmesh_like.render.rendered import PythonCode, RenderedModel, RenderedTest

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, AggregateFunction
 from sqlmesh_like.analyze.functions.merging import KeptState, Merge, cast
 from sqlmesh_like.analyze.spark_types.coercion import INTEGERS
-from sqlmesh_like.duckdb.exact import forms
+from sqlmesh_like.duckdb.exact import form_registry
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.values import Types, replace_by_cast
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
@@ -71,7 +71,7 @@ def test_one_record_makes_an_aggregate_typed_mergeable_compiled_exact_and_docume
     assert isinstance(query, exp.Query)
     with pytest.raises(Unproven, match="HASHAGG"):
         exact(query.copy(), lambda _: COLUMNS)
-    monkeypatch.setitem(forms.FORMS, Spread, Form(_proof))
+    monkeypatch.setitem(form_registry.FORMS, Spread, Form(_proof))
     assert [column.type for column in exact(query, lambda _: COLUMNS).columns] == ["string", "int"]
 
 

@@ -1,7 +1,8 @@
-"""Operands of types that DuckDB combines otherwise than Spark. Owns which types each operator is trusted with.
+"""Operands of types that DuckDB combines otherwise than Spark, found when it binds a query. Owns which these are.
 
 Beside a number Spark casts a text to the number's type or both to double, and in a COALESCE the number to text; DuckDB
-casts the text and rounds. Types are those that DuckDB itself finds when it binds a query, so nothing is inferred here:
+casts the text and rounds. What Spark refuses is another question (`plan.checks.refused_operands`).
+Types are those that DuckDB itself finds when it binds a query, so nothing is inferred here:
 `with_type_checks` is a query that is bound only, and that cannot be bound where types do not fit.
 """
 
