@@ -6,7 +6,6 @@ the `dataType` of each expression in `sqlcat.expressions`. A test compares what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -25,15 +24,19 @@ from sqlmesh_like.analyze.expressions.nested_expressions import (
     sequence_type,
     struct_type,
 )
+from sqlmesh_like.analyze.expressions.scalar_rules import (
+    days_later_type,
+    joined_type,
+    offset_type,
+    rounded_type,
+    whole_type,
+)
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 from sqlmesh_like.analyze.functions.signatures import common_type, returned
 from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
     TIMES,
     VOID,
-    bounded,
-    converted,
-    decimal_of,
     is_decimal,
     wider,
 )
@@ -45,10 +48,8 @@ from sqlmesh_like.analyze.spark_types.function_types import (
     narrow,
     number_of_format,
     part_type,
-    rounded_decimal,
     sum_type,
     summed,
-    whole_literal,
 )
 from sqlmesh_like.analyze.spark_types.nested_types import element_of
 from sqlmesh_like.analyze.spark_types.operators import (
@@ -176,7 +177,7 @@ class ExpressionTypes:
             case exp.DateDiff():
                 return "int" if node.args.get("unit") is None else "bigint"
             case exp.TsOrDsAdd() | exp.DateAdd() | exp.DateSub():
-                return self._days_later(node)
+                return days_later_type(node, self.of)
             case exp.TimestampAdd():
                 type_ = self.of(node.this)
                 return "timestamp" if type_ in ("date", "string") else type_ if type_ in TIMES else None
@@ -185,15 +186,15 @@ class ExpressionTypes:
     def _number(self, node: exp.Expr) -> Outcome:
         match node:
             case exp.Round():
-                return self._rounded(self.of(node.this), node.args.get("decimals"))
+                return rounded_type(self.of(node.this), node.args.get("decimals"))
             case exp.Ceil() | exp.Floor():
-                return self._whole(node)
+                return whole_type(node, self.of)
             case exp.Concat() if not isinstance(node, exp.ConcatWs):
-                return self._joined(node.expressions)
+                return joined_type(node.expressions, self.of)
             case exp.DPipe():
-                return self._joined([node.this, node.expression])
+                return joined_type([node.this, node.expression], self.of)
             case exp.Lag() | exp.Lead():
-                return self._offset(node)
+                return offset_type(node, self.of)
         record = aggregate_of(node)
         return self._call(node) if record is None or record.type_rule is None else record.type_rule(node, self.of)
 
@@ -218,7 +219,7 @@ class ExpressionTypes:
                 field = call.arguments[0]
                 return part_type(field.name, types[1]) if isinstance(field, exp.Literal) else None
             case "bround", 1 | 2:
-                return self._rounded(types[0], call.arguments[1] if len(types) == 2 else None)
+                return rounded_type(types[0], call.arguments[1] if len(types) == 2 else None)
             case "reverse", 1:
                 return types[0] if element_of(types[0]) else returned("upper", types)
             case "try_sum", 1:
@@ -309,64 +310,3 @@ class ExpressionTypes:
         if left is None or right is None:
             return None
         return bitwise(left, right) or Refusal(f"{sign} takes integers, not {left if left not in INTEGERS else right}")
-
-    def _days_later(self, node: exp.Expr) -> Outcome:
-        if isinstance(node, exp.DateAdd | exp.DateSub) and node.args.get("unit") is not None:
-            return None
-        moment, days = self.of(node.this), node.expression
-        if isinstance(days, exp.Mul) and isinstance(days.expression, exp.Neg):
-            days = days.this  # date_sub(), of which sqlglot makes date_add()
-        number = self.of(days)
-        if moment is not None and converted(moment, "date") is None:
-            return Refusal(f"{moment} is not a date, to which days are added")
-        is_text = isinstance(days, exp.Literal) and re.fullmatch(r"\s*[+-]?\d+\s*", days.name) is not None
-        if number is not None and number not in ("tinyint", "smallint", "int", VOID) and not is_text:
-            return Refusal(f"a date takes whole days as int, not {number}")
-        return "date"
-
-    def _rounded(self, type_: str | None, digits: exp.Expr | None) -> Outcome:
-        if type_ is None:
-            return None
-        number = converted(type_, "number")
-        if number is None or number == VOID:
-            return Refusal(f"ROUND takes a number, not {type_}")
-        scale = whole_literal(digits) if digits is not None else 0
-        return rounded_decimal(number, scale) if is_decimal(number) else number
-
-    def _whole(self, node: exp.Expr) -> Outcome:
-        """CEIL and FLOOR: to a whole number, or to some digits of a decimal."""
-        type_ = self.of(node.this)
-        if type_ is None:
-            return None
-        if converted(type_, "number") is None:
-            return Refusal(f"{node.key.upper()} takes a number, not {type_}")
-        if (digits := node.args.get("decimals")) is not None:
-            decimal = converted(type_, "decimal")
-            return rounded_decimal(decimal, whole_literal(digits)) if decimal else None
-        if not is_decimal(type_):
-            return "bigint"
-        precision, scale = decimal_of(type_) or (0, 0)
-        return type_ if scale == 0 else bounded(precision - scale + 1, 0)
-
-    def _offset(self, node: exp.Expr) -> Outcome:
-        """LAG and LEAD: the default is converted to the value's type."""
-        type_, default = self.of(node.this), node.args.get("default")
-        given = self.of(default) if default is not None else None
-        if type_ and given and converted(given, type_) is None and given != VOID:
-            return Refusal(f"{node.key.upper()} of {type_} has a default of {given}")
-        return type_
-
-    def _joined(self, values: list[exp.Expr]) -> Outcome:
-        """`||` and CONCAT: of binaries, of arrays, else of texts."""
-        types = [self.of(value) for value in values]
-        if any(type_ is None for type_ in types):
-            return None
-        known = [type_ for type_ in types if type_ is not None]
-        if any(type_.startswith("array<") for type_ in known):
-            common = common_type(types)
-            return common if VOID not in known else Refusal("arrays and NULL cannot be joined")
-        if set(known) == {"binary"}:
-            return "binary"
-        if refused := next((type_ for type_ in known if type_ != VOID and converted(type_, "string") is None), None):
-            return Refusal(f"texts and {refused} cannot be joined")
-        return "string"
