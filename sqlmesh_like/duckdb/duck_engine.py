@@ -21,12 +21,13 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
+from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace

@@ -14,11 +14,12 @@ import sqlglot
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema

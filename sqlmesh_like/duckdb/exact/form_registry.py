@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times
 from sqlmesh_like.duckdb.exact.form import Form
-from sqlmesh_like.duckdb.list_forms import LIST_FORMS
+from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 
 _BY_VALUES = (
     exp.ILike, exp.Grouping, exp.GroupingId, exp.AnyValue, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,

@@ -14,9 +14,10 @@ from sqlglot import exp
 
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb import allow_list
-from sqlmesh_like.duckdb.allow_list import first_unproven, guarded
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import DATE_PARTS, duck_text
 from sqlmesh_like.duckdb.duck_types import cast_item, without_zone
+from sqlmesh_like.duckdb.guards import guarded
 
 D = Decimal
 COLUMNS = {

@@ -20,11 +20,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.duckdb import allow_list
-from sqlmesh_like.duckdb.allow_list import first_unproven, guarded, type_checked
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.duck_types import duck_type, without_zone
-from sqlmesh_like.duckdb.list_forms import LIST_FORMS
+from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
+from sqlmesh_like.duckdb.guards import guarded, type_checked
 from tests.levels import IS_DEEP
 from tests.spark.sql.nasty_values import AGGREGATES, ALPHABETS, NAMES, expressions, pairs
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from sqlglot import exp
+from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
 
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, AggregateFunction
 from sqlmesh_like.analyze.functions.merging import KeptState, Merge, cast
@@ -18,7 +19,6 @@ from sqlmesh_like.duckdb.exact import form_registry
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.values import Types, replace_by_cast
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
-from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import T, compare, compiled, schema, states
 

@@ -10,9 +10,10 @@ import duckdb
 import pytest
 import sqlglot
 
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
+from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
 
 
 @pytest.fixture(scope="module")

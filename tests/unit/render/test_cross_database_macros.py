@@ -11,9 +11,10 @@ import sqlglot
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import cast_item, without_zone
+from sqlmesh_like.duckdb.guards import guard_in, guarded
 from sqlmesh_like.errors import JinjaError
 from sqlmesh_like.render.renderer import render_inline
 from tests.cross_database import MacroCase, macro_cases, macro_tables_on_duckdb
