@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from sqlglot import exp
-from sqlmesh_like.duckdb.plan_simulator import PlanSimulator
 
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, AggregateFunction
 from sqlmesh_like.analyze.functions.merging import KeptState, Merge, cast
@@ -19,6 +18,7 @@ from sqlmesh_like.duckdb.exact import form_registry
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.values import Types, replace_by_cast
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
+from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import T, compare, compiled, schema, states
 
@@ -78,7 +78,7 @@ def test_one_record_makes_an_aggregate_typed_mergeable_compiled_exact_and_docume
 def test_what_a_new_aggregate_keeps_follows_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(AGGREGATES, Spread, RECORD)
     plan = compiled(SQL, COLUMNS)
-    with closing(PlanSimulator({T: COLUMNS})) as lake:
+    with closing(MemoryLake({T: COLUMNS})) as lake:
         lake._db.execute("CREATE MACRO hash_agg(x) AS max(x) - min(x)")
         lake.build(plan, PATH[0])
         for number, (before, after) in enumerate(pairwise(PATH), 2):
