@@ -1,5 +1,7 @@
 """Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules per folder, state of modules.
 
+`tools.file_access` adds who opens files.
+
 `python -m tools.check_words` prints one line for each finding and exits with code 1 if there is any.
 """
 
@@ -11,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.file_access import direct_access
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -164,6 +168,7 @@ def main() -> int:
     """Print all findings and return the exit code."""
     retired = retired_words(GLOSSARY.read_text(encoding="utf-8"))
     findings = [*wrong_names(retired), *wrong_documents(retired), *module_state(), *large_folders()]
+    findings += direct_access(ROOT / CODE[0])
     print("\n".join(findings) or "vocabulary and layout: nothing to report")
     return 1 if findings else 0
 

@@ -11,8 +11,10 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from sqlmesh_like.errors import MachineError
+from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.project.paths import output_path
+from sqlmesh_like.regular_files import read_regular, write_new
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed
@@ -34,13 +36,13 @@ def json_text(data: object, indent: int | None = None) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file atomically. Raises MachineError where it cannot be written."""
+    """Replace a file atomically; a link of its name is replaced too. Raises MachineError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not by `tempfile`: its files are readable only by their owner, and others may read artifacts.
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            beside.write_bytes(_encoded(text))
+            write_new(beside, _encoded(text))
             os.replace(beside, path)
         finally:
             beside.unlink(missing_ok=True)  # after a full disk or a signal
@@ -72,7 +74,7 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
 
     Hand-written incremental SQL gets a second file, `<name>.incremental.sql`: the SQL for when the table exists.
     """
-    root = folder / "compiled" / rendered.name
+    root = output_path(folder, f"compiled/{rendered.name}")
     texts: dict[PurePosixPath, str] = {}
     for model in (*rendered.models, *rendered.analyses):
         texts[compiled_model_path(model.path, model.name, model.unique_id)] = model.sql
@@ -80,8 +82,12 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
             texts[PurePosixPath(model.path).with_suffix(".incremental.sql")] = model.incremental_sql
     for test in rendered.tests:
         texts[compiled_test_path(test.path, test.short_name or test.name)] = test.sql
-    lies_within = all(".." not in path.parts and not path.is_absolute() for path in texts)
-    if root.exists() or not lies_within or not _write_at_once(root, texts):
+    for path in texts:
+        if ".." in path.parts or path.is_absolute():
+            raise ProjectError(f"{path} is not below the project: it has no place among the compiled files")
+    if root.exists() or not _write_at_once(root, texts):
+        for parent in {path.parent for path in texts}:
+            output_path(root, str(parent))
         for path, text in texts.items():
             if not _holds(root / path, text):  # replacing a file takes ten times as long as reading it
                 write_text(root / path, text)
@@ -98,8 +104,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
         for folder in {beside / path.parent for path in texts}:
             folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            with open(f"{beside}/{path}", "xb") as file:  # noqa: PTH123 (a Path for each costs more)
-                file.write(_encoded(text))
+            write_new(f"{beside}/{path}", _encoded(text))
         os.replace(beside, root)
     except OSError:
         shutil.rmtree(beside, ignore_errors=True)
@@ -109,7 +114,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
 
 def _holds(path: Path, text: str) -> bool:
     try:
-        return path.read_bytes() == _encoded(text)
+        return read_regular(path) == _encoded(text)
     except OSError:
         return False
 

@@ -36,6 +36,7 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
 )
 from sqlmesh_like.project.paths import within_package
+from sqlmesh_like.project.reading.files import read_bytes
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
@@ -302,7 +303,7 @@ def _kind(model: RenderedModel) -> str:
 
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     # Hashed as in dbt, without surrounding blanks, so that each can compare with the other's manifest.
-    content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
+    content = read_bytes(project.root / seed.path, project.root).decode(errors="replace").strip()
     given, meta = seed.config.get("docs"), seed.config.get("meta")
     docs = {"show": True, "node_color": None, **(given if isinstance(given, Mapping) else {})}
     return {

@@ -12,6 +12,7 @@ from sqlmesh_like.artifacts.compare import compared
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.state_comparison import ComparisonState
+from sqlmesh_like.regular_files import read_followed
 
 MANIFEST, RESULTS, SOURCES = "manifest.json", "run_results.json", "sources.json"
 
@@ -57,10 +58,12 @@ def read_state(folder: Path) -> SavedState:
 def read_artifact(path: Path) -> Artifact | None:
     """Return an artifact, None where there is no such file. Raises UsageError where it is not an artifact."""
     try:
-        data: object = json.loads(path.read_text(encoding="utf-8"))
+        data: object = json.loads(read_followed(path).decode())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="write it anew") from error
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="write it anew") from error
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
         raise UsageError(f"{path} is not an artifact of sml or dbt: it has no metadata", hint="write it anew")

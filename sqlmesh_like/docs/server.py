@@ -13,6 +13,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.regular_files import read_regular
 
 SITE, STATIC = "index.html", "static_index.html"
 
@@ -30,8 +31,16 @@ class _Site(SimpleHTTPRequestHandler):
         if name not in self.shown:
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
-        self.path = f"/{name or SITE}"
-        return super().send_head()
+        try:
+            content = read_regular(Path(self.directory) / (name or SITE))  # a link might lead to any file
+        except OSError:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", self.guess_type(name or SITE))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        return io.BytesIO(content)
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")

@@ -52,6 +52,36 @@ def folders_below(base: Path, root: Path, folders: Iterable[str]) -> tuple[Path,
     return tuple(path for path in paths if path != base and path.is_relative_to(base))
 
 
+def refuse_ways_out(path: Path, root: Path) -> None:
+    """Raise ProjectError where a file below the root is reached by a link that leaves it; see `refuse_links_out`.
+
+    A package may be a link: what is below must not leave the package.
+    """
+    text, base, way = str(path), str(root), len(str(path))
+    links: list[Path] = []
+    while way > len(base) and text.startswith(base + os.sep):
+        if os.path.islink(text[:way]):  # noqa: PTH114 (for each file)
+            links.append(Path(text[:way]))
+        way = text.rfind(os.sep, 0, way)
+    within = root
+    for link in reversed(links):
+        if link.parent != root and (link / "dbt_project.yml").is_file():
+            within = link
+        else:
+            refuse_links_out(within, (link,), root)
+
+
+def output_path(folder: Path, name: str) -> Path:
+    """The path of a file below a folder of outputs. Raises ProjectError where a folder between them is a link."""
+    path = folder
+    for part in PurePosixPath(name).parts:
+        path = path / part
+        if path.is_symlink():
+            message = f"{path} is a link: what is written there would be elsewhere"
+            raise ProjectError(message, hint="remove the link: commands make this folder themselves")
+    return path
+
+
 def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
     """Raise ProjectError at the first of these files and folders that is a link out of `base`, or to nothing."""
     for path in paths:
@@ -67,11 +97,11 @@ def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
 
 
 def _stays_inside(link: Path, base: Path, root: Path) -> bool:
-    inside = [folder for folder in (base.resolve(), _linked_project(root)) if folder is not None]
+    inside = [folder for folder in (base.resolve(), linked_project(root)) if folder is not None]
     return any(link.resolve().is_relative_to(folder) for folder in inside)
 
 
-def _linked_project(root: Path) -> Path | None:
+def linked_project(root: Path) -> Path | None:
     """The project that a folder of nothing but links stands for, as astronomer-cosmos makes one for each task.
 
     Whatever is not an output must be a link to the same name there, or the folder is a project with links of its own.

@@ -28,6 +28,7 @@ from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
 from sqlmesh_like.project.testing.data_test_config import merged, setting_by_folder
+from sqlmesh_like.regular_files import MAX_TEXT, read_followed
 
 DBT_FILE = "dbt_project.yml"
 OWN_FILE = "pyproject.toml"
@@ -152,7 +153,10 @@ def has_own_table(folder: Path) -> bool:
     """Whether the folder's pyproject.toml has settings of a project."""
     path = folder / OWN_FILE
     # Only search the text: a broken pyproject.toml of some outer folder does not concern us.
-    return path.is_file() and f"[tool.{OWN_TABLE}" in path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return f"[tool.{OWN_TABLE}".encode() in read_followed(path, MAX_TEXT)
+    except OSError:
+        return False
 
 
 def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_FILE) -> Settings:

@@ -18,6 +18,7 @@ from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema, is_storable
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.reading.column_types import nearest_type
+from sqlmesh_like.project.reading.files import read_bytes
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.values.csv_file import CsvField, CsvFile
@@ -106,7 +107,7 @@ def is_loaded(table: SeedTable, state: TableState) -> bool:
 
 
 def _text(root: Path, path: str) -> str:
-    content = (root / path).read_bytes()
+    content = read_bytes(root / path, root)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.project.paths import output_path
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
@@ -23,7 +24,7 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False, is_short: bool = Fa
     # Imported here: an invalid call, and a command that needs no Spark, must not wait for it.
     from sqlmesh_like.spark.jvm.session import start_session
 
-    log_file = loaded.target_folder / "logs" / "spark.log"
+    log_file = output_path(loaded.target_folder, "logs/spark.log")
     began = perf_counter()
     loaded.reporter.phase("starting Spark")
     with loaded.reporter.downloading() as progress:

@@ -18,6 +18,7 @@ import sqlmesh_like
 from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.regular_files import read_regular
 
 MAX_CHECKS = 16
 """Number of checks that are cached for a project, one per selection."""
@@ -58,7 +59,7 @@ def _warning(rule: str, message: str, path: str, line: int | None, column: int |
 
 def _load(folder: Path) -> dict[str, list[list[Any]]]:
     try:
-        stored = json.loads(_cache_file(folder).read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(_cache_file(folder)))
     except (OSError, ValueError):
         return {}
     return (

@@ -8,9 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.project.settings import DBT_FILE
-
-_SETTINGS = (DBT_FILE, "pyproject.toml")
+from sqlmesh_like.project.paths import linked_project
 
 
 def linked_warehouse_warning(root: Path, target: Target) -> str | None:
@@ -21,10 +19,10 @@ def linked_warehouse_warning(root: Path, target: Target) -> str | None:
     warehouse = Path(target.warehouse)
     if target.type != "spark" or not warehouse.is_relative_to(root) or warehouse.exists():
         return None
-    projects = [(root / name).resolve().parent for name in _SETTINGS if (root / name).is_symlink()]
-    if not projects or projects[0] == root.resolve():
+    project = linked_project(root)
+    if project is None:
         return None
     return (
-        f"the warehouse {warehouse} is in a folder of links to {projects[0]}, and is lost with it:"
+        f"the warehouse {warehouse} is in a folder of links to {project}, and is lost with it:"
         " give `warehouse` in profiles.yml as an absolute path"
     )

@@ -21,14 +21,16 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import requests
 import yaml
 
-from sqlmesh_like.app.setup.archive import ArchiveError, extract
+from sqlmesh_like.app.setup.archive import MAX_BYTES, ArchiveError, extract
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out
+from sqlmesh_like.project.reading.files import read_bytes, read_text
 from sqlmesh_like.project.reading.values import holds_secret
 from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import DBT_FILE, load_settings
+from sqlmesh_like.regular_files import read_followed
 from sqlmesh_like.secrets import learn, scrubbed
 
 LOCK = "package-lock.yml"
@@ -258,7 +260,7 @@ def _content(entry: WantedPackage) -> bytes:
     if "://" not in entry.where or entry.where.startswith("file://"):
         if not path.is_file():
             raise ProjectError(f"there is no file {entry.where!r}", location=entry.declared_at)
-        return path.read_bytes()
+        return read_followed(path, MAX_BYTES)
     try:
         answer = requests.get(entry.where, timeout=60)
         answer.raise_for_status()
@@ -269,7 +271,7 @@ def _content(entry: WantedPackage) -> bytes:
 
 
 def _hash_of(root: Path) -> str:
-    texts = [(root / name).read_bytes() for name in PACKAGE_FILES if (root / name).is_file()]
+    texts = [read_bytes(root / name, root) for name in PACKAGE_FILES if (root / name).is_file()]
     return hashlib.sha1(b"".join(texts), usedforsecurity=False).hexdigest()
 
 
@@ -279,16 +281,20 @@ def _lock_key(entry: WantedPackage) -> str:
 
 def _installed_names(root: Path) -> frozenset[str]:
     """Return packages that an earlier call installed: nothing else in the install folder is ever removed."""
-    path = root / LOCK
-    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
+    locked = _locked(root)
     entries = locked.get("packages") if isinstance(locked, dict) else None
     names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
     return frozenset(name for name in names if _NAME.fullmatch(name))
 
 
-def _pins(root: Path, text: str) -> dict[str, str]:
+def _locked(root: Path) -> object:
+    """Return what the lock file holds. Raises ProjectError where it cannot be read."""
     path = root / LOCK
-    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
+    return parse_yaml(read_text(path, root), LOCK).value if path.exists() or path.is_symlink() else None
+
+
+def _pins(root: Path, text: str) -> dict[str, str]:
+    locked = _locked(root)
     if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
         return {}
     entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]

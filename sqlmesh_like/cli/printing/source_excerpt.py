@@ -13,6 +13,7 @@ from unicodedata import east_asian_width
 
 from sqlmesh_like.errors import Location, ProjectError, SmlError
 from sqlmesh_like.project.settings import find_project
+from sqlmesh_like.regular_files import MAX_TEXT, read_regular
 
 _TEXT = frozenset({".sql", ".py", ".yml", ".yaml", ".toml", ".csv", ".md"})
 _SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_project.yml", "pyproject.toml"})
@@ -42,10 +43,13 @@ def source_excerpt(root: Path, place: Location) -> str | None:
     path = (root / place.path).resolve()
     if place.line is None or path.suffix not in _TEXT or not path.is_relative_to(root) or not path.is_file():
         return None
-    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-        line = next(islice(file, place.line - 1, None), "").rstrip()
+    try:
+        text = read_regular(path, MAX_TEXT).decode("utf-8", errors="replace")
+    except OSError:
+        return None
+    line = next(islice(text.split("\n"), place.line - 1, None), "").rstrip()
     column = place.column
-    if _may_hold_secrets(path):
+    if _may_hold_secrets(path, text):
         line = _up_to_value(line)
         column = None if column is None else min(column, len(line))  # a hidden value is where its `…` stands
     if not line.strip():
@@ -53,10 +57,10 @@ def source_excerpt(root: Path, place: Location) -> str | None:
     return _drawn(line, place.line, column)
 
 
-def _may_hold_secrets(path: Path) -> bool:
+def _may_hold_secrets(path: Path, text: str) -> bool:
     if path.suffix not in (".yml", ".yaml", ".toml"):
         return False
-    return path.name in _SETTINGS or bool(_SECRETIVE.search(path.read_text(encoding="utf-8", errors="replace")))
+    return path.name in _SETTINGS or bool(_SECRETIVE.search(text))
 
 
 def _up_to_value(line: str) -> str:

@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqlmesh_like.regular_files import read_followed
+
 _NODE: ContextVar[str | None] = ContextVar("_NODE", default=None)
 
 
@@ -88,6 +90,12 @@ def record_file(path: Path) -> None:
         reads.files[str(path)] = _content(str(path))
 
 
+def record_content(path: Path, content: bytes) -> None:
+    """Record the content that was read from a file."""
+    for reads in _OPEN.get():
+        reads.files[str(path)] = hashlib.blake2b(content).hexdigest()
+
+
 def record_listing(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> None:
     for reads in _OPEN.get():
         asked = (str(root), tuple(folders), suffixes)
@@ -126,8 +134,7 @@ def content_hash(text: str | None) -> str | None:
 
 def _content(path: str) -> str | None:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 (as above)
-            return hashlib.blake2b(file.read()).hexdigest()
+        return hashlib.blake2b(read_followed(path)).hexdigest()
     except OSError:
         return None
 
