@@ -1,6 +1,6 @@
 """Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules per folder, state of modules.
 
-`tools.file_access` adds who opens files.
+`tools.file_access` adds who opens files, `tools.printing` who prints.
 
 `python -m tools.check_words` prints one line for each finding and exits with code 1 if there is any.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.file_access import direct_access
+from tools.printing import other_printing
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -168,7 +169,7 @@ def main() -> int:
     """Print all findings and return the exit code."""
     retired = retired_words(GLOSSARY.read_text(encoding="utf-8"))
     findings = [*wrong_names(retired), *wrong_documents(retired), *module_state(), *large_folders()]
-    findings += direct_access(ROOT / CODE[0])
+    findings += [*direct_access(ROOT / CODE[0]), *other_printing(ROOT / CODE[0])]
     print("\n".join(findings) or "vocabulary and layout: nothing to report")
     return 1 if findings else 0
 

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from sqlmesh_like.control_characters import shown_json
 from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.paths import output_path
@@ -32,7 +33,9 @@ def write_json(path: Path, data: object, indent: int | None = 2) -> None:
 
 
 def json_text(data: object, indent: int | None = None) -> str:
-    return json.dumps(data, indent=indent, ensure_ascii=False, default=str)
+    """Return a value as JSON that a terminal only displays."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, default=str)
+    return text if text.isascii() else shown_json(text)
 
 
 def write_text(path: Path, text: str) -> None:

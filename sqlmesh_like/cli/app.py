@@ -25,6 +25,7 @@ from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
+from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, styled
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.fault_points import check_variable
@@ -160,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with scrubbing(), stop_signals.handled(_stopping(words)):
+        with scrubbing(), plain_streams(), stop_signals.handled(_stopping(words)):
             code = _run(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
@@ -235,7 +236,7 @@ def _nearest_choice(error: click.ClickException) -> str:
 
 def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     if "--debug" in words:
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        echo("".join(traceback.format_exception(error)).rstrip(), err=True)
         return 1
     first_line = (str(error).strip().splitlines() or [""])[0]
     _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)
@@ -271,7 +272,7 @@ def _values(words: Sequence[str], flag: str) -> list[str]:
 
 def _print_error(message: str, words: Sequence[str]) -> None:
     if _is_json(words):
-        click.echo(json_line("error", message, "MainEncounteredError"), err=True)
+        echo(json_line("error", message, "MainEncounteredError"), err=True)
         return
-    label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
-    click.echo(f"{label} {shown_lines(message)}", err=True)
+    label = "error:" if "--no-color" in words else styled("error:", "red", bold=True)
+    echo_styled(f"{label} {shown_lines(message)}", err=True)

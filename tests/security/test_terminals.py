@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import http.client
 import io
@@ -27,6 +28,7 @@ from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.report.drawing import drawing
 from sqlmesh_like.run.ports import Rows
 from tests.projects import enter_project
+from tools.printing import printed
 
 HOSTILE = (
     "\x1b[2J", "\x1b]0;title\x07", "\x1b[8mhidden\x1b[0m", "\x1b[1A\x1b[2K", "\x1b]8;;http://evil\x07link\x1b]8;;\x07",
@@ -97,6 +99,88 @@ def test_commands_show_errors_and_rows_escaped(tmp_path: Path, monkeypatch: pyte
         assert seen and not BAD & set(seen), words
     main(["show", "m", "--output", "csv"])
     assert capsys.readouterr().out == "a\na\x1b[2J\u202eb\n"
+
+
+COMMANDS = (
+    "::stop-commands::x", "  ::set-env name=PATH::/tmp", "##[group]x", "a ##[error]b",
+    "##vso[task.setvariable variable=a]b", "##teamcity[buildStatus text='x']", "\u00a0::add-mask::x",
+)  # fmt: skip
+CONTROLS = "\x1b[2J\x9b\u202e\x1b[8mhidden\x1b[30m"
+
+
+def every_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    """A project whose names, comments, descriptions and messages are as bad as they may be."""
+    quoted = bad.replace("'", "")
+    enter_project(tmp_path, monkeypatch, {
+        "dbt_project.yml": "name: shop\nprofile: shop\n",
+        "profiles.yml": "shop: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n",
+        "models/m.sql": f"{{{{ log({json.dumps(bad)}, info=true) }}}}\nselect 'x\n{quoted}' as `c{quoted}`",
+        "models/n.sql": f"-- {bad}\nselect `c{quoted}` as b, rand() as c, '{quoted}' as d from {{{{ ref('m') }}}}",
+        "macros/x.sql": f"{{% macro op() %}}{{{{ print({json.dumps(bad)}) }}}}{{% endmacro %}}",
+        "models/y.yml": json.dumps({"models": [{"name": "m", "description": bad, "meta": {"k": bad}}]}),
+    })  # fmt: skip
+
+
+EVERY_CALL = (
+    ["parse"], ["ls"], ["ls", "--output", "path"], ["ls", "--output", "json", "--output-keys", "description,meta"],
+    ["lint"], ["compile", "-s", "m", "n"], ["lineage", "n"], ["lineage", "m", "--output", "json"],
+    ["explain"], ["explain", "--sql"],
+    ["show", "m"], ["show", "n", "--output", "json"], ["build"], ["run-operation", "op"], ["import-check"],
+    ["compile", "--output", "github"], ["compile", "--output", "json"], ["lint", "--output", "sarif"], ["debug"],
+    ["ls", "-s", "{bad}"], ["compile", "--inline", "select '{bad}' as a"], ["compile", "--inline", "{{{{ {bad} }}}}"],
+    ["ls", "--vars", "{bad}"], ["build", "--log-format", "json"], ["docs", "generate"], ["report"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", EVERY_CALL, ids=" ".join)
+def test_no_command_prints_a_control_character_of_a_project(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    every_text(tmp_path, monkeypatch, CONTROLS)
+    monkeypatch.delenv("CI", raising=False)
+    main([word.format(bad=CONTROLS) for word in words])
+    seen = "".join(capsys.readouterr())
+    for ours in ("\x1b[31m", "\x1b[1m", "\x1b[0m"):
+        seen = seen.replace(ours, "")
+    assert seen and not BAD & set(seen) - {"\t"}, ascii(seen)
+
+
+@pytest.mark.parametrize("bad", COMMANDS)
+@pytest.mark.parametrize("words", EVERY_CALL, ids=" ".join)
+def test_no_line_is_a_command_to_a_runner_of_ci(
+    words: list[str], bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    every_text(tmp_path, monkeypatch, bad)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    main([word.format(bad=bad) for word in words])
+    lines = "".join(capsys.readouterr()).splitlines()
+    ours = tuple(f"::{level} " for level in ("error", "warning")) if "github" in words else ()
+    obeyed = [line for line in lines if line.lstrip().startswith("::") or "##[" in line or "##vso[" in line]
+    assert lines and all(line.startswith(ours) for line in obeyed if ours) and (ours or not obeyed), obeyed
+    assert not any(line.lstrip().startswith("##teamcity[") for line in lines)
+
+
+def test_elsewhere_a_cast_at_the_begin_of_a_line_is_printed_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    every_text(tmp_path, monkeypatch, "::int")
+    for name in ("CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["compile", "--inline", "select 1\n::int as a"]) == 0
+    assert capsys.readouterr().out == "select 1\n::int as a\n"
+
+
+def test_json_artifacts_do_nothing_to_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every_text(tmp_path, monkeypatch, CONTROLS)
+    main(["build"])
+    written = (tmp_path / "target/manifest.json").read_text()
+    assert not BAD & set(written) and json.loads(written)["nodes"]["model.shop.m"]["description"] == CONTROLS
+    assert not BAD & set((tmp_path / "target/run_results.json").read_text())
+
+
+def test_a_call_that_prints_is_found_by_the_linter() -> None:
+    text = "click.echo(1)\npartial(click.secho, 1)\nprint(1)\necho(1)\nsys.stdout.write('')"
+    assert sorted(line for _, line in printed(ast.parse(text))) == [1, 2, 3, 5]
 
 
 HOSTS = {

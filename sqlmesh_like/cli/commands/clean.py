@@ -11,6 +11,7 @@ from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.orphans import orphans_table, report_left_alone, require_unselected
 from sqlmesh_like.cli.printing.question import confirmed
+from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.nodes import Target
 
@@ -46,7 +47,7 @@ def _clean_orphans(flags: Flags, *, yes: bool) -> int:
             for orphan in orphans.tables:
                 output.line(f"{orphan.table} of {orphan.unique_id}, {orphan.status}: {orphan.uri}")
         else:
-            click.echo(orphans_table(orphans.tables))
+            echo(orphans_table(orphans.tables))
         if not yes and not _is_confirmed(orphans.tables):
             output.line("Nothing was changed")
             return 0

@@ -10,7 +10,9 @@ import click
 from sqlmesh_like.app.operations.compiling import compile_project
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.printing.diagnostics import FORMS, formatted, from_error, from_type_warning
+from sqlmesh_like.cli.printing.diagnostics import FORMS, from_error, from_type_warning, print_findings
+from sqlmesh_like.cli.printing.writer import echo, echo_sql
+from sqlmesh_like.control_characters import shown
 from sqlmesh_like.errors import SeveralErrors, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel
@@ -37,7 +39,7 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
 
 def _print_inline(flags: Flags, sql: str) -> int:
     loaded = open_project(flags)
-    click.echo(render_inline(loaded.project, loaded.target, sql, now=loaded.now).sql.strip())
+    echo_sql(render_inline(loaded.project, loaded.target, sql, now=loaded.now).sql.strip())
     return 0
 
 
@@ -55,7 +57,7 @@ def _compile_for_ci(flags: Flags, no_check: bool, form: str) -> int:
     except SmlError as error:
         errors = error.errors if isinstance(error, SeveralErrors) else (error,)
         findings, code = [from_error(failure) for failure in errors], 2
-    click.echo(formatted(findings, form))
+    print_findings(findings, form)
     return code
 
 
@@ -75,9 +77,9 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Type
 
 
 def _print(model: RenderedModel) -> None:
-    click.echo(f"-- {model.name}: {model.path}")
-    click.echo(model.sql.strip())
+    echo(f"-- {shown(model.name)}: {shown(model.path)}")
+    echo_sql(model.sql.strip())
     if model.incremental_sql is not None:
-        click.echo(f"\n-- {model.name}: where the table exists (is_incremental() is true)")
-        click.echo(model.incremental_sql.strip())
-    click.echo()
+        echo(f"\n-- {shown(model.name)}: where the table exists (is_incremental() is true)")
+        echo_sql(model.incremental_sql.strip())
+    echo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.errors import MachineError
 
 COMPLETION_VARIABLE = "_SML_COMPLETE"
@@ -22,6 +23,6 @@ def command(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     try:
-        click.echo(made(click.Command("sml"), {}, "sml", COMPLETION_VARIABLE).source())
+        echo(made(click.Command("sml"), {}, "sml", COMPLETION_VARIABLE).source())
     except RuntimeError as error:  # click checks the version of the installed bash
         raise MachineError(str(error), hint="bash 4.4 or newer completes; zsh and fish of any age do") from error

@@ -10,6 +10,7 @@ from sqlmesh_like.app.lakes.table_history import table_ddl
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.writer import echo_sql
 from sqlmesh_like.hudi.external_table import DdlDialect
 
 
@@ -20,5 +21,5 @@ from sqlmesh_like.hudi.external_table import DdlDialect
 def command(flags: Flags, table: str, dialect: str) -> int:
     """Print the DDL of an external table over a Hudi table, with Hudi's metadata columns and its partitions."""
     for statement in table_ddl(open_project(flags), table, cast(DdlDialect, dialect)):
-        click.echo(f"{statement};\n")
+        echo_sql(f"{statement};\n")
     return 0

@@ -9,6 +9,7 @@ import click
 from sqlmesh_like.app.setup.doctor import CheckRequest, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
+from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.project.reading.values import parse_vars
 
 
@@ -22,10 +23,10 @@ def command(flags: Flags) -> int:
     for check in run_checks(
         CheckRequest(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
     ):
-        click.echo(str(check))
+        echo(str(check))
         failed += not check.ok
     if failed:
-        click.echo(f"{failed} check{'s' if failed > 1 else ''} failed", err=True)
+        echo(f"{failed} check{'s' if failed > 1 else ''} failed", err=True)
         return 1
-    click.echo("All checks passed!")
+    echo("All checks passed!")
     return 0

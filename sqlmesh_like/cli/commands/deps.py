@@ -9,6 +9,7 @@ import click
 from sqlmesh_like.app.setup.dependencies import needs_jars, prepare_archive, project_packages, spark_jars
 from sqlmesh_like.cli.context import TerminalReporter
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.writer import echo
 
 
 @click.command("deps")
@@ -23,10 +24,10 @@ def command(flags: Flags, kafka: bool) -> None:
     """
     reporter = TerminalReporter(flags)
     for package in project_packages(flags, reporter):
-        click.echo(f"installed {package}")
+        echo(f"installed {package}")
     if not needs_jars(flags):
         return
     jars = spark_jars(reporter, kafka=kafka)
     for jar, path in jars:
-        click.echo(f"{jar} verified: {path}")
-    prepare_archive(tuple(path for _, path in jars), reporter, partial(click.echo, err=True))
+        echo(f"{jar} verified: {path}")
+    prepare_archive(tuple(path for _, path in jars), reporter, partial(echo, err=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -12,6 +11,7 @@ from sqlmesh_like.app.operations.state_diff import require_state, state_diff
 from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.names import NodeId
 
 _MARKS = {"new": "+", "modified": "~", "removed": "-"}
@@ -33,9 +33,9 @@ def command(flags: Flags, output: str) -> int:
     require_state(flags)
     diff = state_diff(open_project(flags))
     if output == "json":
-        click.echo(json.dumps({"state": str(flags.state), **asdict(diff)}, indent=2))
+        echo_json({"state": str(flags.state), **asdict(diff)}, indent=2)
     else:
-        click.echo("\n".join(_text(diff.changes, diff.touched)))
+        echo("\n".join(_text(diff.changes, diff.touched)))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import click
@@ -12,6 +11,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_costs_text
+from sqlmesh_like.cli.printing.writer import echo_json, echo_sql, echo_styled
 
 
 @click.command("explain")
@@ -23,15 +23,15 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""
     plan = plan_models(open_project(replace(flags, select=(*flags.select, *models))))
     if output == "json":
-        click.echo(json.dumps(plan.to_dict(), indent=2))
+        echo_json(plan.to_dict(), indent=2)
         return 0
     color = None if make_output(flags).color else False
     for model in plan.models:
-        click.echo(plan_tree(model.planned, model.route), color=color)
+        echo_styled(plan_tree(model.planned, model.route), color=color)
         if with_sql:
-            click.echo(model.program + "\n")
+            echo_sql(model.program + "\n")
     if plan.writes:
-        click.echo(write_costs_text(plan.catalog, plan.writes), color=color)
+        echo_styled(write_costs_text(plan.catalog, plan.writes), color=color)
     if len(plan.models) != 1:
-        click.echo(plan_summary(model.planned for model in plan.models), color=color)
+        echo_styled(plan_summary(model.planned for model in plan.models), color=color)
     return 0

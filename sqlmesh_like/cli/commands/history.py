@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
@@ -13,6 +12,7 @@ from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
+from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.names import Column, NodeId
 from sqlmesh_like.run.ports import Rows
 
@@ -37,12 +37,12 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
     name, commits = table_commits(open_project(flags), table, limit)
     entries = [asdict(commit) for commit in commits]
     if output == "json":
-        click.echo(json.dumps(entries, indent=2))
+        echo_json(entries, indent=2)
     else:
         has_savepoint = any(commit.savepoint for commit in commits)
         columns = tuple(c for c in _COLUMNS if has_savepoint or c.name != "savepoint")
         rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in columns) for entry in entries)
-        click.echo(as_table(Rows(columns, rows), title=str(name)))
+        echo(as_table(Rows(columns, rows), title=str(name)))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import get_args
@@ -15,6 +14,7 @@ from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, imp
 from sqlmesh_like.cli.context import TerminalReporter, staying
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.counts import counted_nodes
+from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.plan.graph import SEMANTIC_TYPES
 from sqlmesh_like.project.nodes import AuthorStrategy
 
@@ -51,9 +51,9 @@ def command(flags: Flags, form: str) -> int:
         project = loaded.load(flags, reporter=reporter, broken=True)
     report = import_report(project)
     if form == "json":
-        click.echo(json.dumps(_data(report, reporter.warnings), indent=2, ensure_ascii=False))
+        echo_json(_data(report, reporter.warnings), indent=2)
     else:
-        click.echo("\n".join(_page(project.project.name, report, reporter.warnings)))
+        echo("\n".join(_page(project.project.name, report, reporter.warnings)))
     return 1 if report.of("broken") else 0
 
 

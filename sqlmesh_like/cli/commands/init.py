@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS, make_project
+from sqlmesh_like.cli.printing.writer import echo
 
 
 @click.command("init")
@@ -18,4 +19,4 @@ from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS, make_project
 def command(name: str, example: str) -> None:
     """Create the folder NAME with a small project, its tests, and targets with and without Java. Asks no questions."""
     make_project(name, example)
-    click.echo(f"Made {name}. Next: cd {name} && {EXAMPLE_PROJECTS[example]}")
+    echo(f"Made {name}. Next: cd {name} && {EXAMPLE_PROJECTS[example]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import click
@@ -11,6 +10,8 @@ from sqlmesh_like.app.operations.column_trace import trace_columns
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.writer import echo, echo_json
+from sqlmesh_like.control_characters import shown
 from sqlmesh_like.plan.lineage import TracedColumn
 
 
@@ -22,13 +23,13 @@ def command(flags: Flags, name: str, output: str) -> int:
     """Show the columns that a model's columns are computed from, up to the sources. Starts no JVM."""
     traced = trace_columns(open_project(flags), name)
     if output == "json":
-        click.echo(
-            json.dumps({"unique_id": traced.model.unique_id, "columns": list(map(_record, traced.columns))}, indent=2)
-        )
+        echo_json({"unique_id": traced.model.unique_id, "columns": list(map(_record, traced.columns))}, indent=2)
         return 0
     for column in traced.columns:
         lines = _lines(column, traced.names)
-        click.echo("\n".join([f"{traced.model.table}.{column.name}{_typed(column)}", *lines, ""]))
+        echo(f"{traced.model.table}.{shown(column.name)}{_typed(column)}")
+        for line in (*map(shown, lines), ""):
+            echo(line)
     return 0
 
 

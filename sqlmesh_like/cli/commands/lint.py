@@ -7,7 +7,7 @@ import click
 from sqlmesh_like.app.operations.linting import lint_models
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, formatted
+from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, print_findings
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.checks.lint import LINT_RULES, Suspicion
 
@@ -27,7 +27,7 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
     linted = lint_models(open_project(flags), off)
     diagnostics = [_diagnostic(warning) for warning in linted.warnings]
     if diagnostics or form in ("json", "sarif"):
-        click.echo(formatted(diagnostics, form))
+        print_findings(diagnostics, form)
     if form == "text":
         make_output(flags).line(f"Linted {linted.models} models: {len(diagnostics)} findings")
     return 1 if diagnostics else 0

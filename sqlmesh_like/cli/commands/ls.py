@@ -12,6 +12,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.control_characters import shown, shown_json
 from sqlmesh_like.plan.graph import BY_NAME, Node
@@ -49,7 +50,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], orphans: bool, types
         loaded = with_dead_letters(loaded)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, wanted_keys):
-        click.echo(line)
+        echo(line if form == "json" else shown(line))
 
 
 def _list_orphans(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
@@ -64,14 +65,14 @@ def _list_orphans(flags: Flags, form: str, keys: tuple[str, ...], types: Resourc
     match form:
         case "name" | "path":
             for orphan in wanted:
-                click.echo(shown(str(orphan.table) if form == "name" else orphan.uri))
+                echo(shown(str(orphan.table) if form == "name" else orphan.uri))
         case "json":
             for orphan in wanted:
                 record = orphan_record(orphan)
                 chosen = {key: record[key] for key in keys if key in record} if keys else record
-                click.echo(shown_json(json.dumps(chosen, ensure_ascii=False)))
+                echo_json(chosen)
         case _:
-            click.echo(orphans_table(wanted) if wanted else "no orphans")
+            echo(orphans_table(wanted) if wanted else "no orphans")
 
 
 def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...] = ()) -> list[str]:
@@ -83,7 +84,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
             return [node.path for node in nodes]
         case "json":
             make = _chosen(loaded, keys) if keys else lambda node: _record(loaded, node)
-            return [json.dumps(make(node), ensure_ascii=False, default=str) for node in nodes]
+            return [shown_json(json.dumps(make(node), ensure_ascii=False, default=str)) for node in nodes]
         case _:
             return [_selector(node) for node in nodes]
 

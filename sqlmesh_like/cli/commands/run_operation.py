@@ -9,6 +9,7 @@ from sqlmesh_like.app.operations.hooks import run_operation
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
+from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.project.reading.values import parse_vars
 
 
@@ -22,6 +23,6 @@ def command(flags: Flags, macro: str, arguments: str) -> int:
     show_phase(f"calling {macro}")
     said = run_operation(loaded, macro, parse_vars(arguments))
     if said:
-        click.echo(said)
+        echo(said)
     make_output(flags).line(f"Done: {macro}")
     return 0

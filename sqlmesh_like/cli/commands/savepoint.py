@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 
 import click
@@ -12,6 +11,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_table
+from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 
@@ -60,11 +60,11 @@ def list_(flags: Flags, table: str | None, output: str) -> int:
     )  # fmt: skip
     if output == "json":
         names = [column.name for column in _COLUMNS]
-        click.echo(json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=2))
+        echo_json([dict(zip(names, row, strict=True)) for row in rows], indent=2)
     elif rows:
-        click.echo(as_table(Rows(_COLUMNS, rows)))
+        echo(as_table(Rows(_COLUMNS, rows)))
     else:
-        click.echo("There are no savepoints")
+        echo("There are no savepoints")
     return 0
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from sqlmesh_like.app.setup.file_schemas import SCHEMA_FILES, file_json_schema
+from sqlmesh_like.cli.printing.writer import echo_json
 
 
 @click.command("schema")
@@ -16,4 +15,4 @@ def command(kind: str) -> None:
 
     Editors complete and check YAML with it: write it to a file, and name the file in VS Code's yaml.schemas.
     """
-    click.echo(json.dumps(file_json_schema(kind), indent=2, ensure_ascii=False))
+    echo_json(file_json_schema(kind), indent=2)

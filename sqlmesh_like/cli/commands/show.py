@@ -14,7 +14,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
-from sqlmesh_like.control_characters import shown_lines
+from sqlmesh_like.cli.printing.writer import echo, echo_rows
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.run.ports import Rows
 
@@ -44,8 +44,10 @@ def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
     """Print rows in a form of `--output`, and for a table a note where there may be more rows."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
     text = forms[output](rows).rstrip("\n")
-    # A file contains the rows unchanged; a terminal would interpret control characters. `color`: click strips nothing.
-    click.echo(shown_lines(text) if sys.stdout.isatty() else text, color=True)
+    if output == "csv":
+        echo_rows(text)
+    else:
+        echo(text)
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, RLock, Thread
 from time import perf_counter
-from typing import TextIO
+from typing import TextIO, cast
 
 from sqlmesh_like.cli.printing.json_log import json_line
+from sqlmesh_like.cli.printing.writer import drawing_stream, plain_stream
+from sqlmesh_like.control_characters import shown as without_controls
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _AFTER_SECONDS = 1.0
@@ -92,7 +94,7 @@ class Activity:
                     continue
                 if self._is_spinning and not self._suspensions and not self.has_closing_line:
                     frame = _FRAMES[int(seconds / _PERIOD_SECONDS) % len(_FRAMES)]
-                    self._draw(f"{_CLEARED}{frame} {self._phase} … {seconds:.0f}s")
+                    self._draw(f"{_CLEARED}{frame} {without_controls(self._phase)} … {seconds:.0f}s")
                 elif self._logs_json and not self._is_told and seconds >= _AFTER_SECONDS:
                     self._is_told = True
                     self._draw(f"{json_line('info', self._phase)}\n")
@@ -133,15 +135,19 @@ _activities: list[Activity] = []
 def activity(*, quiet: bool, log_format: str) -> Iterator[None]:
     """Show the phase of a call while the context is open."""
     out, err = sys.stdout, sys.stderr
+    raw_out, raw_err = drawing_stream(out), drawing_stream(err)
     is_text = log_format == "text" and not quiet
     is_spinning = is_text and err.isatty() and os.environ.get("TERM") != "dumb"
     shown = Activity(
-        err, is_spinning=is_spinning, logs_json=log_format == "json" and not quiet, first_phase="reading the project"
+        raw_err,
+        is_spinning=is_spinning,
+        logs_json=log_format == "json" and not quiet,
+        first_phase="reading the project",
     )
     _activities.append(shown)
     if is_spinning:
-        sys.stdout = _Guarded(out, shown) if out.isatty() else out
-        sys.stderr = _Guarded(err, shown)
+        sys.stdout = plain_stream(cast(TextIO, _Guarded(raw_out, shown))) if out.isatty() else out
+        sys.stderr = plain_stream(cast(TextIO, _Guarded(raw_err, shown)))
     try:
         yield
     finally:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from sqlmesh_like import __version__
+from sqlmesh_like.cli.printing.writer import echo, echo_commands
+from sqlmesh_like.control_characters import shown_json
 from sqlmesh_like.errors import Location, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 
@@ -56,15 +58,21 @@ def formatted(findings: Sequence[Diagnostic], form: str) -> str:
     """
     match form:
         case "json":
-            return json.dumps(
-                {"findings": [asdict(diagnostic) for diagnostic in findings]}, ensure_ascii=False, indent=2
+            return shown_json(
+                json.dumps({"findings": [asdict(diagnostic) for diagnostic in findings]}, ensure_ascii=False, indent=2)
             )
         case "github":
             return "\n".join(_annotation(diagnostic) for diagnostic in findings)
         case "sarif":
-            return json.dumps(_sarif(findings), ensure_ascii=False, indent=2)
+            return shown_json(json.dumps(_sarif(findings), ensure_ascii=False, indent=2))
         case _:
             return "\n".join(map(str, findings))
+
+
+def print_findings(findings: Sequence[Diagnostic], form: str) -> None:
+    """Print all diagnostics in one of `FORMS`; of GitHub's lines, only those are commands that this module made."""
+    text = formatted(findings, form)
+    (echo_commands if form == "github" else echo)(text)
 
 
 def _annotation(diagnostic: Diagnostic) -> str:

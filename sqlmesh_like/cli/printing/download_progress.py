@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
@@ -9,13 +10,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from sqlmesh_like.cli.printing.activity import current
+from sqlmesh_like.cli.printing.writer import drawing_stream
 from sqlmesh_like.spark.jvm.jars import Progress as OnProgress
 
 
 @contextmanager
 def show_progress() -> Iterator[OnProgress]:
     """Yield a callback for `ensure_jars` that shows progress on standard error."""
-    console, spinner = Console(stderr=True), current()
+    console, spinner = Console(file=drawing_stream(sys.stderr)), current()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with (
         spinner.suspended() if spinner is not None and console.is_terminal else nullcontext(),

@@ -13,6 +13,7 @@ import click
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cli.printing.json_log import PLAIN_EVENT, json_line
+from sqlmesh_like.cli.printing.writer import styled
 from sqlmesh_like.control_characters import shown, shown_lines
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class Output:
         self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, event, step.data)
 
     def _coloured(self, text: str, colour: str | None) -> str:
-        return click.style(text, fg=colour) if self.color and colour else text
+        return styled(text, colour) if self.color and colour else text
 
     def _write(self, text: str) -> None:
         if self._bar is not None:

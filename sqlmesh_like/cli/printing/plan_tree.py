@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import click
+from click import unstyle
 
 from sqlmesh_like.classify.aggregates import AggregateVerdict
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.printing.output import size
+from sqlmesh_like.cli.printing.writer import styled
+from sqlmesh_like.control_characters import shown
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
@@ -37,7 +39,7 @@ class Branch:
 
 
 def plan_tree(plan: PlannedModel, route: Route) -> str:
-    """Return one model's plan with colours, which `click.echo` removes where there is no terminal.
+    """Return one model's plan with colours, which `echo_styled` removes where there is no terminal.
 
     The engine is named where the target, not the plan, leaves the work to Spark.
     """
@@ -53,7 +55,7 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
         Branch("engine", _engine(plan, route)),
         Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
     ]
-    head = f"{click.style(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
+    head = f"{styled(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
 
 
@@ -82,11 +84,11 @@ def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
     """Return a line for each table with what its newest commits rewrote, in descending order of bytes."""
     rows = [
         (
-            str(catalog.places[cost.unique_id].table),
+            shown(str(catalog.places[cost.unique_id].table)),
             f"{cost.amplification:,.0f} rows written for one that changed",
             f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
             f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
-            click.style(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
+            styled(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
         )
         for cost in sorted(costs, key=lambda cost: -cost.bytes)
     ]
@@ -113,40 +115,39 @@ def _aligned(rows: Sequence[PlanRow]) -> list[str]:
     """Align the cells of each column; cells of more than 60 characters do not widen it, trailing blanks are removed."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
-        max((n for row in rows if len(row) > i and (n := len(click.unstyle(row[i]))) <= 60), default=0)
+        max((n for row in rows if len(row) > i and (n := len(unstyle(row[i]))) <= 60), default=0)
         for i in range(columns)
     ]
     return [
-        "  ".join(cell + " " * (widths[i] - len(click.unstyle(cell))) for i, cell in enumerate(row)).rstrip()
-        for row in rows
+        "  ".join(cell + " " * (widths[i] - len(unstyle(cell))) for i, cell in enumerate(row)).rstrip() for row in rows
     ]
 
 
 def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
-    return reason.rule, f"{reason.message}{_hint(plan, reason)}", _place(plan, reason)
+    return reason.rule, shown(f"{reason.message}{_hint(plan, reason)}"), _place(plan, reason)
 
 
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
     why = f"{reason.rule} {reason.message}{_hint(plan, reason)}" if reason.rule != "AGG001" else ""
-    return _coloured(verdict.verdict), verdict.sql, _place(plan, reason), why
+    return _coloured(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
 
 
 def _input(item: InputVersion) -> PlanRow:
-    return str(item.ref.table), _input_state(item)
+    return shown(str(item.ref.table)), _input_state(item)
 
 
 def _input_state(item: InputVersion) -> str:
     if item.awaits:
         return "changes before, in the same run"
     if item.end is None:
-        return click.style("not there yet", fg="yellow")
+        return styled("not there yet", fg="yellow")
     if item.start is None:
         return "not read yet"
     if not item.has_moved:
         return "up to date"
     compared = f" (file slices are compared: {item.change.compared})" if item.change.compared else ""
-    return click.style(f"{item.change.rows:,} rows pending", bold=True) + compared
+    return styled(f"{item.change.rows:,} rows pending", bold=True) + compared
 
 
 def _cost(plan: PlannedModel, estimate: Estimate) -> str:
@@ -180,14 +181,14 @@ def _refused(plan: PlannedModel) -> str:
 def _because(plan: PlannedModel) -> str:
     if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
         return ""
-    return ": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons)
+    return shown(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
 
 
 def _place(plan: PlannedModel, reason: Reason) -> str:
     if not reason.line:
         return ""
-    return click.style(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
+    return styled(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
 
 
 def _coloured(word: str) -> str:
-    return click.style(word, fg=_COLOURS.get(word))
+    return styled(word, fg=_COLOURS.get(word))

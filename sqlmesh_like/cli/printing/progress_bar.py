@@ -11,6 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from sqlmesh_like.cli.printing.activity import current
+from sqlmesh_like.cli.printing.writer import drawing_stream, plain
+from sqlmesh_like.control_characters import shown
 
 _MAX_NAMES = 3
 
@@ -19,7 +21,9 @@ class ProgressBar:
     """Stays below the lines that are printed through it. Thread-safe; `close` may be called more than once."""
 
     def __init__(self, stream: TextIO, *, color: bool) -> None:
-        self._console = Console(file=stream, no_color=not color, highlight=False, markup=False, soft_wrap=True)
+        self._console = Console(
+            file=drawing_stream(stream), no_color=not color, highlight=False, markup=False, soft_wrap=True
+        )
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), _Activities())
         self._progress = Progress(*columns, console=self._console, transient=True)
         self._task = self._progress.add_task("", total=None)
@@ -44,7 +48,7 @@ class ProgressBar:
 
     def write(self, text: str) -> None:
         """Print a line above the bar, with its colours."""
-        self._console.print(Text.from_ansi(text))
+        self._console.print(Text.from_ansi(plain(text)))
 
     def close(self) -> None:
         self._progress.stop()
@@ -54,7 +58,7 @@ class ProgressBar:
     def _words(self) -> str:
         names = list(self._running)
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        return f"{', '.join(names[:_MAX_NAMES])}{more}"
+        return shown(f"{', '.join(names[:_MAX_NAMES])}{more}")
 
 
 class _Activities(ProgressColumn):
