@@ -112,6 +112,14 @@ class MachineError(UsageError):
     """The machine lacks something: a JDK, a jar, a writable warehouse."""
 
 
+class NewerVersionError(UsageError):
+    """What is stored was written by a newer version, and is left as it is: nothing is guessed, rebuilt or removed."""
+
+    def __init__(self, what: str, why: str) -> None:
+        message = f"{what} was written by a newer version of sml: {why}"
+        super().__init__(message, hint="use that version, or a later one; nothing was changed")
+
+
 class NodeError(SmlError):
     """One node failed while running; its descendants are skipped, the others continue."""
 

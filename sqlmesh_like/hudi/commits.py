@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
 
-from sqlmesh_like.errors import UnreadableTableError
+from sqlmesh_like.errors import NewerVersionError, UnreadableTableError
 
 X = TypeVar("X")
 FileGroup = tuple[str, str]
@@ -22,6 +22,8 @@ FileGroup = tuple[str, str]
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
+FORMAT_KEY, FORMAT = "format", 1
+"""Metadata: the format of what a commit says under our keys. A commit without it has format 1."""
 REWRITE = "rewrite"
 """Metadata: why a commit rewrote every row without a change."""
 COLUMN_CHANGES = "changes"
@@ -131,8 +133,17 @@ class Size:
 
 
 def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
-    """Parse a commit's file. Raises UnreadableTableError, which names the path."""
-    return read_metadata(content, path, partial(_to_commit, instant))
+    """Parse a commit's file. Raises UnreadableTableError and NewerVersionError, which name the path."""
+    commit = read_metadata(content, path, partial(_to_commit, instant))
+    if (format_ := commit.extra.get(STATE_PREFIX + FORMAT_KEY, "1")) != str(FORMAT):
+        raise NewerVersionError(path, f"its format is {format_}, this one knows {FORMAT}")
+    return commit
+
+
+def tagged(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The metadata of a commit, by keys without prefix, as it is stored: with the prefix, and with its format."""
+    entries = {**metadata, FORMAT_KEY: str(FORMAT)} if metadata else metadata
+    return {f"{STATE_PREFIX}{key}": value for key, value in entries.items()}
 
 
 def read_metadata(content: bytes, path: str, convert: Callable[[object], X]) -> X:

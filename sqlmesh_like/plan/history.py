@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal, Protocol
 
+from sqlmesh_like.errors import NewerVersionError
 from sqlmesh_like.names import Schema
 
 RECORD_KEY = "record"
@@ -46,13 +47,23 @@ class TableRecord:
 
     @staticmethod
     def from_json(text: str) -> TableRecord:
-        """The record of a commit. Raises ValueError or TypeError if the text is not one."""
+        """The record of a commit. Raises ValueError or TypeError if the text is not one.
+
+        Raises NewerVersionError where it is one with fields that this version does not know.
+        """
         values = json.loads(text)
         if not isinstance(values, dict):
             raise TypeError(f"a record is an object, not {text!r}")
         for name in ("partition_by", "repeating"):
             values[name] = tuple(values.get(name, ()))
+        if values.keys() >= _REQUIRED and (unknown := sorted(values.keys() - _FIELDS)):
+            why = f"its record has {unknown[0]!r}, which this one does not know"
+            raise NewerVersionError(f"the table of {values['unique_id']}", why)
         return TableRecord(**values)
+
+
+_FIELDS = frozenset(one.name for one in fields(TableRecord))
+_REQUIRED = frozenset(("unique_id", "fingerprint", "frontier", "now", "strategy"))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.errors import Location, RetryableError, SmlError
+from sqlmesh_like.errors import Location, NewerVersionError, RetryableError, SmlError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.checks.contracts import refuse_unlike
 from sqlmesh_like.plan.explain import explain_estimate
@@ -123,6 +123,8 @@ class Executor:
             except RetryableError:
                 # A pinned version may be the one that vanished: the second plan uses the lake as it is now.
                 return self._do(node, {}, watch)
+        except NewerVersionError:
+            raise
         except SmlError as error:
             return _without_work(node, "error", str(error), watch.started, watch.seconds, error.location)
 

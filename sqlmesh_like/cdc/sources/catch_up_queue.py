@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.offset_range import offset_range_from
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
@@ -41,5 +42,5 @@ def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker])
 
 
 def _read(place: SourcePaths, table: SourceTable) -> tuple[BatchMarker, ...]:
-    data = json.loads(folder(place.behind).read(f"{table.name}.json"))
+    data = read_notes(folder(place.behind), f"{table.name}.json")
     return tuple(BatchMarker(entry["query"], entry["batch"], offset_range_from(entry["extent"])) for entry in data)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlmesh_like.cdc.schema.limits import MAX_NAME, shortened
+from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
@@ -123,7 +124,7 @@ def _safe(part: str) -> str:
 
 def _noted(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:
     notes = folder(place.discovered)
-    data = json.loads(notes.read("tables.json")) if notes.exists("tables.json") else {}
+    data = read_notes(notes, "tables.json") if notes.exists("tables.json") else {}
     assert isinstance(data, dict)
     return data
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.discover import SourceName
+from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.offset_range import Offsets
 from sqlmesh_like.cdc.sources.query_log import PartitionOffsets
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -33,7 +34,7 @@ class SkippedTable:
 def skipped_tables(place: SourcePaths) -> list[SkippedTable]:
     """The tables that the source's query has skipped so far."""
     notes = folder(place.skipped)
-    entries = json.loads(notes.read(_FILE)) if notes.exists(_FILE) else []
+    entries = read_notes(notes, _FILE) if notes.exists(_FILE) else []
     return [
         SkippedTable(
             (entry["database"], entry["schema"], entry["table"]),

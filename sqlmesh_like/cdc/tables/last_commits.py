@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY
+from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, UnreadableTableError
 from sqlmesh_like.fault_points import fault_point
@@ -172,7 +173,7 @@ def _read(place: SourcePaths, name: str) -> dict[str, str]:
     notes = folder(place.last_commits)
     if not notes.exists(name):
         return {}
-    data = json.loads(notes.read(name))
+    data = read_notes(notes, name)
     return {str(table): str(frontier) for table, frontier in data.items()}
 
 

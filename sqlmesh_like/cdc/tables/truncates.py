@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.cdc.decode.decode import Truncate
+from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.nodes import SourceTable
@@ -38,5 +39,5 @@ def truncates_of(place: SourcePaths, table: SourceTable) -> Mapping[str, str]:
     notes = folder(place.truncates(table))
     if not notes.exists(_FILE):
         return {}
-    data = json.loads(notes.read(_FILE))
+    data = read_notes(notes, _FILE)
     return {str(origin): str(position) for origin, position in data.items()}

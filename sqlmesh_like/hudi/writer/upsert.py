@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
-from sqlmesh_like.hudi.commits import STATE_PREFIX, Slice
+from sqlmesh_like.hudi.commits import Slice, tagged
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
@@ -73,8 +73,7 @@ def upsert(work: Upsert) -> UpsertResult:
         fault_point("hudi.commit.files")
         log = _log(work, files)
         fault_point("hudi.commit.log")
-        extra = {"schema": avro, **{f"{STATE_PREFIX}{name}": value for name, value in work.metadata.items()}}
-        extra |= {f"{STATE_PREFIX}{name}": value for name, value in (log.metadata if log else {}).items()}
+        extra = {"schema": avro, **tagged({**work.metadata, **(log.metadata if log else {})})}
         frontier = commit.complete(CommitContent("UPSERT", tuple(files), extra))
     except BaseException:
         commit.abandon(group.path for group in groups)

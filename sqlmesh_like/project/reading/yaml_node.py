@@ -266,6 +266,11 @@ class _Converter:
             value: object = self._loader.construct_object(node)
         except ValueError as error:  # a date such as 2024-02-31
             raise ProjectError(f"invalid YAML: {node.value[:40]!r}: {str(error)[:100]}", location=here) from error
+        except (ArithmeticError, LookupError, AttributeError, TypeError) as error:  # PyYAML on `!!bool x`, on 1:1:…:1.0
+            kind = node.tag.rpartition(":")[2]
+            raise ProjectError(f"invalid YAML: {node.value[:40]!r} cannot be a {kind}", location=here) from error
+        if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+            raise ProjectError(f"invalid YAML: the number {node.value[:40]}… is too large", location=here)
         return value
 
     def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:

@@ -17,7 +17,7 @@ from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.commits import STATE_PREFIX
+from sqlmesh_like.hudi.commits import STATE_PREFIX, tagged
 from sqlmesh_like.hudi.file_sizing import BUCKETS
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.storage import folder
@@ -73,8 +73,7 @@ def write(
         raise NodeError(f"{table.uri} has data files, e.g. {path}, and no commit", hint=hint)
     require_no_restore(table.uri)
     require_clock_past(Timeline(table.uri))
-    tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
-    chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
+    chosen = {**write_options(table), **table.options, **(options or {}), **tagged(metadata)}
     chosen["hoodie.datasource.write.operation"] = operation
     chosen[BUCKETS] = str(table.buckets)  # overrides the user's option: the table was created with this number
     fault_point("spark.write.begin")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.errors import NodeError, SmlError, UsageError
+from sqlmesh_like.errors import NewerVersionError, NodeError, SmlError, UsageError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
@@ -81,6 +81,8 @@ def verify_table(
     started = perf_counter()
     try:
         difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit, sample)
+    except NewerVersionError:
+        raise
     except SmlError as error:
         return Verification(model, None, str(error), perf_counter() - started)
     return Verification(model, difference, None, perf_counter() - started)
