@@ -71,7 +71,7 @@ def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozen
     checks = _CHECKS.get(str(new["resource_type"]), _OF_QUERIES)
     called = mapping_of(new.get("depends_on")).get("macros")
     differences = {kind for kind, differs in checks.items() if differs(old, new)}
-    if isinstance(called, list) and macros.intersection(called):
+    if isinstance(called, list) and any(name in macros for name in called if isinstance(name, str)):
         differences.add("macros")
     return frozenset(differences)
 

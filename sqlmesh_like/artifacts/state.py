@@ -14,6 +14,10 @@ from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.regular_files import read_followed
 
+_OF_NODES = (
+    "nodes", "sources", "macros", "exposures", "metrics", "groups", "saved_queries", "semantic_models", "unit_tests",
+)  # fmt: skip
+"""Keys of a manifest whose values are objects by unique id."""
 MANIFEST, RESULTS, SOURCES = "manifest.json", "run_results.json", "sources.json"
 
 
@@ -67,6 +71,15 @@ def read_artifact(path: Path) -> Artifact | None:
         raise UsageError(f"{path} cannot be read: {error}", hint="write it anew") from error
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
         raise UsageError(f"{path} is not an artifact of sml or dbt: it has no metadata", hint="write it anew")
+    for section in _OF_NODES:
+        entries = data.get(section) or {}
+        wrong = (
+            [key for key, entry in entries.items() if not isinstance(entry, dict)]
+            if isinstance(entries, dict)
+            else [""]
+        )
+        if wrong:
+            raise UsageError(f"{path}: {section}.{wrong[0]} is not an object", hint="write it anew")
     return data
 
 

@@ -142,7 +142,7 @@ class LockRegistry:
         others: dict[int, Holder | None] = {}
         # Records too: filelock 3.21 to 3.29 removes a lock's file when it is released, as it is to see if it is free.
         paths = (path for kind in ("lock", "json") for path in self._folder.glob(f"[0-9]*.{kind}"))
-        for number in {int(path.stem) for path in paths} - {own}:
+        for number in {int(path.stem) for path in paths if path.stem.isdecimal()} - {own}:
             if not self._is_free(number):
                 others[number] = self._read(number)
             elif (killed := self._read(number)) is not None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from urllib.parse import urlsplit
 
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
+from sqlmesh_like.docs.server import is_own_host
 from sqlmesh_like.errors import MachineError, UsageError
 from sqlmesh_like.secrets import scrubbed
 
@@ -49,11 +52,33 @@ def serving_status(status: WatchStatus, address: tuple[str, int] | None) -> Iter
         thread.join()
 
 
+_LOCAL = (".local", ".internal", ".svc", ".lan", ".localdomain", ".localhost", ".home.arpa")
+"""Ends of names that no public name server answers for."""
+
+
+def is_near_host(host: str) -> bool:
+    """Whether a Host header has a name of this machine or of its own network: others are used for DNS rebinding.
+
+    >>> [is_near_host(host) for host in ("10.0.0.7:9100", "watch:9100", "watch.shop.svc.cluster.local", "evil.example")]
+    [True, True, True, False]
+    """
+    if is_own_host(host):
+        return True
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return bool(name) and ("." not in name or name.endswith(_LOCAL) or name == socket.getfqdn().lower())
+
+
 def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # seconds that a client may take to send its request
 
         def do_GET(self) -> None:
+            if not is_near_host(self.headers.get("Host", "")):
+                self._answer(421, "text/plain", b"this is not a name of this machine\n")
+                return
             match self.path.partition("?")[0]:
                 case "/health":
                     health = status.health()

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from filelock import FileLock, Timeout
 
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.own_calls import note_own_call
 from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.artifacts.run_history import HISTORY, extend_history
@@ -19,6 +20,7 @@ from sqlmesh_like.artifacts.run_results import NodeRow, write_run_results
 from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.history import CommitSummary
+from sqlmesh_like.project.paths import output_path
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.run.plain_values import flat
 from sqlmesh_like.run.ports import Rows, SparkWork
@@ -43,14 +45,16 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
     has_vars = bool(parse_vars(loaded.invocation.vars))
     args = {**vars(loaded.invocation), **call, "has_vars": has_vars}
     written = write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
+    note_own_call(loaded.target_folder / "run_results.json")
     _write_history(loaded, written)
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
 
 
 def _write_history(loaded: Loaded, run_results: Mapping[str, object]) -> None:
     path = loaded.target_folder / HISTORY
+    lock = output_path(loaded.target_folder, f".{HISTORY}.lock")  # a lock's file is opened, and emptied
     # Another call may end now. If it is suspended here, the history has to do without one of the two.
-    with suppress(Timeout), FileLock(str(path.with_name(f".{HISTORY}.lock")), timeout=_HISTORY_SECONDS):
+    with suppress(Timeout, IsADirectoryError), FileLock(str(lock), timeout=_HISTORY_SECONDS):
         try:
             before = read_artifact(path)
         except UsageError:

@@ -173,6 +173,8 @@ def parse_yaml(text: str, path: str) -> YamlNode:
 
 MAX_YAML_DEPTH = 100
 """Levels of nested mappings and lists."""
+MAX_INTEGER_BITS = 10_000
+"""Python prints no number of more than 4,300 digits, which are 14,284 bits."""
 MAX_YAML_VALUES = 1_000_000
 """Values of a file with each alias expanded."""
 _MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)

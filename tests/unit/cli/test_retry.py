@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sqlmesh_like.app.loading.own_calls import note_own_call
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import retry
 from sqlmesh_like.cli.options import Flags
@@ -43,6 +44,7 @@ def rewrite(**args: object) -> None:
     data = json.loads(RESULTS.read_text())
     data["args"] |= args
     RESULTS.write_text(json.dumps(data))
+    note_own_call(RESULTS.resolve())
 
 
 @pytest.fixture
