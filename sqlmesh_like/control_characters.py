@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
-_CONTROL = "\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff"
-"""C0, C1, marks of direction, invisible characters, and surrogates."""
+_CONTROL = (
+    "\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
+)
+"""C0, C1, marks of direction, invisible characters, surrogates, and the two that XML does not allow."""
 _ANY = re.compile(f"[{_CONTROL}]")
 _BUT_LINES = re.compile(f"(?![\n\t])[{_CONTROL}]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}

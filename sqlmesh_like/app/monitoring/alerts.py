@@ -12,6 +12,7 @@ import queue
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Literal
@@ -19,6 +20,7 @@ from typing import Literal
 import requests
 
 from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.secrets import scrubbed
 
@@ -30,6 +32,15 @@ _MOST_WAITING = 100
 """Capacity of the queue for a slow hook; further alerts are dropped, with a warning."""
 
 
+def sendable(text: str) -> str:
+    r"""Return a text that UTF-8, JSON and an environment can hold; what they cannot is spelt out.
+
+    >>> sendable("a\0b\ud800"), sendable("two\nlines")
+    ('a\\x00b\\ud800', 'two\nlines')
+    """
+    return shown_lines(text)
+
+
 @dataclass(frozen=True)
 class Alert:
     """`subject`: the table, model or source that it is about; `text` is for people. `to_json` removes secrets."""
@@ -39,7 +50,8 @@ class Alert:
     text: str
 
     def to_json(self) -> str:
-        return json.dumps({name: scrubbed(value) for name, value in asdict(self).items()}, ensure_ascii=False)
+        """Return the alert as JSON that every hook can take: characters that no text may have are spelt out."""
+        return json.dumps({name: sendable(scrubbed(value)) for name, value in asdict(self).items()}, ensure_ascii=False)
 
 
 @dataclass
@@ -92,9 +104,15 @@ class Alerts:
             for number, hook in enumerate(self.hooks, 1):
                 try:
                     _call(hook, alert)
-                except (OSError, subprocess.SubprocessError, requests.RequestException) as error:
+                except Exception as error:  # noqa: BLE001 (whatever it is, later alerts must be sent)
                     # An address may contain a token, so the message has only the hook's number.
-                    self.notify(f"warning: alert hook {number} failed: {_reason(error)}", "warn")
+                    with suppress(Exception):  # the terminal may be gone
+                        self.notify(f"warning: alert hook {number} failed: {_reason(error)}", "warn")
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether alerts are sent, or none are wanted."""
+        return not self.hooks or self._thread.is_alive()
 
 
 def check_hooks(hooks: Sequence[str]) -> None:
@@ -112,7 +130,7 @@ def _call(hook: str, alert: Alert) -> None:
     subprocess.run(
         hook, shell=True, check=True, input=alert.to_json() + "\n", text=True, timeout=_HOOK_SECONDS,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env={**os.environ, "SML_ALERT_KIND": alert.kind, "SML_ALERT_SUBJECT": alert.subject},
+        env={**os.environ, "SML_ALERT_KIND": alert.kind, "SML_ALERT_SUBJECT": sendable(alert.subject)},
     )  # fmt: skip
 
 

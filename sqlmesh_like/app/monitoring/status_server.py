@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
+from sqlmesh_like.control_characters import shown_json
 from sqlmesh_like.docs.server import is_own_host
 from sqlmesh_like.errors import MachineError, UsageError
 from sqlmesh_like.secrets import scrubbed
@@ -88,7 +89,7 @@ def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
                         "started": health.started,
                         "seconds_since_sign_of_life": round(health.seconds_since_sign, 1),
                     }
-                    content = scrubbed(json.dumps(known, ensure_ascii=False)).encode()
+                    content = shown_json(scrubbed(json.dumps(known, ensure_ascii=False))).encode()
                     self._answer(200 if health.is_healthy else 503, "application/json", content)
                 case "/metrics":
                     self._answer(200, CONTENT_TYPE_LATEST, status.text())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -11,6 +11,7 @@ from time import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector, generate_latest
 
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.control_characters import shown
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 STALE_AFTER = 300.0
@@ -39,6 +40,7 @@ class WatchStatus:
     _lock: Lock = field(default_factory=Lock)
     _last_sign: float = field(default_factory=time)
     _is_building: bool = False
+    _threads: dict[str, Callable[[], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -66,12 +68,16 @@ class WatchStatus:
         finally:
             self._last_sign, self._is_building = time(), False
 
+    def watch_thread(self, name: str, is_alive: Callable[[], bool]) -> None:
+        """Report it as a problem from when a thread that must live has ended."""
+        self._threads[name] = is_alive
+
     def note_batch(self, report: IngestReport) -> None:
         """Record a batch that a source has ingested."""
-        self._events.labels(report.source).inc(report.events)
-        self._letters.labels(report.source).inc(report.dead_letters)
+        self._events.labels(shown(report.source)).inc(report.events)
+        self._letters.labels(shown(report.source)).inc(report.dead_letters)
         for table in report.tables:
-            name = str(table.table)
+            name = shown(str(table.table))
             for change, count in (("upsert", table.upserts), ("delete", table.deletes), ("late", table.late)):
                 self._rows.labels(name, change).inc(count)
             if table.lag is not None:
@@ -82,14 +88,14 @@ class WatchStatus:
         """Record a run of the models."""
         self._round.set(time())
         for each in result.results:
-            name = each.node.unique_id
+            name = shown(each.node.unique_id)
             if isinstance(each, ModelResult) and each.status == "success" and each.strategy is not None:
                 self._models.labels(name, each.strategy).inc()
             self._note(name, (each.message or "failed") if each.status == "error" else None)
 
     def note_verification(self, unique_id: str, status: str, problem: str | None) -> None:
         """Record that a sample of a table was compared; `problem`: how it differs, until it differs no more."""
-        self._verifications.labels(unique_id, status).inc()
+        self._verifications.labels(shown(unique_id), status).inc()
         if status != "error":  # it could not be compared: what was known of it still stands
             self._note(f"rows of {unique_id}", problem)
 
@@ -98,6 +104,7 @@ class WatchStatus:
         since = time() - self._last_sign
         with self._lock:
             problems = dict(self._problems)
+        problems |= {name: "its thread has ended" for name, is_alive in self._threads.items() if not is_alive()}
         if since > STALE_AFTER and not self._is_building:
             problems["watch"] = f"no sign of life for {since:.0f} seconds"
         return Health(problems, since, self.started)
@@ -107,6 +114,7 @@ class WatchStatus:
         return generate_latest(self.registry)
 
     def _note(self, subject: str, problem: str | None) -> None:
+        subject = shown(subject)
         with self._lock:
             if problem is None:
                 self._problems.pop(subject, None)

@@ -111,6 +111,7 @@ def watch(
         check_brokers(source)
     status = WatchStatus()
     alerts = Alerts(monitoring.hooks, listener.notify, monitoring.again_after)
+    status.watch_thread("alerts", lambda: alerts.is_alive)
     observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
     built = run_locks(lake, lake.planner(clock(None)), models, publisher_of(lake, models))
     with (

@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -369,9 +369,10 @@ def _watch_all() -> None:
             if not _watches:
                 _wake.clear()
             for watch in _watches.values():
-                if not watch.pauses and (reason := watch.reason or watch.excess()):
-                    watch.reason, watch.is_stopped = reason, True
-                    _stop(watch)
+                with suppress(OSError):  # its thread has ended: the others are still watched
+                    if not watch.pauses and (reason := watch.reason or watch.excess()):
+                        watch.reason, watch.is_stopped = reason, True
+                        _stop(watch)
 
 
 def _stop(watch: _Watch) -> None:
