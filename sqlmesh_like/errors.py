@@ -7,8 +7,10 @@ Every error a user can cause is a `UsageError` (exit code 2): it says *what* is 
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("zzz", ["user_agg"]) is None
     True
     """
-    names = list(known)
+    names, name = list(known), name[:_LONGEST_NAME]
     other_case = [one for one in names if one.lower() == name.lower()]
-    close = other_case or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    close = other_case or difflib.get_close_matches(name, _likely(name, names), n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else None
+
+
+_LONGEST_NAME, _MOST_NAMES = 200, 1_000
+"""What is compared letter by letter: a project may have tens of thousands of names, as long as their author likes."""
+
+
+def _likely(name: str, names: list[str]) -> list[str]:
+    """The names that share most pairs of letters with this one."""
+    if len(names) > _MOST_NAMES:
+        pairs = set(pairwise(name))
+        names = heapq.nlargest(
+            _MOST_NAMES, names, key=lambda one: len(pairs.intersection(pairwise(one[:_LONGEST_NAME])))
+        )
+    return [one for one in names if len(one) <= _LONGEST_NAME]
 
 
 def with_article(noun: str) -> str:

@@ -6,7 +6,7 @@ The grammar is `project.selection`'s, what a method matches is in `selector_meth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 from sqlmesh_like.errors import SelectionError, nearest
@@ -114,13 +114,23 @@ def _is_comparison(term: SelectorTerm) -> bool:
 
 
 def _terms(selector: Selector) -> list[SelectorTerm]:
-    match selector:
-        case SelectorTerm():
-            return [selector]
-        case SelectorUnion(of) | SelectorIntersection(of):
-            return [term for part in of for term in _terms(part)]
-        case SelectorDifference(of, minus):
-            return [*_terms(of), *_terms(minus)]
+    """The terms of a selector, each once: a selector of selectors.yml may be used by many others."""
+    terms: dict[int, SelectorTerm] = {}
+    seen: set[int] = set()
+    waiting: list[Selector] = [selector]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        match part:
+            case SelectorTerm():
+                terms[id(part)] = part
+            case SelectorUnion(of) | SelectorIntersection(of):
+                waiting += reversed(of)
+            case SelectorDifference(of, minus):
+                waiting += (minus, of)
+    return list(terms.values())
 
 
 def _spelling(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector | None) -> str:
@@ -155,8 +165,16 @@ class _Evaluation:
     graph: Graph
     past: ComparisonState | None
     indirect: Indirect
+    done: dict[tuple[Indirect, int], tuple[Selector, _Matches]] = field(default_factory=dict)
+    """What a part matches, by its identity: selectors that use each other would be evaluated once for each path."""
 
     def evaluate(self, selector: Selector) -> _Matches:
+        key = self.indirect, id(selector)
+        if key not in self.done:
+            self.done[key] = selector, self._evaluated(selector)  # the selector is kept: its identity must stay its own
+        return self.done[key][1]
+
+    def _evaluated(self, selector: Selector) -> _Matches:
         match selector:
             case SelectorTerm():
                 return self._expanded(selector)
@@ -165,7 +183,7 @@ class _Evaluation:
             case SelectorIntersection(of):
                 return reduce(_Matches.meet, map(self.evaluate, of))
             case SelectorDifference(of, minus):
-                eager = _Evaluation(self.graph, self.past, "eager")
+                eager = _Evaluation(self.graph, self.past, "eager", self.done)
                 return self.evaluate(of).minus(eager.evaluate(minus))
 
     def completed(self, selection: _Matches) -> _Ids:

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,8 @@ from sqlmesh_like.regular_files import read_followed
 from sqlmesh_like.secrets import learn, scrubbed
 
 LOCK = "package-lock.yml"
+_MOST_SECONDS = 300.0
+"""Time that a download may take, as git may."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GIT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
 """Environment of git: it must not prompt, and no address may run a program (`ext::…`)."""
@@ -262,12 +265,23 @@ def _content(entry: WantedPackage) -> bytes:
             raise ProjectError(f"there is no file {entry.where!r}", location=entry.declared_at)
         return read_followed(path, MAX_BYTES)
     try:
-        answer = requests.get(entry.where, timeout=60)
-        answer.raise_for_status()
+        with requests.get(entry.where, timeout=60, stream=True, headers={"Accept-Encoding": "identity"}) as answer:
+            answer.raise_for_status()
+            return _downloaded(answer, entry)
     except requests.RequestException as error:
         why = getattr(error.response, "status_code", None) or type(error).__name__
         raise ProjectError(f"cannot fetch {spec_text(entry.where)}: {why}", location=entry.declared_at) from None
-    return bytes(answer.content)
+
+
+def _downloaded(answer: requests.Response, entry: WantedPackage) -> bytes:
+    """Return the content of an answer, which need not say its size, nor end."""
+    content, began = bytearray(), time.monotonic()
+    for part in answer.iter_content(65_536):
+        content += part
+        if len(content) > MAX_BYTES or time.monotonic() - began > _MOST_SECONDS:
+            limits = f"more than {MAX_BYTES // 1_000_000} MB, or {_MOST_SECONDS:.0f} s"
+            raise ProjectError(f"{spec_text(entry.where)} takes {limits}", location=entry.declared_at)
+    return bytes(content)
 
 
 def _hash_of(root: Path) -> str:

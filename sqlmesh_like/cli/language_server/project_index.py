@@ -15,7 +15,7 @@ from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import MacroFile, SourceTable
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
 
-_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(([^)]*)\)")
+_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(([^)]{0,2000})\)")
 
 
 @dataclass(frozen=True)

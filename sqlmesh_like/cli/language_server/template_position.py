@@ -23,6 +23,9 @@ _CALLS = re.compile(
     r"|(?P<macro>\b\w+(?:\.\w+)?)(?=\()"
 )
 
+_FAR = 1_000
+"""Characters around the cursor that are looked at: a line may have millions."""
+
 
 @dataclass(frozen=True)
 class CompletionContext:
@@ -50,7 +53,7 @@ def completion_context(before: str) -> CompletionContext:
     CompletionContext(offered='tables', source='shop')
     """
     for offered, pattern in _ENDS:
-        if match := pattern.search(before):
+        if match := pattern.search(before[-_FAR:]):
             return CompletionContext(offered, match.groupdict().get("source") or "")
     return CompletionContext("columns")
 
@@ -61,8 +64,9 @@ def call_target(line: str, column: int) -> CallTarget | None:
     >>> call_target("from {{ source('shop', 'user') }}", 10)
     CallTarget(kind='source', name='user', source='shop')
     """
-    for match in _CALLS.finditer(line):
-        if match.start() <= column <= match.end():
+    start = max(column - _FAR, 0)
+    for match in _CALLS.finditer(line[start : column + _FAR]):
+        if match.start() <= column - start <= match.end():
             if match["source"]:
                 return CallTarget("source", match["table"], match["source"])
             if match["node"]:
