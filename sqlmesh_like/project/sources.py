@@ -37,6 +37,7 @@ from sqlmesh_like.project.nodes import (
     ZeroDates,
 )
 from sqlmesh_like.project.reading.column_types import type_fault
+from sqlmesh_like.project.reading.patterns import PatternError, compile_pattern
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
@@ -245,11 +246,13 @@ def _zero_dates(node: YamlNode, shape: Shape) -> ZeroDates | None:
 
 
 def _check_pattern(node: YamlNode, key: str) -> None:
-    pattern = optional(node, key)
+    pattern = optional(node, key) or ""
     try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise node.children[key].error(f"{key} {pattern!r} is not a regular expression: {error}") from error
+        compile_pattern(pattern)
+    except PatternError as error:
+        hint = "patterns are matched in linear time, by RE2: without lookarounds, backreferences and the like"
+        message = f"{key} {pattern!r} is not a regular expression that can be used: {error}"
+        raise node.children[key].error(message, hint) from error
 
 
 def _partition(node: YamlNode) -> PartitionBy:

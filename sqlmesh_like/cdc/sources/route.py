@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Source, SourceTable
+from sqlmesh_like.project.reading.patterns import matches_whole
 
 
 def route(source: Source, database: str | None, schema: str | None, table: str | None) -> SourceTable | None:
@@ -50,4 +50,4 @@ def _matches(pattern: str, name: str | None) -> bool:
     >>> _matches("user_\\\\d+", "user_0"), _matches("user_\\\\d+", "user_0_old"), _matches("a+b", "a+b")
     (True, False, True)
     """
-    return name is not None and (pattern == name or re.fullmatch(pattern, name) is not None)
+    return name is not None and (pattern == name or matches_whole(pattern, name))
