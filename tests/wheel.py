@@ -27,9 +27,13 @@ _SECONDS = 1200  # pyspark is fetched as source: 300 MB
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built by the pinned hatchling where it is installed, as `make` does, else by one that pip fetches."""
-    folder = tmp_path_factory.mktemp("wheel")
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+def built(folder: Path, root: Path = ROOT) -> Path:
+    """The wheel of a checkout, in a folder."""
     pinned = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
-    words = ["-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", *pinned, "-w", folder, ROOT]
+    words = ["-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", *pinned, "-w", folder, root]
     done = subprocess.run([sys.executable, *map(os.fspath, words)], capture_output=True, text=True, check=False)
     if done.returncode and not pinned:
         pytest.skip("hatchling is not installed, and no registry is in reach")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import zipfile
 from pathlib import Path
 
 from sqlmesh_like.docs.libraries import site_libraries
 from tests.levels import parametrize
-from tests.wheel import ROOT, VERSIONS, called, installed
+from tests.wheel import ROOT, VERSIONS, built, called, installed
 from tests.wheel import wheel as wheel
 
 
@@ -18,6 +20,22 @@ def test_it_has_each_file_of_the_package_and_the_licence(wheel: Path) -> None:
     licences = {name.rpartition("/")[2] for name in names if "/licenses/" in name}
     assert licences == {"LICENSE", "NOTICE"}
     assert not [name for name in names if name.startswith(("tests/", "docs/", "demo/", "bench/"))]
+
+
+def test_it_is_built_twice_with_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    """At another time, in another folder, with files of other dates: whoever builds it can compare."""
+    names = ("sqlmesh_like", "tools", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
+    for name in names:
+        source, copy = ROOT / name, tmp_path / "checkout" / name
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
+    for path in (tmp_path / "checkout").rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    again = built(tmp_path / "wheels", tmp_path / "checkout")
+    assert again.name == wheel.name and again.read_bytes() == wheel.read_bytes()
 
 
 @parametrize("version", suite=VERSIONS[:1], release=VERSIONS[1:])
