@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.delta.keys import column, weight
 from sqlmesh_like.delta.rows import stacked
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 
 ACTIONS = "_sml_actions"
 """The step of the actions. Grain: key × partition. Columns: those of the signed rows, and `_hoodie_is_deleted`."""
@@ -36,7 +36,7 @@ def actions_by_group(signed: str, names: tuple[str, ...], at: tuple[str, ...]) -
     what determines the partition. Rows that leave and enter unchanged cause none.
     """
     row = exp.Struct(expressions=[column(name) for name in names])
-    entering = exp.Case().when(exp.GT(this=weight(), expression=_zero()), weight()).else_(_zero())
+    entering = exp.Case().when(_is_positive(WEIGHT), weight()).else_(_zero())
     grouped = exp.select(
         *[
             exp.alias_(result, name, quoted=True)
@@ -49,7 +49,7 @@ def actions_by_group(signed: str, names: tuple[str, ...], at: tuple[str, ...]) -
             )
         ]
     ).from_(exp.table_(signed, quoted=True))
-    leaves, enters = _is_negative(_LOWEST), exp.GT(this=column(_HIGHEST), expression=_zero())
+    leaves, enters = _is_negative(_LOWEST), _is_positive(_HIGHEST)
     is_same = exp.NullSafeEQ(this=column(_NEW), expression=column(_OLD))
     before = exp.Case().when(leaves, column(_OLD))
     return (
@@ -80,10 +80,8 @@ def copies_of_keys(signed: str, at: tuple[str, ...]) -> exp.Select:
     """One row: the most rows of one key that enter, and that leave. NULL if there are no rows."""
     keys = [column(name) for name in at]
     sums = [
-        exp.alias_(
-            exp.Sum(this=exp.Case().when(compare(this=weight(), expression=_zero()), weight()).else_(_zero())), name
-        )
-        for compare, name in ((exp.GT, COPIES), (exp.LT, _LOWEST))
+        exp.alias_(exp.Sum(this=exp.Case().when(has_sign(WEIGHT), weight()).else_(_zero())), name)
+        for has_sign, name in ((_is_positive, COPIES), (_is_negative, _LOWEST))
     ]
     counted = exp.select(*sums).from_(exp.table_(signed, quoted=True)).group_by(*keys)
     return exp.select(exp.Max(this=column(COPIES)), exp.Neg(this=exp.Min(this=column(_LOWEST)))).from_(
@@ -126,9 +124,8 @@ def require_unique(table: object, unique_key: Sequence[str], *, copies: int, nul
 
 
 def _side(signed: str, alias: str, *, is_new: bool) -> exp.Expr:
-    compare = exp.GT if is_new else exp.LT
-    rows = exp.select("*").from_(exp.table_(signed, quoted=True))
-    return _as(rows.where(compare(this=weight(), expression=_zero())), alias)
+    has_sign = _is_positive if is_new else _is_negative
+    return _as(exp.select("*").from_(exp.table_(signed, quoted=True)).where(has_sign(WEIGHT)), alias)
 
 
 def _shown(names: Sequence[str], table: str, *, is_deleted: bool) -> list[exp.Expr]:
@@ -146,6 +143,10 @@ def _count_if(condition: exp.Expr) -> exp.Expr:
 
 def _as(query: exp.Query, alias: str) -> exp.Expr:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+
+
+def _is_positive(name: str) -> exp.Expr:
+    return exp.GT(this=column(name), expression=_zero())
 
 
 def _is_negative(name: str) -> exp.Expr:

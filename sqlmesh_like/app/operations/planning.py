@@ -107,7 +107,7 @@ def plan_in_memory(loaded: Loaded) -> Plan:
 
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = lake_without_rows(loaded, clock(None))
-    route = Route("duckdb", "the target is of type duckdb")
+    route = Route("duckdb", "")
     return Plan(tuple(ModelPlan(planned, route) for planned in _plans(lake, selected)), (), lake.catalog)
 
 
