@@ -83,6 +83,7 @@ class MemoryLake:
         self._prepared = PreparedQueries()
         self._steps = MemorySteps(self._db)
         self._written: dict[datetime, str] = {}
+        self._texts: dict[tuple[int, datetime, datetime], tuple[exp.Query, str]] = {}
         self._has_macros = False
         self._empty = frozenset[str]()  # relations that are known to have no rows
 
@@ -222,9 +223,14 @@ class MemoryLake:
             self._prepared = PreparedQueries()
             self._steps = MemorySteps(self._db)
             self._written.clear()
+            self._texts.clear()
 
-    def _whole(self, query: exp.Query) -> str:
-        return bound_text(at_clocks(query, self._now, self._then))
+    def _whole(self, build: exp.Query) -> str:
+        """The plan's own query over the current inputs, as text that is generated once a clock."""
+        known = (id(build), self._now, self._then)
+        if known not in self._texts:
+            self._texts[known] = (build, bound_text(at_clocks(build, self._now, self._then)))  # valid while it lives
+        return self._texts[known][1]
 
     def _as_written(self, compiled: CompiledModel) -> str:
         """The model's own query over the visible columns of the current inputs."""

@@ -47,11 +47,12 @@ class MemorySteps:
 
     def create_step(self, step: ReadyStep) -> bool:
         text = self._text(step.query, step.prunes, is_proven=step.is_proven)
-        self.create(step.name, f"SELECT * FROM ({text}) LIMIT 0" if step.is_empty else text)
-        return self.db.execute(f"SELECT 1 FROM {duck_quoted(step.name)} LIMIT 1").fetchone() is None
+        return not self.create(step.name, f"SELECT * FROM ({text}) LIMIT 0" if step.is_empty else text)
 
-    def create(self, name: str, query: str) -> None:
-        self.db.execute(f"CREATE OR REPLACE TEMP TABLE {duck_quoted(name)} AS {query}")
+    def create(self, name: str, query: str) -> int:
+        """Create a step from a query. Returns how many rows it has."""
+        (count,) = self.db.execute(f"CREATE OR REPLACE TEMP TABLE {duck_quoted(name)} AS {query}").fetchall()[0]
+        return int(count)
 
     def columns(self, name: str) -> Sequence[str]:
         return [column for column, _ in described(self.db, name)]
