@@ -1,4 +1,4 @@
-"""The `LakeEngine` port on Spark and Hudi. Owns the calls to Spark; `materializer` owns the strategies."""
+"""The `LakeEngine` port on Spark and Hudi. Owns the calls to Spark; `delta.machine` owns what a strategy runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.programs.local_models import LocalModels
-from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
+from sqlmesh_like.delta.machine import Machine, MaintainedTable
+from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
@@ -44,17 +45,20 @@ from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.job_metrics import measured
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
+from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.tables.compaction import compact
 from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
-from sqlmesh_like.spark.writer.materializer import Materializer
 from sqlmesh_like.spark.writer.rebucket import rebucket
 from sqlmesh_like.spark.writer.row_deletes import delete_rows
 from sqlmesh_like.spark.writer.seeds import load_seed
+from sqlmesh_like.spark.writer.snapshots import take_snapshot
 from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
+from sqlmesh_like.spark.writer.table_layout import TableLayout
+from sqlmesh_like.spark.writer.table_writer import SparkWriter
 
 
 class SparkEngine:
@@ -65,9 +69,7 @@ class SparkEngine:
     ) -> None:
         self._target = target
         self._history = history
-        self._router = Router(target)
-        self._local = LocalModels(SharedRows(), history, self._router)
-        self._materializer = Materializer(self._router, history)
+        self._layout = TableLayout(Router(target), history)
         self._start = start
         self._stops_spark = stops_spark
         self._lock = Lock()
@@ -84,7 +86,6 @@ class SparkEngine:
     def release(self) -> None:
         with without_lost_jvm():
             self._changes.release()
-        self._local.release()
 
     def stop(self) -> None:
         self.release()
@@ -94,23 +95,41 @@ class SparkEngine:
             self._shared = None
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
-        began = datetime.now(UTC)
-        with failing_model(planned):
-            local = self._local.write(planned, shared or {})
-        if isinstance(local, WriteResult):
-            return local  # without Spark
-        spent = datetime.now(UTC) - began
-        with failing_model(planned):
-            session = self.session()  # starting a JVM does not count as the model's work
-        bindings = Bindings(session, planned, self._changes, shared or {}, datetime.now(UTC) - spent)
-        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, local))
+        bindings = Bindings(self._session_of(planned), planned, self._changes, shared or {})
+        return self._done(bindings, self._run)
 
-    def _done(
-        self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], WriteResult]
-    ) -> WriteResult:
+    def commit(self, planned: PlannedModel, local: LocalActions, started: datetime) -> WriteResult:
+        """Commit what DuckDB computed for a model, on which work began at `started`."""
+        spent = datetime.now(UTC) - started
+        session = self._session_of(planned)  # starting a JVM does not count as the model's work
+        bindings = Bindings(session, planned, self._changes, started=datetime.now(UTC) - spent)
+        return self._done(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
+
+    def _run(self, bindings: Bindings) -> WriteResult:
+        planned, steps = bindings.planned, SparkSteps(bindings)
+        writer = self._writer(steps)
+        at = (KEY, PARTITION) if writer.target.partition_by else (KEY,)
+        table = MaintainedTable(writer.target.table.name, at, writer.target.unique_key)
+        machine = Machine(planned.compiled.table, steps, writer, table, planned.now, planned.then)
+        return machine.run(planned.strategy, planned.moves)
+
+    def _writer(self, steps: SparkSteps) -> SparkWriter:
+        return SparkWriter(steps.bindings.planned, steps, self._history, self._layout.specify)
+
+    def _take_snapshot(self, bindings: Bindings) -> WriteResult:
+        planned = bindings.planned
+        must_commit = must_advance_frontier(planned, self._history)
+        return take_snapshot(planned, bindings, self._layout.specify(planned), must_commit)
+
+    def _session_of(self, planned: PlannedModel) -> SparkSession:
+        with failing_model(planned):
+            return self.session()
+
+    def _done(self, bindings: Bindings, work: Callable[[Bindings], WriteResult]) -> WriteResult:
+        planned = bindings.planned
         try:
             with failing_model(planned), measured(bindings.session) as spark_work:
-                applied = work(planned, bindings)
+                applied = work(bindings)
                 if applied.committed:
                     self._register(bindings.session, planned)
                 return replace(applied, spark=spark_work())
@@ -124,9 +143,8 @@ class SparkEngine:
         sync(session, self._target, model.table, planned.target.uri, partition_field)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
-        with failing_model(planned):
-            bindings = Bindings(self.session(), planned)
-        return self._done(planned, bindings, self._materializer.write_snapshot)
+        bindings = Bindings(self._session_of(planned), planned)
+        return self._done(bindings, self._take_snapshot)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with failing(table.seed.path):

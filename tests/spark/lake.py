@@ -15,6 +15,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
@@ -22,6 +23,7 @@ from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.plan.router import Router
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import load_target
@@ -236,7 +238,8 @@ class Lake:
         history = LakeHistory()
         catalog = build_catalog(project, rendered, target, history)
         planner = Planner(rendered, catalog, self.now or datetime.now(UTC), full_refresh)
-        engine = SparkEngine(target, history, self.start or (lambda: self.spark))
+        spark = SparkEngine(target, history, self.start or (lambda: self.spark))
+        engine = LocalFirstEngine(lambda: spark, Router(target), history)
         graph = build_graph(project, rendered)
         return planner, Executor(planner, graph, engine, Silent(), RunPolicy(Pace(threads, fail_fast)))
 

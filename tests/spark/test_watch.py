@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.app.operations import watch_loop, watch_service
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED
-from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.planted_rows import plant
 from tests.spark.ingest_lake import event
 
@@ -96,7 +96,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
 ) -> None:
     rounds: list[int] = []
     applied: list[str] = []
-    real_run, real_apply = watch_loop.WatchLoop._run, SparkEngine.apply
+    real_run, real_apply = watch_loop.WatchLoop._run, LocalFirstEngine.apply
 
     @contextmanager
     def shared(*_: Any) -> Iterator[SparkSession]:
@@ -106,14 +106,14 @@ def test_models_follow_and_idle_rounds_do_nothing(
         real_run(self)
         rounds.append(len(self.result.results))
 
-    def noted(self: SparkEngine, planned: Any, *rest: Any) -> Any:
+    def noted(self: LocalFirstEngine, planned: Any, *rest: Any) -> Any:
         applied.append(planned.compiled.model.name)
         return real_apply(self, planned, *rest)
 
     monkeypatch.setattr(watch_service, "session_for", shared)
     monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(watch_loop.WatchLoop, "_run", counted)
-    monkeypatch.setattr(SparkEngine, "apply", noted)
+    monkeypatch.setattr(LocalFirstEngine, "apply", noted)
     idle: list[int] = []
 
     def user_agg() -> int:

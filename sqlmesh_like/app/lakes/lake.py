@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.app.lakes.lazy_engine import LazyEngine
+from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError, UsageError
@@ -17,6 +17,7 @@ from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
@@ -81,7 +82,8 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
-    engine = LazyEngine(lambda: spark_engine(loaded, history, session), Router(loaded.target))
+    router = Router(_target(loaded, session))
+    engine = LocalFirstEngine(lambda: spark_engine(loaded, history, session), router, history)
     return HudiLake(loaded, catalog, engine)
 
 
@@ -112,13 +114,17 @@ def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None =
     """Return a target's engine: on the given session, on the one shared with earlier calls, or on its own."""
     from sqlmesh_like.spark.spark_engine import SparkEngine
 
-    start, shared = partial(start_spark, loaded), loaded.spark
+    start, shared, target = partial(start_spark, loaded), loaded.spark, _target(loaded, session)
     if session is not None:
-        target = replace(loaded.target, master=str(session.sparkContext.master))
         return SparkEngine(target, history, lambda: session)
     if shared is not None:
-        return SparkEngine(loaded.target, history, lambda: shared.session(start), stops_spark=False)
-    return SparkEngine(loaded.target, history, start)
+        return SparkEngine(target, history, lambda: shared.session(start), stops_spark=False)
+    return SparkEngine(target, history, start)
+
+
+def _target(loaded: Loaded, session: Session | None) -> Target:
+    """The target, whose work is done where a session that is given does it."""
+    return loaded.target if session is None else replace(loaded.target, master=str(session.sparkContext.master))
 
 
 def clock(text: str | None) -> datetime:

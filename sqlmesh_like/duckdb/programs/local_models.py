@@ -53,6 +53,14 @@ class LocalModels:
         if reason := self.router.why_spark_computes_model(planned):
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
+        try:
+            return self._written(planned, named)
+        except OSError as error:
+            table = planned.compiled.model.table
+            message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
+            raise NodeError(message, hint=remedy(error, "sml run")) from error
+
+    def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
         actions = local_actions(planned, self.shared, named, logged=self._is_large(planned))
         if actions is None:
@@ -69,10 +77,6 @@ class LocalModels:
         except UnsupportedRowsError as error:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, error)
             return actions
-        except OSError as error:
-            table = planned.compiled.model.table
-            message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
-            raise NodeError(message, hint=remedy(error, "sml run")) from error
 
     def _is_large(self, planned: PlannedModel) -> bool:
         target = planned.target

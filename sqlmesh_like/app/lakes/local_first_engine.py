@@ -1,17 +1,21 @@
-"""An engine that is created when it is first used: a call that needs no Spark never imports pyspark."""
+"""The engine of a Spark target: this process does what it is proven to do like Spark, Spark all else.
+
+Spark's engine is made when it is first needed: a call that needs no Spark never imports pyspark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import (
@@ -27,30 +31,53 @@ from sqlmesh_like.run.ports import (
 )
 from sqlmesh_like.run.seeds import SeedTable
 
+if TYPE_CHECKING:
+    from sqlmesh_like.duckdb.programs.local_actions import LocalActions
+    from sqlmesh_like.duckdb.programs.local_models import LocalModels
+
 Tables = Mapping[TableName, TableState]
 
 
-class LazyEngine:
-    """A `LakeEngine` that delegates to another one, and reads with DuckDB where that returns the same rows as Spark.
+class SparkCommits(LakeEngine, Protocol):
+    """An engine that also commits what this process has computed."""
 
-    `router` says where DuckDB may.
-    """
+    def commit(self, planned: PlannedModel, local: LocalActions, started: datetime) -> WriteResult:
+        """Commit the actions of a model's run, on which work began at `started`."""
+        ...
 
-    def __init__(self, make: Callable[[], LakeEngine], router: Router) -> None:
+
+class LocalFirstEngine:
+    """A `LakeEngine` that computes, reads and commits in this process where `router` says that it may."""
+
+    def __init__(self, make: Callable[[], SparkCommits], router: Router, history: History) -> None:
         self._make = make
         self._router = router
-
-    @cached_property
-    def _engine(self) -> LakeEngine:
-        with starting():  # creating it imports its modules
-            return self._make()
+        self._history = history
+        self._lock = Lock()
+        self._spark: SparkCommits | None = None
+        self._models: LocalModels | None = None
 
     @property
-    def _is_made(self) -> bool:
-        return "_engine" in self.__dict__
+    def _engine(self) -> SparkCommits:
+        with starting(), self._lock:  # creating it imports its modules
+            self._spark = self._spark or self._make()
+        return self._spark
+
+    @property
+    def _local(self) -> LocalModels:
+        from sqlmesh_like.duckdb.programs.local_models import LocalModels
+        from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
+
+        with self._lock:
+            self._models = self._models or LocalModels(SharedRows(), self._history, self._router)
+        return self._models
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
-        return self._engine.apply(planned, shared)
+        started = datetime.now(UTC)
+        done = self._local.write(planned, shared or {})
+        if isinstance(done, WriteResult):
+            return done
+        return self._engine.apply(planned, shared) if done is None else self._engine.commit(planned, done, started)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         return self._engine.write_snapshot(planned)
@@ -118,9 +145,13 @@ class LazyEngine:
         self._engine.clean(uri, retain)
 
     def release(self) -> None:
-        if self._is_made:
-            self._engine.release()
+        if self._models is not None:
+            self._models.release()
+        if self._spark is not None:
+            self._spark.release()
 
     def stop(self) -> None:
-        if self._is_made:
-            self._engine.stop()
+        if self._models is not None:
+            self._models.release()
+        if self._spark is not None:
+            self._spark.stop()
