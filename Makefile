@@ -21,7 +21,7 @@ TIMES := target/suite
 # Each of some hundred processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py tests/spark/sql/test_random_cases.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
@@ -51,8 +51,8 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,jars and class archive,$(BIN)/sml deps)
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
 
-# 10,000 random cases instead of 330, others each time: two hours of one core; 24,000 broken texts of projects instead of 48: one
-# more. What fails is filed in tests/properties/failed_once.
+# 10,000 random cases instead of 290, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
+# instead of 48: one hour more. What fails is filed in tests/properties/failed_once.
 # Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
 # at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
 test-deep: $(VENV)/.installed-dev

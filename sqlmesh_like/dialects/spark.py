@@ -20,6 +20,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.time import format_time
 
 from sqlmesh_like.dialects.generators import Write, generate_again
+from sqlmesh_like.dialects.node_notes import with_flat_notes
 from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
 
 _NAME, _PATTERN, _COMMA, _UNIT = "written_name", "written_pattern", "written_comma", "written_unit"
@@ -245,7 +246,7 @@ class SparkNames(SparkTexts):
         tokens = readable(self.tokenize(sql))
         trees = self.parser(**opts).parse(tokens, sql)
         made = (None if tree is None else _with_units(_corrected(tree), sql) for tree in trees)
-        return [None if tree is None else _with_truncated_units(tree, tokens) for tree in made]
+        return [None if tree is None else with_flat_notes(_with_truncated_units(tree, tokens)) for tree in made]
 
     @classmethod
     def format_time(cls, expression: str | exp.Expr | None) -> exp.Expr | None:

@@ -55,7 +55,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         _without_laterals(select)
         _without_generators(select)
         _as_comma_forms(select)
-    return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB)
+    return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:

@@ -35,6 +35,7 @@ ENVIRONMENT = {
 }
 
 pytestmark = [
+    pytest.mark.release,  # pre-commit makes an environment of its own; `test_plugs` holds the hooks in the suite
     pytest.mark.skipif(importlib.util.find_spec("pre_commit") is None, reason="pre-commit is not installed"),
     pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed"),
     pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone of the repository"),

@@ -28,7 +28,7 @@ from tests.levels import count
 from tests.properties.case import Case
 from tests.properties.cases import Drawn, cases, examples
 
-CASES = count(20, 20, 500)
+CASES = count(6, 6, 500)
 NOON = datetime(2024, 1, 31, 12)
 LEAST_MOVED = 0.3
 """Of the cases, how many must change the table by a program: else nothing is shown."""
@@ -49,7 +49,7 @@ def test_random_cases_equal_a_recompute_on_spark(spark: SparkSession) -> None:
 
     every_case()
     assert moved >= LEAST_MOVED * CASES, strategies
-    assert len(strategies) > 2, strategies
+    assert len(strategies) > 1, strategies
 
 
 def follow(units: SparkUnits, case: Case) -> list[Outcome]:
