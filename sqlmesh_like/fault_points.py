@@ -27,6 +27,8 @@ REMOVAL_POINTS = ("hudi.removal.begin", "hudi.removal.files", "hudi.removal.infl
 SPARK_POINTS = ("spark.write.begin", "spark.write.end")
 """Steps before and after each commit by Spark."""
 SWAP_POINTS = ("swap.built", "swap.old_aside", "swap.new_in_place", "swap.end")
+CREATE_POINTS = ("create.begin", "create.built", "create.end")
+"""Steps of a table that is made without Spark; those of its commit come between the first two."""
 PUBLISH_POINTS = ("publish.begin", "publish.read", "publish.written", "publish.end")
 """`publish.written`: rows are written but not visible yet; in a database, its transaction is still open."""
 MAINTAIN_POINTS = (
@@ -54,9 +56,9 @@ ERASURE_REBUILD_POINTS = ("erasure.set_aside",)
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
-    COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS + INGEST_POINTS
-    + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS
-    + NODE_POINTS
+    COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS
+    + INGEST_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + ERASURE_POINTS
+    + ERASURE_REBUILD_POINTS + NODE_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

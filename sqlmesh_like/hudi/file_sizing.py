@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlmesh_like.plan.history import History, Volume
+from sqlmesh_like.plan.model_plan import PlannedModel
+
 BYTES_A_FILE = 120 * 1024 * 1024
 BUCKETS = "hoodie.bucket.index.num.buckets"
 LARGEST_FILE = "hoodie.parquet.max.file.size"
@@ -23,6 +26,21 @@ def buckets_for(input_bytes: int, partitions: int, options: Mapping[str, object]
     result = min(_MOST_BUCKETS, max(1, input_bytes // max(1, partitions) // _file_bytes(options) + 1))
     # Modulo 31, Java's hash of a text is that of its last character: keys that end in digits would fill ten buckets.
     return result + 1 if result % 31 == 0 else result
+
+
+def buckets_of_new(planned: PlannedModel, history: History, options: Mapping[str, object]) -> int:
+    """Number of buckets per partition of a model's table that is built, or built again."""
+    volume = estimated_volume(planned, history)
+    return buckets_for(volume.bytes, volume.partitions if planned.compiled.model.config.partition_by else 1, options)
+
+
+def estimated_volume(planned: PlannedModel, history: History) -> Volume:
+    """Estimated volume of a full write: that of the inputs, or a tenth of it where groups are merged."""
+    lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
+    volume = [history.volume(item.state.uri, item.end or "") for item in lake]
+    share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1
+    partitions = max((each.partitions for each in volume), default=1)
+    return Volume(sum(each.bytes for each in volume) // share, partitions=partitions)
 
 
 def fits_in_a_file(size: int, options: Mapping[str, object]) -> bool:

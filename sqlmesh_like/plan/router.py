@@ -14,6 +14,9 @@ from sqlmesh_like.names import is_local
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
+_LARGEST_BUILD = 128_000_000
+"""Bytes of the inputs that a table is built of in this process: its rows are held in memory once."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -48,6 +51,16 @@ class Router:
     def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
         return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
 
+    def why_spark_builds(self, planned: PlannedModel) -> str | None:
+        """Of the first build of a table."""
+        if planned.compiled.model.config.table_type != "cow":
+            return "the table is merge-on-read"
+        if planned.compiled.table.build is None:
+            return "the query is not known in full"
+        if sum(item.volume.bytes for item in planned.inputs if item.volume is not None) > _LARGEST_BUILD:
+            return "the inputs are large"
+        return self.why_spark_registers or self.why_spark_computes_model(planned)
+
     def why_spark_commits(self, uri: str) -> str | None:
         """Of an upsert, of a model or of ingestion."""
         return self.why_spark_computes(uri)
@@ -58,7 +71,8 @@ class Router:
             case "no_op":
                 return Route(None, "")
             case "full_refresh":
-                return Route("spark", "all rows are written")
+                built = self.why_spark_builds(planned) if planned.target.kind == "missing" else "all rows are written"
+                return Route("spark", built) if built else Route("duckdb", "")
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")
         reason = self.why_spark_computes_model(planned)

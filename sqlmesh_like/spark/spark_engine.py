@@ -17,6 +17,7 @@ from sqlmesh_like.delta.machine import Machine, MaintainedTable
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
+from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
@@ -50,7 +51,6 @@ from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.tables.compaction import compact
-from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.rebucket import rebucket
 from sqlmesh_like.spark.writer.row_deletes import delete_rows

@@ -83,6 +83,11 @@ class LocalFirstEngine:
         return self._engine.write_snapshot(planned)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        if not (self._router.why_spark_registers or self._router.why_spark_commits(state.uri)):
+            from sqlmesh_like.hudi.local_seed import load_first
+
+            if load_first(table, state, now, self._router.target.hudi):
+                return
         self._engine.load(table, state, now)
 
     def query(self, tree: exp.Expr, tables: Tables, limit: int, shown: Schema | None = None) -> Rows:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.delta.actions import ACTIONS
-from sqlmesh_like.delta.machine import SIGNED, Actions
+from sqlmesh_like.delta.actions import ACTIONS, require_unique
+from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type, stored_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import PLAIN
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
-from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.hudi.writer.new_table import table_name
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden, is_storable, visible
+from sqlmesh_like.plan.checks.contracts import refuse_breach
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.sql_text import standard_literal
 
 
@@ -74,7 +77,39 @@ class LocalWriter:
         raise Unproven("a strategy of the author")
 
     def rebuild(self) -> LocalActions:
-        raise Unproven("all rows of a table")
+        """All rows of a table that does not exist yet."""
+        planned = self.steps.planned
+        build = planned.compiled.table.build
+        whole = build and ready_query(build, planned.now, None, frozenset())
+        if planned.target.kind != "missing" or whole is None:
+            raise Unproven("all rows of a table")
+        self.steps.create_step(ReadyStep(FRESH, whole))
+        columns = self._columns(FRESH)
+        _require_declared(planned, columns)
+        self._require_keys()
+        columns = tuple(Column(column.name, stored_type(column.type)) for column in columns)
+        items = ", ".join(_parquet_item(column, "f") for column in columns)
+        rows = f"SELECT {items} FROM {duck_quoted(FRESH)} AS f"
+        copied = self.steps.db.execute(f"COPY ({rows}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
+        return LocalActions(self.path, columns, int(copied.fetchall()[0][0]), 0)
+
+    def _require_keys(self) -> None:
+        """Raise Unproven if two rows share a row key, which Spark reports; NodeError where a declared key repeats."""
+        if self._most_copies((KEY,)) != (1, 0):
+            raise Unproven("a row key that repeats")
+        if key := self.steps.planned.unique_key:
+            copies, nulls = self._most_copies(key)
+            require_unique(table_name(self.steps.planned.compiled.model.table), key, copies=copies, nulls=nulls)
+
+    def _most_copies(self, names: Sequence[str]) -> tuple[int, int]:
+        """How many rows share the values of these columns, at most (1: none do), and how many rows have NULL there."""
+        shown = ", ".join(map(duck_quoted, names))
+        is_null = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in names)
+        groups = f"SELECT count(*) AS n, {is_null} AS is_null FROM {duck_quoted(FRESH)} GROUP BY {shown}"
+        row = self.steps.db.execute(
+            f"SELECT coalesce(max(n), 1), coalesce(sum(n) FILTER (WHERE is_null), 0) FROM ({groups})"
+        ).fetchall()[0]
+        return int(row[0]), int(row[1])
 
     def _columns(self, signed: str) -> Schema:
         return tuple(column for column in self.steps.schemas[signed] if column.name != WEIGHT)
@@ -102,6 +137,15 @@ class LocalWriter:
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
         copied = self.steps.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()
         return int(copied[0][0])
+
+
+def _require_declared(planned: PlannedModel, columns: Schema) -> None:
+    """Raise Unproven, so that Spark reports it, where the columns are not those that a table can have and must have."""
+    model, shown = planned.compiled.model, visible(columns)
+    names = {column.name for column in shown}
+    if not all(map(is_storable, names)) or not set(model.config.partition_by) <= names:
+        raise Unproven("columns that no table can have")
+    refuse_breach(model, shown)
 
 
 def _parquet_item(column: Column, table: str) -> str:

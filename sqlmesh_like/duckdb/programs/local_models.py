@@ -1,7 +1,7 @@
-"""Models updated in this process: DuckDB computes what changes, and the commit is written without Spark.
+"""Models built and updated in this process: DuckDB computes, and the commit is written without Spark.
 
 Owns for which plans, and which part of them, that is possible. Spark does all of the work if DuckDB cannot run the
-program or read its tables, and only the commit if `hudi.writer` cannot write the table.
+program or read its tables, and only the commit of a change if `hudi.writer` cannot write the table.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ import pyarrow.parquet as pq
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.duckdb.programs.local_programs import local_actions
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.file_sizing import buckets_of_new
+from sqlmesh_like.hudi.recovery.table_swap import recover
+from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.new_table import NewTable, table_name
 from sqlmesh_like.hudi.writer.partition_names import partition_names
-from sqlmesh_like.hudi.writer.table_support import unsupported_reason
+from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
-from sqlmesh_like.names import PARTITION
+from sqlmesh_like.names import PARTITION, Column
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
@@ -50,11 +54,13 @@ class LocalModels:
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
-        if reason := self.router.why_spark_computes_model(planned):
+        is_new = planned.strategy == "full_refresh" and planned.target.kind == "missing"
+        reason = (self.router.why_spark_builds if is_new else self.router.why_spark_computes_model)(planned)
+        if reason:
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         try:
-            return self._written(planned, named)
+            return self._built(planned, named) if is_new else self._written(planned, named)
         except OSError as error:
             table = planned.compiled.model.table
             message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
@@ -78,6 +84,43 @@ class LocalModels:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, error)
             return actions
 
+    def _built(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
+        """Build a table that does not exist yet; None if Spark has to."""
+        model, started = planned.compiled.model, datetime.now(UTC)
+        if recover(planned.target.uri):
+            raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
+        if folder(planned.target.uri).exists():  # Hudi's writer knows what may be left of an unfinished table
+            return None
+        rows = local_actions(planned, self.shared, named, logged=False)
+        if rows is None or rows.path.stat().st_size > _MOST_BYTES:
+            return None
+        try:
+            self._create(planned, rows, started)
+        except UnsupportedRowsError as error:
+            _LOG.debug("%s is built by Spark: %s", model.unique_id, error)
+            return None
+        return WriteResult("full_refresh", rows.upserts, 0, committed=True, engine="duckdb")
+
+    def _create(self, planned: PlannedModel, computed: LocalActions, started: datetime) -> None:
+        """Make the table of these rows. Raises UnsupportedRowsError if Spark has to."""
+        model, options = planned.compiled.model, self._options(planned)
+        if reason := unsupported_option(options):
+            raise UnsupportedRowsError(reason)
+        rows, columns, partition_field = pq.read_table(computed.path), computed.schema, None
+        if model.config.partition_by:
+            partition_field = PARTITION
+            rows = rows.append_column(PARTITION, partition_names(rows, model.config.partition_by))
+            columns = (*columns, Column(PARTITION, "string"))
+        buckets = buckets_of_new(planned, self.history, options)
+        table = NewTable(planned.target.uri, table_name(model.table), columns, partition_field, buckets)
+        record = planned.record("full_refresh", buckets, {}, started)
+        table.write(rows, {RECORD_KEY: record.to_json()})
+
+    def _options(self, planned: PlannedModel) -> dict[str, str]:
+        """The user's options for Hudi."""
+        own = planned.compiled.model.config.hudi
+        return {name: str(value) for name, value in {**self.router.target.hudi, **own}.items()}
+
     def _is_large(self, planned: PlannedModel) -> bool:
         target = planned.target
         size = self.history.volume(target.uri, target.frontier).bytes if target.frontier is not None else 0
@@ -91,7 +134,7 @@ class LocalModels:
         """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
-        options = {name: str(value) for name, value in {**self.router.target.hudi, **config.hudi}.items()}
+        options = self._options(planned)
         reason = self.router.why_spark_registers or unsupported_reason(timeline, (), partition_field, options)
         if reason is not None or target.record is None or target.frontier is None:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)

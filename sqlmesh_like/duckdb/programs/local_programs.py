@@ -37,7 +37,8 @@ def local_actions(
     `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. Raises NodeError where a
     declared key is NULL or not unique.
     """
-    if isinstance(work_of(planned.compiled.table, planned.strategy, planned.moves), str):
+    work = work_of(planned.compiled.table, planned.strategy, planned.moves)
+    if isinstance(work, str) and not (work == "all rows" and planned.target.kind == "missing"):
         return None
     tables = _tables_of(planned, shared.merged)
     if tables is None:
@@ -58,7 +59,8 @@ def local_actions(
 
 def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
     """The inputs by unique id and the target as `this`; None if one of them cannot be read here."""
-    entries = {TARGET: local_table(planned.target, merged, hidden=True)}
+    is_new = planned.target.kind == "missing"
+    entries = {} if is_new else {TARGET: local_table(planned.target, merged, hidden=True)}
     for item in planned.inputs:
         entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
     readable = {name: table for name, table in entries.items() if table is not None}

@@ -10,7 +10,7 @@ from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import KEY
 
 _KNOWN_OPTIONS = {BUCKETS, LARGEST_FILE}
-"""Hudi options that this writer follows, or that do not concern commits to an existing table."""
+"""Hudi options that this writer follows: in a new table, or because they do not concern commits to an existing one."""
 _REQUIRED: dict[str, tuple[str, ...]] = {
     "hoodie.table.version": ("9",),
     "hoodie.timeline.layout.version": ("2",),
@@ -32,6 +32,12 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 """Table properties and the values that this writer supports; '' is for a property that is not stated."""
 
 
+def unsupported_option(options: Mapping[str, str]) -> str | None:
+    """Why Spark must write a table with these Hudi options of the user; None where this writer follows them."""
+    unknown = sorted(set(options) - _KNOWN_OPTIONS)
+    return f"the option {unknown[0]}" if unknown else None
+
+
 def unsupported_reason(
     timeline: Timeline, ordering: tuple[str, ...], partition_field: str | None, options: Mapping[str, str]
 ) -> str | None:
@@ -47,8 +53,8 @@ def unsupported_reason(
     newest = next(timeline.newest_first())
     if not newest.is_data and not newest.is_rewrite:
         return f"its newest commit is {newest.operation}"
-    if unknown := sorted(set(options) - _KNOWN_OPTIONS):
-        return f"the option {unknown[0]}"
+    if reason := unsupported_option(options):
+        return reason
     for name, known in _REQUIRED.items():
         if (value := timeline.properties.get(name, "")) not in known:
             return f"its property {name} is {value or 'not stated'}"

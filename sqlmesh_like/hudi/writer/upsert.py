@@ -34,19 +34,21 @@ _THREADS = min(8, os.cpu_count() or 1)
 class Upsert:
     """A commit to write, of `rows` (grain: key × partition; `_hoodie_is_deleted` marks deletes).
 
-    The rows are relative to the table at the frontier `previous`; None: the commit has metadata only. `buckets`: the
-    table's number of buckets. `ordering` empty: the last commit wins. `metadata`: keys without prefix. `schema`: the
-    table's columns as readers see them, for a change log; None: none is written.
+    The rows are relative to the table at the frontier `previous`, None: to one without commits, whose Avro schema is
+    `avro`. Without `rows` the commit has metadata only. `buckets`: the table's number of buckets. `ordering` empty: the
+    last commit wins. `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change
+    log; None: none is written.
     """
 
     timeline: Timeline
-    previous: str
+    previous: str | None
     rows: pa.Table | None
     buckets: int
     metadata: Mapping[str, str]
     partition_field: str | None = None
     ordering: tuple[str, ...] = ()
     schema: Schema | None = None
+    avro: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class UpsertResult:
 
 def upsert(work: Upsert) -> UpsertResult:
     """Commit the rows. Raises UnsupportedRowsError or RetryableError; then nothing is committed."""
-    avro = work.timeline.schema_json(work.previous)
+    avro = work.avro if work.previous is None else work.timeline.schema_json(work.previous)
     if avro is None:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
     schema, root = file_schema(avro), Path(work.timeline.folder.path)
@@ -74,7 +76,8 @@ def upsert(work: Upsert) -> UpsertResult:
         log = _log(work, files)
         fault_point("hudi.commit.log")
         extra = {"schema": avro, **tagged({**work.metadata, **(log.metadata if log else {})})}
-        frontier = commit.complete(CommitContent("UPSERT", tuple(files), extra))
+        operation = "BULK_INSERT" if work.previous is None else "UPSERT"
+        frontier = commit.complete(CommitContent(operation, tuple(files), extra))
     except BaseException:
         commit.abandon(group.path for group in groups)
         raise
@@ -135,6 +138,8 @@ def _partitions(rows: pa.Table, field: str | None) -> list[str]:
 def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
     """The newest file of each partition and bucket. Raises UnsupportedRowsError for other file groups."""
     entries: dict[tuple[str, int], Slice] = {}
+    if work.previous is None:
+        return entries
     for (partition, file_id), file_slice in work.timeline.slices(work.previous).items():
         place = (partition, int(file_id[:8])) if file_id[:8].isdigit() else None
         if place is None or place in entries or place[1] >= work.buckets:
@@ -169,7 +174,7 @@ def _written(
 
 def _log(work: Upsert, files: Sequence[MergedFile]) -> ChangeLog | None:
     """Write the log of the rows that were removed and added, as readers see them; None where none is wanted."""
-    if work.schema is None:
+    if work.schema is None or work.previous is None:
         return None
     shown = [column for column in work.schema if column.name == KEY or not is_hidden(column.name)]
     if not any(file.left.num_rows or file.entered.num_rows for file in files):

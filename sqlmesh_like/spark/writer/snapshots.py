@@ -12,6 +12,7 @@ from sqlmesh_like.delta.snapshot import SOURCE, STORED, key_expression, snapshot
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY, Schema
 from sqlmesh_like.plan.history import RECORD_KEY
@@ -20,7 +21,6 @@ from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
-from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.upsert import TableSpec
 

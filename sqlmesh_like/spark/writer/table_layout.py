@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlmesh_like.hudi.file_sizing import buckets_for, tasks_for
+from sqlmesh_like.hudi.file_sizing import buckets_of_new, estimated_volume, tasks_for
+from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY, PARTITION
 from sqlmesh_like.plan.history import History, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
@@ -26,27 +27,18 @@ class TableLayout:
         state = planned.target
         options = {**self.router.target.hudi, **config.hudi}
         record = state.record
-        volume = _volume(planned, self.history) if record is None or planned.strategy == "full_refresh" else Volume()
-        partitions = volume.partitions if config.partition_by else 1
+        is_whole = record is None or planned.strategy == "full_refresh"
+        volume = estimated_volume(planned, self.history) if is_whole else Volume()
         changed = sum(item.change.bytes for item in planned.inputs)
         table = HudiTable(
             uri=state.uri,
-            name=str(planned.compiled.model.table).replace(".", "_"),
+            name=table_name(planned.compiled.model.table),
             key=(KEY,),
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
-            buckets=buckets_for(volume.bytes, partitions, options) if record is None else record.buckets,
+            buckets=buckets_of_new(planned, self.history, options) if record is None else record.buckets,
             tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
         commits_locally = self.router.why_spark_commits(state.uri) is None
         return TableSpec(table, config.partition_by, planned.unique_key, state, commits_locally)
-
-
-def _volume(planned: PlannedModel, history: History) -> Volume:
-    """Estimated volume of a full write: that of the inputs, or a tenth of it where groups are merged."""
-    lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
-    volume = [history.volume(item.state.uri, item.end or "") for item in lake]
-    share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1
-    partitions = max((each.partitions for each in volume), default=1)
-    return Volume(sum(each.bytes for each in volume) // share, partitions=partitions)

@@ -17,6 +17,7 @@ from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import RescanProgram
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, is_storable, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
@@ -28,7 +29,6 @@ from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.frames.partition_paths import target_paths
 from sqlmesh_like.spark.program.spark_steps import SparkSteps
-from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.author_incremental import write_branch
 from sqlmesh_like.spark.writer.upsert import TableSpec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.delta.actions import BEFORE, COPIES, actions_by_group, require_unique
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.recovery.table_swap import replace_table
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, visible
@@ -20,7 +21,6 @@ from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
-from sqlmesh_like.spark.tables.table_swap import replace_table
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 _NETTED = "_sml_netted"
@@ -129,7 +129,11 @@ def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> N
     if _keeps_layout(sink, rows):
         hudi_table.write(rows, sink.table, "insert_overwrite_table", metadata)
         return
-    replace_table(sink.table, lambda beside: hudi_table.write(rows, beside, "bulk_insert", metadata))
+
+    def build(beside: str) -> None:
+        hudi_table.write(rows, replace(sink.table, uri=beside), "bulk_insert", metadata)
+
+    replace_table(sink.table.uri, sink.table.name, build)
 
 
 def overwrite(frame: DataFrame, sink: TableSpec, paths: Sequence[str], metadata: Mapping[str, str]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlmesh_like.spark.tables.table_swap import recover, replace_table
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
-from sqlmesh_like.spark.tables.table_swap import recover, replace_table
 from tests.unit.hudi.test_timeline import Lake, at
 
 

@@ -6,37 +6,50 @@ The names on disk are the journal: `<table>__sml_new` is a table being built, `<
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 _NEW, _OLD = "__sml_new", "__sml_old"
 
 
-def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
-    """Build the new table beside the old one and swap them.
+def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
+    """Build the new table beside the old one, at the address that `build` is given, and swap them.
 
     Raises NodeError on stores without an atomic rename, and where the old table has a savepoint, which would be lost.
     """
-    if not folder(table.uri).is_local and not table.uri.startswith("hdfs://"):
-        hint = f"delete {table.uri} or give the model another alias, then run again"
-        raise NodeError(f"{table.name} changes its types or partitions, which cannot be done in place here", hint=hint)
-    recover(table.uri)
-    if saved := Timeline(table.uri).savepointed:
+    if not folder(uri).is_local and not uri.startswith("hdfs://"):
+        hint = f"delete {uri} or give the model another alias, then run again"
+        raise NodeError(f"{name} changes its types or partitions, which cannot be done in place here", hint=hint)
+    recover(uri)
+    if saved := Timeline(uri).savepointed:
         hint = f"delete it if it is not needed: `sml savepoint delete TABLE {saved[-1]}`"
-        raise NodeError(f"{table.uri} has the savepoint {saved[-1]}, which a new table would not have", hint=hint)
-    build(replace(table, uri=table.uri + _NEW))
+        raise NodeError(f"{uri} has the savepoint {saved[-1]}, which a new table would not have", hint=hint)
+    build(uri + _NEW)
     fault_point("swap.built")
-    _move(table.uri, table.uri + _OLD)
+    _move(uri, uri + _OLD)
     fault_point("swap.old_aside")
-    _move(table.uri + _NEW, table.uri)
+    _move(uri + _NEW, uri)
     fault_point("swap.new_in_place")
-    _remove(table.uri + _OLD)
+    _remove(uri + _OLD)
     fault_point("swap.end")
+
+
+def create_table(uri: str, build: Callable[[str], None]) -> None:
+    """Build a table where there is none beside its address, and move it there as a whole.
+
+    `recover` has been called. Raises RetryableError where another writer was there first.
+    """
+    fault_point("create.begin")
+    build(uri + _NEW)
+    fault_point("create.built")
+    if folder(uri).exists():
+        _remove(uri + _NEW)
+        raise RetryableError(f"another writer has made {uri}")
+    _move(uri + _NEW, uri)
+    fault_point("create.end")
 
 
 def recover(uri: str) -> bool:

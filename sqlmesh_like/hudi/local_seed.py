@@ -1,0 +1,85 @@
+"""A seed's first load without Spark. Owns for which seeds that is possible; `spark.writer.seeds` does all others.
+
+Row keys are those that Spark gives, for all values whose texts in JSON are the same: a row that stays keeps its key
+when the seed is loaded again. Where a text differs, the row is replaced, with no other effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+
+from sqlmesh_like.hudi.recovery.table_swap import recover
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.writer.arrow_schema import file_schema
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
+from sqlmesh_like.hudi.writer.table_support import unsupported_option
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, Column
+from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
+from sqlmesh_like.run.seeds import SeedTable
+
+
+def load_first(table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, object]) -> bool:
+    """Make the table of a seed with its rows; False if Spark has to. Raises RetryableError as `NewTable.write`."""
+    seed, options = table.seed, {name: str(value) for name, value in hudi.items()}
+    if state.kind != "missing" or recover(state.uri) or folder(state.uri).exists() or unsupported_option(options):
+        return False
+    made = NewTable(state.uri, table_name(seed.table), (*table.schema, Column(KEY, "string")))
+    record = TableRecord(
+        seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
+    )  # fmt: skip
+    try:
+        rows = _arrow(table, made)
+        made.write(rows, {RECORD_KEY: record.to_json()})
+    except (
+        UnsupportedRowsError,
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        OverflowError,
+    ):
+        return False
+    return True
+
+
+def _arrow(table: SeedTable, made: NewTable) -> pa.Table:
+    """The rows with their keys, as the table has them."""
+    fields = [field for field in file_schema(table_schema(made)) if field.name not in (*HUDI_COLUMNS, IS_DELETED)]
+    rows = table.naive_rows()
+    values = zip(*rows, strict=True) if rows else ((),) * len(table.schema)
+    columns = [pa.array(column, field.type) for column, field in zip(values, fields, strict=False)]
+    typed = pa.table(columns, schema=pa.schema(fields[:-1]))
+    return typed.append_column(fields[-1], pa.array(_keys(typed, table.unique_key), pa.string()))
+
+
+def _keys(rows: pa.Table, unique_key: Sequence[str]) -> list[str]:
+    """A hash of `unique_key`, or of the whole row, and a number among rows with the same hash."""
+    seen, keys = Counter[str](), []
+    for row in rows.select(list(unique_key) or rows.column_names).to_pylist():
+        text = ",".join(f"{_text(name)}:{_text(value)}" for name, value in row.items())
+        hashed = hashlib.sha256(f"{{{text}}}".encode(errors="surrogatepass")).hexdigest()
+        seen[hashed] += 1
+        keys.append(f"{hashed}.{seen[hashed]}")
+    return keys
+
+
+def _text(value: object) -> str:
+    """A value in JSON, as Spark writes it.
+
+    >>> _text(Decimal("1.50")), _text(datetime(2024, 1, 31, 12)), _text("a\\"é"), _text(None)
+    ('1.50', '"2024-01-31T12:00:00.000Z"', '"a\\\\"é"', 'null')
+    """
+    match value:
+        case None | bool() | int() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            return f'"{value.replace(tzinfo=None).isoformat(timespec="milliseconds")}Z"'
+    return json.dumps(str(value), ensure_ascii=False)

@@ -1,0 +1,133 @@
+"""A table that does not exist yet, made without Spark: properties, schema and first commit as Hudi 1.2.0 writes them.
+
+Owns what Hudi derives from the write options of `spark.tables.hudi_table`, which a test compares with this.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+import pyarrow as pa
+
+from sqlmesh_like.hudi.recovery.table_swap import create_table
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
+from sqlmesh_like.names import IS_DELETED, KEY, Schema, TableName
+
+_PROPERTIES = {
+    "hoodie.table.type": "COPY_ON_WRITE",
+    "hoodie.table.version": "9",
+    "hoodie.table.initial.version": "9",
+    "hoodie.timeline.layout.version": "2",
+    "hoodie.timeline.path": "timeline",
+    "hoodie.timeline.history.path": "history",
+    "hoodie.archivelog.folder": "history",
+    "hoodie.table.format": "native",
+    "hoodie.table.recordkey.fields": KEY,
+    "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+    "hoodie.datasource.write.drop.partition.columns": "false",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+    "hoodie.datasource.write.partitionpath.urlencode": "false",
+    "hoodie.partition.metafile.use.base.format": "false",
+    "hoodie.table.cdc.enabled": "false",
+    "hoodie.table.multiple.base.file.formats.enable": "false",
+    "hoodie.table.timeline.timezone": "UTC",
+    "hoodie.populate.meta.fields": "true",
+    "hoodie.table.base.file.format": "PARQUET",
+}
+_EXTRACTOR = "org.apache.hudi.hive."
+_AVRO: dict[str, object] = {
+    "int": "int", "bigint": "long", "float": "float", "double": "double", "boolean": "boolean", "string": "string",
+    "tinyint": "int", "smallint": "int",
+    "date": {"type": "int", "logicalType": "date"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
+}  # fmt: skip
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A table to be made. `columns`: with Spark's types, in their order; `partition_field` is one of them, or None."""
+
+    uri: str
+    name: str
+    columns: Schema
+    partition_field: str | None = None
+    buckets: int = 1
+
+    def write(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
+        """Make the table with these rows, one a key, and metadata (keys without prefix) in its first commit.
+
+        Readers see no table or all of it. Raises UnsupportedRowsError for types that only Spark writes, RetryableError
+        where another writer was there first; nothing is made then.
+        """
+        avro = table_schema(self)
+        marked = rows.append_column(IS_DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+        create_table(self.uri, partial(self._build, avro, marked, metadata))
+
+    def _build(self, avro: str, rows: pa.Table, metadata: Mapping[str, str], beside: str) -> None:
+        root = Path(folder(beside).path)
+        (root / ".hoodie" / "timeline" / "history").mkdir(parents=True)
+        text = "".join(f"{name}={value}\n" for name, value in table_properties(self).items())
+        (root / ".hoodie" / "hoodie.properties").write_text(text, encoding="ascii")
+        upsert(Upsert(Timeline(beside), None, rows, self.buckets, metadata, self.partition_field, avro=avro))
+
+
+def table_name(table: TableName) -> str:
+    """The name by which Hudi knows the table of a node."""
+    return str(table).replace(".", "_")
+
+
+def table_properties(table: NewTable) -> dict[str, str]:
+    """Hudi's properties of the table."""
+    is_partitioned = table.partition_field is not None
+    return {
+        **_PROPERTIES,
+        "hoodie.table.name": table.name,
+        "hoodie.table.checksum": str(crc32(f".{table.name}".encode())),  # of database and table
+        "hoodie.table.partition.fields": table.partition_field or "",
+        "hoodie.table.keygenerator.type": "SIMPLE" if is_partitioned else "NON_PARTITION",
+        "hoodie.table.partition_extractor_class": _EXTRACTOR
+        + ("HiveStylePartitionValueExtractor" if is_partitioned else "NonPartitionedExtractor"),
+    }
+
+
+def table_schema(table: NewTable) -> str:
+    """The table's Avro schema. Raises UnsupportedRowsError for nested and other types."""
+    fields: list[object] = []
+    for column in table.columns:
+        type_ = _avro_type(table.name, column.name, column.type or "")
+        fields.append({"name": column.name, "type": ["null", type_], "default": None})
+    fields.append({"name": IS_DELETED, "type": "boolean"})
+    record = {"type": "record", "name": f"{table.name}_record", "namespace": f"hoodie.{table.name}", "fields": fields}
+    return json.dumps(record, separators=(",", ":"))
+
+
+def _avro_type(table: str, column: str, type_: str) -> object:
+    if type_ in _AVRO:
+        return _AVRO[type_]
+    if (decimal := _DECIMAL.fullmatch(type_)) is None:
+        raise UnsupportedRowsError(f"{column} of the type {type_}")
+    precision, scale = int(decimal[1]), int(decimal[2])
+    return {
+        "type": "fixed", "name": "fixed", "namespace": f"hoodie.{table}.{table}_record.{column}",
+        "size": _bytes_of(precision), "logicalType": "decimal", "precision": precision, "scale": scale,
+    }  # fmt: skip
+
+
+def _bytes_of(precision: int) -> int:
+    """The fewest bytes that hold all numbers of so many digits and their sign.
+
+    >>> _bytes_of(12), _bytes_of(18), _bytes_of(22), _bytes_of(38)
+    (6, 8, 10, 16)
+    """
+    largest: int = 10**precision - 1
+    return largest.bit_length() // 8 + 1
