@@ -24,10 +24,11 @@ from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
+from sqlmesh_like.hudi.writer.new_table import NewTable
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
-from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, WEIGHT
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, WEIGHT, Column
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables.cleaner import clean_history
@@ -107,6 +108,29 @@ def places(table: Table) -> dict[tuple[str, str], str]:
     rows = table.lake.spark.read.format("hudi").load(table.uri)
     columns = ("_sml_key", "_hoodie_partition_path", "_hoodie_commit_time")
     return {(key, path): instant for key, path, instant in rows.select(*columns).collect()}
+
+
+def test_a_table_made_without_spark_is_one_that_hudi_goes_on_with(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+    ours, twin = (lake.source(name, "_sml_key string, n decimal(12,2), ym string", ("_sml_key",), "ym", 2)
+                  for name in ("ours", "twin"))  # fmt: skip
+    rows = [("a", D("1.50"), "m1"), ("b", None, "m1"), ("é", D("-9.99"), "m2")]
+    twin.write(*rows, operation="bulk_insert")
+    columns = (Column("n", "decimal(12,2)"), Column("ym", "string"), Column("_sml_key", "string"))
+    made = NewTable(ours.uri, ours.layout.name, columns, "ym", 2)
+    keys, amounts, months = zip(*rows, strict=True)
+    made.write(
+        pa.table({"n": pa.array(amounts, pa.decimal128(12, 2)), "ym": list(months), "_sml_key": list(keys)}),
+        {"by": "us"},
+    )
+    written = {name: (value, twin.timeline.properties.get(name)) for name, value in ours.timeline.properties.items()}
+    own = ("hoodie.table.name", "hoodie.table.checksum")
+    assert {name: pair for name, pair in written.items() if pair[0] != pair[1] and name not in own} == {}
+    assert ours.timeline.properties.keys() == twin.timeline.properties.keys()
+    for table in (ours, twin):
+        table.upsert(("a", D("2.00"), "m1"), ("c", D("0.00"), "m3"), delete=[("b", None, "m1")])
+    assert shown(ours) == shown(twin)
+    assert sum(shown(ours).values()) == 3
 
 
 LAYOUTS = [("ym", 1, ()), (None, 1, ()), (None, 5, ("_sml_position",))]

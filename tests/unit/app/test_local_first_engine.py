@@ -1,23 +1,34 @@
-"""A run that DuckDB computes and this process commits needs no Spark, and imports none of its modules."""
+"""What DuckDB computes and this process commits needs no Spark, and imports none of its modules."""
 
 from __future__ import annotations
 
+import datetime
 import random
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.faults.shop import MODELS, Shop
+from tests.faults.shop import CUSTOMER, CUSTOMERS, DAILY, DETAIL, FILES, MODELS, ORDERS, REGION, Shop
 
-RUN = """
+CALL = """
 import sys
 from sqlmesh_like import Project
 
 with Project.load(".") as project:
-    for result in project.run().results:
-        print(result.model.unique_id, result.status, result.engine, sep="|")
-print(*sorted({"pyspark", "py4j"} & set(sys.modules)), sep="|")
+    for result in project.{call}().results:
+        print(result.node.unique_id, result.status, getattr(result, "engine", None), sep="|")
+print(*sorted({{"pyspark", "py4j"}} & set(sys.modules)), sep="|")
 """
+
+
+def called(root: Path, call: str) -> list[list[str]]:
+    """Nodes of a call that imported no module of Spark, each with status and engine."""
+    text = CALL.format(call=call)
+    done = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *results, modules = done.stdout.splitlines()
+    assert modules == ""
+    return sorted(line.split("|") for line in results)
 
 
 def test_a_local_run_imports_no_module_of_spark(tmp_path: Path) -> None:
@@ -25,10 +36,24 @@ def test_a_local_run_imports_no_module_of_spark(tmp_path: Path) -> None:
     dice = random.Random(20240501)
     for _ in range(3):
         shop.change(dice)
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    *results, modules = done.stdout.splitlines()
-    assert sorted(line.split("|") for line in results) == sorted([name, "success", "duckdb"] for name in MODELS)
-    assert modules == ""
+    assert called(tmp_path, "run") == sorted([name, "success", "duckdb"] for name in MODELS)
     for name in MODELS:
         assert shop.stored(name) == shop.expected(name), name
+
+
+def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> None:
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "seeds" / "orders.csv").write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,5,2024-01-02\n")
+    (tmp_path / "seeds" / "customers.csv").write_text("id,region\n1,north\n")
+    built = called(tmp_path, "build")
+    assert built == sorted(
+        [[name, "success", "duckdb"] for name in MODELS] + [[name, "success", "None"] for name in (CUSTOMERS, ORDERS)]
+    )
+    shop = Shop(tmp_path)
+    assert shop.stored(DETAIL) == [(1, 1, 20, "north"), (2, 1, 5, "north")]
+    assert shop.stored(REGION) == [("north", 2, 25, 20)]
+    assert shop.stored(DAILY) == [(datetime.date(2024, 1, 1), 1, 20)]
+    assert shop.stored(CUSTOMER) == [(1, 2)]
+    assert {status for _, status, _ in called(tmp_path, "build")} == {"no-op"}
