@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from sqlmesh_like.hudi.recovery.table_swap import recover
+from sqlmesh_like.hudi.recovery.table_swap import has_remains
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
@@ -29,7 +29,8 @@ from sqlmesh_like.run.seeds import SeedTable
 def load_first(table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, object]) -> bool:
     """Make the table of a seed with its rows; False if Spark has to. Raises RetryableError as `NewTable.write`."""
     seed, options = table.seed, {name: str(value) for name, value in hudi.items()}
-    if state.kind != "missing" or recover(state.uri) or folder(state.uri).exists() or unsupported_option(options):
+    is_there = state.kind != "missing" or folder(state.uri).exists() or has_remains(state.uri)
+    if is_there or unsupported_option(options):
         return False
     made = NewTable(state.uri, table_name(seed.table), (*table.schema, Column(KEY, "string")))
     record = TableRecord(

@@ -52,6 +52,11 @@ def create_table(uri: str, build: Callable[[str], None]) -> None:
     fault_point("create.end")
 
 
+def has_remains(uri: str) -> bool:
+    """Whether a table was being built, or swapped, when a process died: `recover` has to be called."""
+    return folder(uri + _NEW).exists() or folder(uri + _OLD).exists()
+
+
 def recover(uri: str) -> bool:
     """Finish or undo a swap that a crash interrupted. Returns whether a table was moved to `uri`."""
     new, old = uri + _NEW, uri + _OLD

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import random
 import subprocess
 import sys
@@ -54,6 +53,6 @@ def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> No
     shop = Shop(tmp_path)
     assert shop.stored(DETAIL) == [(1, 1, 20, "north"), (2, 1, 5, "north")]
     assert shop.stored(REGION) == [("north", 2, 25, 20)]
-    assert shop.stored(DAILY) == [(datetime.date(2024, 1, 1), 1, 20)]
+    assert shop.stored(DAILY) == [("2024-01-01", 1, 20)]
     assert shop.stored(CUSTOMER) == [(1, 2)]
     assert {status for _, status, _ in called(tmp_path, "build")} == {"no-op"}
