@@ -116,7 +116,7 @@ def test_a_table_made_without_spark_is_one_that_hudi_goes_on_with(spark: SparkSe
                   for name in ("ours", "twin"))  # fmt: skip
     rows = [("a", D("1.50"), "m1"), ("b", None, "m1"), ("é", D("-9.99"), "m2")]
     twin.write(*rows, operation="bulk_insert")
-    columns = (Column("n", "decimal(12,2)"), Column("ym", "string"), Column("_sml_key", "string"))
+    columns = (Column("_sml_key", "string"), Column("n", "decimal(12,2)"), Column("ym", "string"))
     made = NewTable(ours.uri, ours.layout.name, columns, "ym", 2)
     keys, amounts, months = zip(*rows, strict=True)
     made.write(

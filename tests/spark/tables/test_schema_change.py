@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.hudi.recovery import table_swap
 from sqlmesh_like.hudi.storage import Folder
-from sqlmesh_like.spark.tables import table_swap
 from tests.levels import parametrize
 from tests.spark.lake import ORDERS, Lake, Table
 
