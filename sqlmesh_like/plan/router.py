@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.names import is_local
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
@@ -59,6 +60,8 @@ class Router:
             return "the query is not known in full"
         if sum(item.volume.bytes for item in planned.inputs if item.volume is not None) > _LARGEST_BUILD:
             return "the inputs are large"
+        if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
+            return "Spark is asked whether it reads the query as the compiler does"
         return self.why_spark_registers or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
