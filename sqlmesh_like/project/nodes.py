@@ -71,6 +71,21 @@ class CsvFormat:
 
 
 @dataclass(frozen=True)
+class RegistrySettings:
+    """The schema registry of a source. `authorities`, `certificate`, `key`: files; `timeout`: seconds to wait."""
+
+    urls: tuple[str, ...] = field(repr=False)  # may hold passwords
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    authorities: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    timeout: int = 60
+    declared_at: Location | None = None
+
+
+@dataclass(frozen=True)
 class IngestSource:
     """Where the events of a source come from. Exactly one of `files` and `kafka` is set."""
 
@@ -79,6 +94,7 @@ class IngestSource:
     max_files_per_batch: int | None = None
     csv: CsvFormat = CsvFormat()
     kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
+    registry: RegistrySettings | None = None
     trigger: str = "60 seconds"
     max_events_per_batch: int | None = None
     concurrency: int = 4

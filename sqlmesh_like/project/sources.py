@@ -11,6 +11,7 @@ from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import Column, NodeId, TableName, storable_name
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
+from sqlmesh_like.project.keys.registry_keys import parse_registry
 from sqlmesh_like.project.keys.shape import Shape
 from sqlmesh_like.project.keys.source_keys import (
     CSV,
@@ -173,6 +174,7 @@ def _stream(node: YamlNode) -> IngestSource:
         max_files_per_batch=None if files is None else cast(int | None, FILES.value(files, "max_files_per_batch")),
         csv=CsvFormat() if files is None else _csv(files),
         kafka=None if kafka is None else _kafka(kafka),
+        registry=parse_registry(node),
         trigger=str(STREAM.value(node, "trigger")),
         max_events_per_batch=cast(int | None, STREAM.value(node, "max_events_per_batch")),
         concurrency=cast(int, STREAM.value(node, "concurrency")),

@@ -314,6 +314,7 @@ PLANTED = {
                 options:
                   kafka.sasl.jaas.config: 'a.B required username="me" password="planted-of-kafka";'
                   kafka.ssl.key.password: "{{ env_var('DBT_ENV_SECRET_WORD') }}"
+              registry: {url: "http://127.0.0.1:9", username: me, password: planted-of-registry, timeout: 1}
             tables: [{name: orders, ingest: {primary_key: [id]}}]
         """,
     "tests/t.sql": "select 'planted-of-env' as shown from {{ ref('m') }}",

@@ -150,7 +150,9 @@ def _visible_settings(target: Target) -> tuple[object, ...]:
 
 def _may_hold_password(source: object) -> bool:
     ingest = getattr(source, "ingest", None)
-    return isinstance(ingest, IngestSource) and bool(ingest.kafka and ingest.kafka.get("options"))
+    if not isinstance(ingest, IngestSource):
+        return False
+    return ingest.registry is not None or bool(ingest.kafka and ingest.kafka.get("options"))
 
 
 def _load_entry(path: Path) -> _Entry | None:

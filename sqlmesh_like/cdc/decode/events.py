@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -14,6 +15,8 @@ from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import may_hold
+from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
+from sqlmesh_like.cdc.registry.wire_format import FAULT, decoded_lines, referenced_schema
 from sqlmesh_like.cdc.report import UNDECLARED
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
@@ -110,8 +113,20 @@ class Routed:
     undeclared: frozenset[SourceName] = frozenset()
 
 
-def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = False) -> DataFrame:
-    """Read the envelopes of lines (`EVENT_COLUMNS`; grain: line). `with_members`: also the names in their rows."""
+@contextmanager
+def events_of(
+    lines: DataFrame, ingest: IngestSource, registry: SchemaRegistry | None = None, *, with_members: bool = False
+) -> Iterator[DataFrame]:
+    """Read the envelopes of lines (`EVENT_COLUMNS`; grain: line), for as long as the context is open.
+
+    `registry`: has the schemas of messages in Avro. `with_members`: also the names in their rows. Raises IngestError
+    where the registry does not answer.
+    """
+    with decoded_lines(lines, registry, ingest.format) as messages:
+        yield _events_of(messages, ingest, with_members=with_members)
+
+
+def _events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool) -> DataFrame:
     frames = []
     for condition, dialect in FORMATS[ingest.format]:
         said = {
@@ -122,8 +137,9 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
             "is_text": f"value is null or {_IS_UTF8}",
         }
         judged = {
-            "kind": "if(is_text and is_shallow, kind, 'bad')",
-            "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when not is_text then 'invalid UTF-8'"
+            "kind": f"if(is_text and is_shallow and {FAULT} is null, kind, 'bad')",
+            "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when {FAULT} is not null then {FAULT}"
+            " when not is_text then 'invalid UTF-8'"
             f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
         }
         # In one step: Spark analyses the whole frame again for every column that is added by itself.
@@ -143,8 +159,11 @@ def _with_depth(lines: DataFrame) -> DataFrame:
     return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))
 
 
-def routed(place: SourcePaths, events: DataFrame) -> Routed:
-    """Assign events to tables. Raises ProjectError where two declarations claim the same events."""
+def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | None = None) -> Routed:
+    """Assign events to tables. Raises ProjectError where two declarations claim the same events.
+
+    `registry`: has the schemas that events refer to.
+    """
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
     assert place.source.ingest is not None
     marked = may_hold("value", place.source.ingest.unavailable_value_placeholder)
@@ -155,7 +174,8 @@ def routed(place: SourcePaths, events: DataFrame) -> Routed:
         columns["key_columns"] = "first(key_columns, true)"
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
     source_tables = _with_discovered(place, groups).source
-    stated = _schema_texts(events, place.source.ingest, groups)
+    texts = _schema_texts(events, place.source.ingest, groups)
+    stated = {schema_id: referenced_schema(text, registry) for schema_id, text in texts.items()}
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     undeclared: set[SourceName] = set()

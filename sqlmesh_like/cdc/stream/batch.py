@@ -87,10 +87,10 @@ def ingest_batch(
     started = time.monotonic()
     place = context.place
     files = lines if isinstance(lines, list) else []
-    with _events(place, lines) as events:
+    with _events(context, lines) as events:
         mark = mark_of(events)
         fault_point("ingest.begin")
-        routing = routed_files(place, files) if events is None else routed(place, events)
+        routing = routed_files(place, files) if events is None else routed(place, events, context.registry)
         if only is not None:
             routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
         routing = replace(
@@ -117,16 +117,19 @@ def ingest_batch(
 
 
 @contextmanager
-def _events(place: SourcePaths, lines: LogLines) -> Iterator[DataFrame | None]:
+def _events(context: IngestContext, lines: LogLines) -> Iterator[DataFrame | None]:
     """The events of lines, in memory; None for files of typed rows, which are read without this step."""
     if not isinstance(lines, DataFrame):
         yield None
         return
+    place = context.place
     assert place.source.ingest is not None
     # Where types are declared, only names must be known of an event without a schema.
     is_declared = any(column.type for table in place.source.tables for column in table.columns)
-    named = events_of(lines, place.source.ingest, with_members=is_declared)
-    with in_memory(_by_table(place, named)) as events:
+    with (
+        events_of(lines, place.source.ingest, context.registry, with_members=is_declared) as named,
+        in_memory(_by_table(place, named)) as events,
+    ):
         yield events
 
 

@@ -7,15 +7,20 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.event_log import Log
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 
 
 @dataclass(frozen=True)
 class IngestContext:
-    """One source in one warehouse. `root`: the project's folder. `log`: where the source's events are read from."""
+    """One source in one warehouse. `root`: the project's folder. `log`: where the source's events are read from.
+
+    `registry`: has the schemas of its messages; None where they are JSON.
+    """
 
     spark: SparkSession
     place: SourcePaths
     root: Path
     log: Log
+    registry: SchemaRegistry | None = None

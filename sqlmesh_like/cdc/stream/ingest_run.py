@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
@@ -81,7 +82,9 @@ def open_run(
     """Create a run of a source without starting it. Raises UsageError for settings that are not supported."""
     check_source(project, source)
     place = with_discovered(SourcePaths(target, source))
-    return IngestRun(IngestContext(spark, place, project.root, event_log_of(project, source)), on_batch)
+    settings = source.ingest.registry if source.ingest else None
+    registry = None if settings is None else SchemaRegistry(settings)
+    return IngestRun(IngestContext(spark, place, project.root, event_log_of(project, source), registry), on_batch)
 
 
 class IngestRun:

@@ -61,9 +61,9 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
     in_order = in_one_order(place.source)
     is_young = f"place is not null and ingested_at > current_timestamp() - interval {RETENTION_DAYS} days"
     lines = dead_letters.lines_of(letter_rows.where(is_young))
-    with in_memory(events_of(lines, place.source.ingest)) as events:
+    with events_of(lines, place.source.ingest, context.registry) as named, in_memory(named) as events:
         behind = tables_behind(place)
-        routing = routed(place, events)
+        routing = routed(place, events, context.registry)
         routing = replace(routing, shares={name: share for name, share in routing.shares.items() if name not in behind})
         decoded, unfit = decode_all(place, events, routing, in_order=in_order)
         try:

@@ -7,6 +7,7 @@ from typing import get_args
 
 from sqlmesh_like.project.keys.column_keys import COLUMN_KEYS, data_tests
 from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
+from sqlmesh_like.project.keys.registry_keys import REGISTRY
 from sqlmesh_like.project.keys.shape import Form, Key, Shape
 from sqlmesh_like.project.keys.value_types import (
     NO_EFFECT_ON_QUOTES,
@@ -116,6 +117,8 @@ STREAM = Shape("ingest", {
     "files": Key(entry(FILES), help="Events in files; alternative to `kafka`.", example={"path": "landing/*.jsonl"}),
     "kafka": Key(entry(KAFKA), help="Events in topics; alternative to `files`.",
                  example={"bootstrap_servers": "localhost:9092", "topics": ["cdc_all"]}),
+    "registry": Key(entry(REGISTRY), help="For Debezium's events in Avro: the schema registry of the topics.",
+                    example={"url": "http://localhost:8081"}),
     "trigger": Key(_TRIGGER, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),
     "max_events_per_batch": Key(count(), help="For Kafka: largest number of events in a batch.", example=100000),

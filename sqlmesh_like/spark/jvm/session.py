@@ -26,6 +26,7 @@ from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, locked
 from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
 from sqlmesh_like.spark.jvm.spark_errors import without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import (
+    AVRO_LIMITS,
     Machine,
     short_session_options,
     spark_settings,
@@ -63,7 +64,9 @@ def start_session(
     options = archive_options(jdk, jars) if use_archive else ()
     if with_kafka:
         jars = ensure_jars(locked_jars("kafka"), progress)
-    machine = Machine(jdk, jars, log_file, (*options, *(short_session_options(target) if is_short else ())))
+        options = (*options, *AVRO_LIMITS)
+    short = short_session_options(target) if is_short else ()
+    machine = Machine(jdk, jars, log_file, (*options, *short), AVRO_LIMITS if with_kafka else ())
     wanted = spark_settings(target, machine)
     _prepare_environment(target, jdk)
     try:

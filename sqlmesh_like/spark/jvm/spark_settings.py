@@ -76,17 +76,27 @@ of them took a quarter of the work of a batch of many tables. Loops are still co
 _SHORT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OPTIONS = "spark.driver.extraJavaOptions"
-_JOINED = {"spark.jars": ",", _OPTIONS: " "}
+_EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
+_JOINED = {"spark.jars": ",", _OPTIONS: " ", _EXECUTOR_OPTIONS: " "}
+AVRO_LIMITS = tuple(
+    f"-Dorg.apache.avro.limits.{name}.maxLength={limit}"
+    for name, limit in (("string", 64 * 1024**2), ("bytes", 64 * 1024**2), ("collectionItems", 4 * 1024**2))
+)
+"""Java options: lengths that Avro believes. Five bytes of a message may state one for which no memory is enough."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine's part of the settings: JDK, paths of jars, file of the JVM's log, further Java options."""
+    """The machine's part of the settings: JDK, paths of jars, file of the JVM's log, further Java options.
+
+    `executor_options`: Java options of executors, which run elsewhere.
+    """
 
     jdk: Jdk
     jars: Sequence[Path]
     log_file: Path
     java_options: Sequence[str] = ()
+    executor_options: Sequence[str] = ()
 
 
 def local_cores(master: str) -> int:
@@ -185,7 +195,9 @@ def _of_machine(machine: Machine) -> dict[str, str]:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
     java_options = [f"-D{key}={value}" for key, value in options.items()]
     java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
+    of_executors = {_EXECUTOR_OPTIONS: " ".join(machine.executor_options)} if machine.executor_options else {}
     return {
         "spark.jars": ",".join(str(jar) for jar in machine.jars),
-        "spark.driver.extraJavaOptions": " ".join(map(shlex.quote, java_options)),
+        _OPTIONS: " ".join(map(shlex.quote, java_options)),
+        **of_executors,
     }

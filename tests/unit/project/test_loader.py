@@ -219,6 +219,14 @@ seeds:
     assert seed.column_types == {"b": "date", "a": "int"}
 
 
+REGISTRY = """sources:
+  - name: s
+    ingest:
+      format: {}
+      kafka: {{bootstrap_servers: x, topics: t}}
+      registry: {{{}}}
+"""
+
 BAD_YAML = {
     "tab": ("models:\n\t- name: m\n", "models/p.yml:2:1: invalid YAML"),
     "unclosed": ("models: [\n", "invalid YAML"),
@@ -245,6 +253,28 @@ BAD_YAML = {
     "both streams": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, kafka: {}}\n",
         "both files and kafka",
+    ),
+    "registry of files": (
+        "sources:\n  - name: s\n    ingest: {format: debezium, files: {path: x}, registry: {url: 'http://r'}}\n",
+        "models/p.yml:3:50: a registry is for messages in Kafka\n  remove it: lines of files are JSON",
+    ),
+    "registry of a format without Avro": (
+        REGISTRY.format("canal", "url: 'http://r'"),
+        "events of 'canal' are not in Avro",
+    ),
+    "registry without an address": (REGISTRY.format("debezium", "token: x"), "registry needs 'url'"),
+    "registry at no address": (
+        REGISTRY.format("debezium", "url: 'r:8081'"),
+        "models/p.yml:6:18: url is not the address of a registry\n  write it as http://host:8081",
+    ),
+    "misspelt key of a registry": (REGISTRY.format("debezium", "ulr: x"), "did you mean 'url'?"),
+    "registry with a user alone": (
+        REGISTRY.format("debezium", "url: 'http://r', username: me"),
+        "registry needs username and password",
+    ),
+    "registry with two ways to ask": (
+        REGISTRY.format("debezium", "url: 'http://r', token: a, username: b, password: c"),
+        "registry has a token and a username",
     ),
     "no primary key": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.spark.jvm.java import Jdk
-from sqlmesh_like.spark.jvm.spark_settings import FIXED, Machine, short_session_options, spark_settings
+from sqlmesh_like.spark.jvm.spark_settings import AVRO_LIMITS, FIXED, Machine, short_session_options, spark_settings
 
 MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")], Path("/log dir/spark.log"))
 
@@ -55,6 +56,17 @@ def test_the_users_jars_and_java_options_come_after_ours() -> None:
     settings = spark_settings(target(spark__jars="/mine.jar", spark__driver__extraJavaOptions="-Xss4m"), MACHINE)
     assert settings["spark.jars"] == "/cache/hudi.jar,/mine.jar"
     assert settings["spark.driver.extraJavaOptions"].endswith(" -Xss4m")
+
+
+def test_a_session_that_reads_messages_limits_what_they_say_of_their_length() -> None:
+    """Drivers and executors: five bytes that say two gigabytes would end the JVM."""
+    limited = replace(MACHINE, java_options=AVRO_LIMITS, executor_options=AVRO_LIMITS)
+    settings = spark_settings(target(spark__executor__extraJavaOptions="-Xss4m"), limited)
+    limit = "-Dorg.apache.avro.limits.string.maxLength=67108864"
+    assert limit in settings["spark.driver.extraJavaOptions"]
+    assert settings["spark.executor.extraJavaOptions"].startswith(limit)
+    assert settings["spark.executor.extraJavaOptions"].endswith(" -Xss4m")
+    assert "spark.executor.extraJavaOptions" not in spark_settings(target(), MACHINE)
 
 
 def test_a_log_path_with_a_space_stays_one_java_option() -> None:

@@ -1,0 +1,218 @@
+"""Schemas by their number, from a registry that speaks Confluent's REST interface. Owns asking, waiting and errors.
+
+A number always means the same schema, so that each is asked for once. Also Apicurio's (`/apis/ccompat/v7`), Karapace's
+and Redpanda's. Interface: https://docs.confluent.io/platform/current/schema-registry/develop/api.html
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from sqlmesh_like.cdc.registry.avro_schema import avro_message_schema
+from sqlmesh_like.cdc.registry.message_schema import MessageSchema, SchemaError
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.project.nodes import RegistrySettings
+from sqlmesh_like.secrets import scrubbed
+
+if TYPE_CHECKING:
+    import requests
+
+    Authorize = Callable[[requests.PreparedRequest], requests.PreparedRequest]
+    """Adds to a request what it is allowed by."""
+
+MAX_UNKNOWN = 1000
+"""Numbers of one batch that may be unknown: arbitrary bytes could name as many as there are messages."""
+_MAX_SCHEMA = 16 * 1024 * 1024
+_MAX_REFERENCES = 1000
+_ONE_TRY = 10.0
+_WAITS = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between tries; the last is repeated."""
+_UNKNOWN = {40401, 40402, 40403}
+"""The interface's numbers for no such subject, version, schema: another 404 means that this is not its address."""
+_TRY_AGAIN = {408, 429, 500, 502, 503, 504}
+
+
+@dataclass(frozen=True)
+class KnownSchemas:
+    """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others."""
+
+    known: Mapping[int, MessageSchema | str]
+    unknown: str = "is not known to the schema registry"
+
+
+class _UnknownError(Exception):
+    """The registry has no such schema."""
+
+
+@dataclass
+class SchemaRegistry:
+    """The registry of a source, with the schemas that it has given so far."""
+
+    settings: RegistrySettings
+    _known: dict[int, MessageSchema | str] = field(default_factory=dict)
+
+    def schemas(self, numbers: Sequence[int]) -> KnownSchemas:
+        """The schemas with these numbers. Raises IngestError where the registry does not answer, or refuses to."""
+        unknown = 0
+        for number in numbers:
+            if number in self._known:
+                continue
+            if unknown == MAX_UNKNOWN:
+                why = f"was not looked for: {MAX_UNKNOWN:,} others of its batch are not known to the schema registry"
+                return KnownSchemas(self._known_of(numbers), why)
+            try:
+                self._known[number] = self._asked(number)
+            except _UnknownError:
+                unknown += 1
+        return KnownSchemas(self._known_of(numbers))
+
+    def check(self) -> None:
+        """Ask for some schema, whether there is one or not. Raises IngestError where that is not answered."""
+        with suppress(_UnknownError):
+            self._get("/schemas/ids/1")
+
+    def _known_of(self, numbers: Sequence[int]) -> dict[int, MessageSchema | str]:
+        return {number: self._known[number] for number in numbers if number in self._known}
+
+    def _asked(self, number: int) -> MessageSchema | str:
+        answer = self._get(f"/schemas/ids/{number}")
+        try:
+            match answer.get("schemaType") or "AVRO":
+                case "AVRO":
+                    return avro_message_schema(str(answer["schema"]), list(self._references(answer)))
+                case other:
+                    return f"is of type {other}, which is not supported: let the source write Avro, or JSON"
+        except SchemaError as error:
+            return str(error)
+
+    def _references(self, answer: Mapping[str, object]) -> Iterator[str]:
+        """The schemas that one refers to, each after those that it refers to itself."""
+        met: set[tuple[str, str]] = set()
+
+        def below(parent: Mapping[str, object]) -> Iterator[str]:
+            references = parent.get("references")
+            for each in references if isinstance(references, list) else ():
+                one = (str(each["subject"]), str(each["version"]))
+                if one in met:
+                    continue
+                met.add(one)
+                if len(met) > _MAX_REFERENCES:
+                    raise SchemaError(f"refers to more than {_MAX_REFERENCES:,} others")
+                try:
+                    child = self._get(f"/subjects/{quote(one[0], safe='')}/versions/{quote(one[1], safe='')}")
+                except _UnknownError as error:
+                    raise SchemaError(f"refers to version {one[1]} of {one[0]}, which is not known") from error
+                yield from below(child)
+                yield str(child["schema"])
+
+        return below(answer)
+
+    def _get(self, path: str) -> Mapping[str, object]:
+        """What the registry answers. Waits for it, at most as long as the settings say."""
+        end = time.monotonic() + self.settings.timeout
+        waits = iter(_WAITS)
+        wait = 0.0
+        while True:
+            for url in self.settings.urls:
+                left = max(0.1, end - time.monotonic())
+                answer = self._tried(url, path, min(_ONE_TRY, left))
+                if not isinstance(answer, str):
+                    return answer
+            wait = next(waits, wait or _WAITS[-1])
+            if time.monotonic() + wait > end:
+                raise self._error(
+                    f"does not answer within {self.settings.timeout} seconds: {answer}",
+                    "nothing of this batch was written: start the registry, or change registry: {url: …, timeout: …}",
+                )
+            time.sleep(wait)
+
+    def _tried(self, url: str, path: str, seconds: float) -> Mapping[str, object] | str:
+        """The answer of one address, or why there is none yet."""
+        import requests  # here: the HTTP client costs a third of a second that only a registry needs
+
+        base, authorize = _address(url, self.settings)
+        settings = self.settings
+        client = (settings.certificate, settings.key) if settings.certificate and settings.key else settings.certificate
+        try:
+            with requests.get(
+                base + path,
+                headers={"Accept": "application/vnd.schemaregistry.v1+json, application/json"},
+                auth=authorize,
+                # Given here, because the environment's authorities would come before those of a session.
+                verify=settings.authorities or True,
+                cert=client,
+                timeout=seconds,
+                stream=True,
+            ) as answer:
+                return self._read(answer)
+        except requests.exceptions.SSLError as error:
+            raise self._error(
+                f"cannot be asked by TLS: {_innermost(error)}", "set registry: {ssl_ca_location: …} to its authority"
+            ) from error
+        except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
+            return _innermost(error)
+        except (requests.RequestException, OSError) as error:
+            raise self._error(f"cannot be asked: {_innermost(error)}", "change registry: {url: …}") from error
+
+    def _read(self, answer: requests.Response) -> Mapping[str, object] | str:
+        text = b""
+        for part in answer.iter_content(65536):
+            text += part
+            if len(text) > _MAX_SCHEMA:
+                raise self._error(f"sends more than {_MAX_SCHEMA:,} bytes of one schema", "is this its address?")
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = None
+        if answer.status_code in _TRY_AGAIN:
+            return f"status {answer.status_code}"
+        if answer.status_code in (401, 403):
+            hint = "set username and password of registry:, or token, from variables DBT_ENV_SECRET_…"
+            raise self._error(f"refuses to answer: status {answer.status_code}", hint)
+        if answer.status_code == 404 and isinstance(body, dict) and body.get("error_code") in _UNKNOWN:
+            raise _UnknownError
+        if answer.status_code != 200 or not isinstance(body, dict) or not isinstance(body.get("schema"), str):
+            hint = "give the address below which `schemas/ids/1` is, of Apicurio …/apis/ccompat/v7"
+            raise self._error(f"does not answer as one: status {answer.status_code}", hint)
+        return body
+
+    def _error(self, what: str, hint: str) -> IngestError:
+        shown = " or ".join(_address(url, self.settings)[0] for url in self.settings.urls)
+        return IngestError(
+            scrubbed(f"the schema registry at {shown} {what}"), location=self.settings.declared_at, hint=hint
+        )
+
+
+def _address(
+    url: str, settings: RegistrySettings
+) -> tuple[str, Callable[[requests.PreparedRequest], requests.PreparedRequest]]:
+    """An address without its user and password, and what adds the authorization to a request."""
+    parts = urlsplit(url.rstrip("/"))
+    user = settings.username if settings.username is not None else unquote(parts.username or "")
+    password = settings.password if settings.password is not None else unquote(parts.password or "")
+    base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+    def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        from requests.auth import HTTPBasicAuth
+
+        if settings.token is not None:
+            request.headers["Authorization"] = f"Bearer {settings.token}"
+        elif user:
+            HTTPBasicAuth(user.encode(), password.encode())(request)
+        return request
+
+    # Also where there is nothing to add: otherwise the password of a .netrc file would be sent.
+    return base, authorize
+
+
+def _innermost(error: BaseException) -> str:
+    """Why a request failed, without the addresses and objects that libraries wrap around it."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return f"{type(error).__name__}: {error}"[:300]

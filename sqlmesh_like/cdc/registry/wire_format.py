@@ -1,0 +1,179 @@
+"""Messages in the wire format of schema registries, as the JSON that Kafka Connect's converter would have written.
+
+The format: a byte 0, the schema's number in four bytes (the most significant first), then the message. What begins
+otherwise is left as it is, so that a topic may change from JSON to Avro. Owns decoding, and why a message cannot be.
+https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format
+
+In the JSON the `schema` block has, instead of thousands of characters, a reference to the schema: `registry:7`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, MessageSchema
+from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
+from sqlmesh_like.cdc.schema.limits import MAX_EVENT, is_short
+from sqlmesh_like.project.keys.registry_keys import REGISTRY_FORMATS
+from sqlmesh_like.project.nodes import CdcFormat
+from sqlmesh_like.spark.frames.cached_frame import cached
+
+FAULT = "fault"
+"""Column of lines: why a message cannot be decoded, or NULL."""
+REFERENCE = "registry:"
+_RAW = "base64:"
+"""In front of a key that could not be decoded, in `log_key`."""
+_END = b"\x9esml\x00end"
+"""Put behind a message: where it is not found at the end, the message is longer or shorter than its schema says."""
+_HEADER = 5
+_IS_FRAMED = "substr(cast({0} as binary), 1, 1) = X'00'"
+_NUMBER = "cast(conv(hex(substr(cast({0} as binary), 2, 4)), 16, 10) as bigint)"
+_ELSEWHERE = "in AWS Glue's wire format, which is not supported: let the source write Confluent's, or JSON"
+_LONG_HEADER = "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`"
+_UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+_NEEDS_REGISTRY = (
+    f"case when {_IS_FRAMED.format('value')} then 'begins as Avro of a schema registry does: set `registry: {{url: …}}`"
+    f" of the source' when substr(cast(value as binary), 1, 1) = X'03' then {sql_literal(_ELSEWHERE)} end"
+)
+"""Spark SQL: why a message cannot be read where the source has no registry, or NULL."""
+
+
+@contextmanager
+def decoded_lines(lines: DataFrame, registry: SchemaRegistry | None, form: CdcFormat) -> Iterator[DataFrame]:
+    """Lines whose messages and keys are JSON, with `FAULT`; usable while the context is open.
+
+    Raises IngestError where the registry does not answer.
+    """
+    if registry is None:
+        fault = _NEEDS_REGISTRY if form in REGISTRY_FORMATS else "cast(null as string)"
+        yield lines.selectExpr("*", f"{fault} as {FAULT}")
+        return
+    # A letter's key: bytes are kept as text.
+    key = f"if(startswith(log_key, '{_RAW}'), cast(unbase64(substr(log_key, {len(_RAW) + 1})) as string), log_key)"
+    framed = lines.withColumn("log_key", F.expr(key))
+    held = cached(framed.selectExpr("*", f"{_number('value')} as value_schema", f"{_number('log_key')} as key_schema"))
+    try:
+        schemas = registry.schemas(_numbers(held.frame))
+        yield _decoded(held.frame, lines.columns, schemas, needs_key=form == "debezium_flat")
+    finally:
+        held.release()
+
+
+def referenced_schema(text: str, registry: SchemaRegistry | None) -> str:
+    """The `fields` that a message states, where it refers to a schema those of the schema."""
+    number = text.removeprefix(REFERENCE)
+    if registry is None or number == text or not (number.isascii() and number.isdigit()):
+        return text
+    schema = registry.schemas([int(number)]).known.get(int(number))
+    return schema.fields if isinstance(schema, MessageSchema) else text
+
+
+def _number(column: str) -> str:
+    """Spark SQL of the number of a message's schema, NULL where it has none; -1 where the message is too short."""
+    is_framed = f"{_IS_FRAMED.format(column)} and {is_short(column)}"
+    return f"if({is_framed}, if(octet_length({column}) < {_HEADER}, -1, {_NUMBER.format(column)}), null)"
+
+
+def _numbers(lines: DataFrame) -> Sequence[int]:
+    """The numbers of the schemas of lines, the most frequent first."""
+    each = lines.select(F.explode(F.array("value_schema", "key_schema")).alias("number")).where("number >= 0")
+    counted = each.groupBy("number").count().collect()
+    return [row[0] for row in sorted(counted, key=lambda row: (-row[1], row[0]))]
+
+
+def _decoded(lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, *, needs_key: bool) -> DataFrame:
+    """`needs_key`: whether a message without a value means something by its key."""
+    read = lines.withColumns(
+        {"_value": _message("value", schemas, is_value=True), "_key": _message("log_key", schemas, is_value=False)}
+    )
+    key = f"if(_key.fault is null, _key.text, concat('{_RAW}', base64(cast(log_key as binary))))"
+    of_key = "if(value is null, concat('its key: ', _key.fault), null)" if needs_key else "null"
+    glue = f"if(substr(cast(value as binary), 1, 1) = X'03', {sql_literal(_ELSEWHERE)}, null)"
+    new = {"value": "if(_value.fault is null, _value.text, value)", "log_key": key}
+    return read.selectExpr(
+        *(f"{new.get(name, name)} as {name}" for name in columns),
+        f"cast(coalesce(_value.fault, {of_key}, {glue}) as string) as {FAULT}",
+    )
+
+
+def _message(column: str, schemas: KnownSchemas, *, is_value: bool) -> Column:
+    """A message's JSON `text` and `fault`, as a struct. Of a value the JSON refers to its schema."""
+    number = F.col("value_schema" if is_value else "key_schema")
+
+    def read(one: int) -> Column:
+        schema = schemas.known[one]
+        if isinstance(schema, str):
+            return _result(fault=F.lit(f"schema {one} {schema}"))
+        return _by_schema(F.col(column).cast("binary"), one, schema, is_value=is_value)
+
+    why = F.when(number == 0, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
+    unknown = _result(fault=F.concat(F.lit("schema "), number.cast("string"), F.lit(" "), why))
+    short = _result(fault=F.lit("begins with a byte 0, but no number of a schema follows"))
+    framed = F.when(number < 0, short).otherwise(_choice(number, sorted(schemas.known), read, unknown))
+    return F.when(number.isNull(), _result(F.col(column))).otherwise(framed)
+
+
+def _choice(number: Column, among: Sequence[int], read: Callable[[int], Column], other: Column) -> Column:
+    """What `read` gives for a number, by halves: of many numbers, a row is compared with few."""
+    if not among:
+        return other
+    if len(among) == 1:
+        return F.when(number == among[0], read(among[0])).otherwise(other)
+    middle = len(among) // 2
+    upper = _choice(number, among[middle:], read, other)
+    return F.when(number < among[middle], _choice(number, among[:middle], read, other)).otherwise(upper)
+
+
+def _by_schema(message: Column, number: int, schema: MessageSchema, *, is_value: bool) -> Column:
+    end = {"name": "end", "type": {"type": "fixed", "name": "last", "size": len(_END)}}
+    record = {"type": "record", "name": "message", "fields": [json.loads(schema.avro), end]}
+    body = F.concat(F.substring(message, _HEADER + 1, MAX_EVENT), F.lit(bytearray(_END)))
+    row = from_avro(body, json.dumps(record), {"mode": "PERMISSIVE"})
+    fault = F.lit(f"cannot be decoded by schema {number}")
+
+    def result(decoded: Column) -> Column:
+        value = decoded["value"] if schema.cast is None else decoded["value"].cast(schema.cast)
+        text = F.to_json(value, {"ignoreNullFields": "false"})
+        if schema.has_entries:
+            text = F.regexp_replace(text, _ENTRY, "[$1,$2]")
+        return F.when(decoded["end"] == F.lit(bytearray(_END)), _as_text(text)).otherwise(_result(fault=fault))
+
+    def _as_text(text: Column) -> Column:
+        start, end = (_START.format(f"{REFERENCE}{number}"), "}") if is_value else ("", "")
+        return _with(text, lambda t: F.when(_has_invalid(t, message), _result(fault=F.lit("invalid UTF-8")))
+                     .otherwise(_result(F.concat(F.lit(start), t, F.lit(end)))))  # fmt: skip
+
+    return _with(row, result)
+
+
+_SCALAR = r'("(?:[^"\\]|\\.)*+"|[^\s,:\[\]{}"]++)'
+_ENTRY = rf'\{{"{ENTRY_KEY}":{_SCALAR},"{ENTRY_VALUE}":{_SCALAR}\}}'
+"""An entry in JSON. No text has this in it: its quotation marks are escaped."""
+_START = '{{"schema":{{"type":"struct","fields":"{}"}},"payload":'
+
+
+def _has_invalid(text: Column, message: Column) -> Column:
+    """Whether a text was decoded from bytes that are not UTF-8: it has more replacement characters than they have."""
+    sign = F.lit(_UNKNOWN_CHARACTER)
+    size = len(_UNKNOWN_CHARACTER.encode())
+    raw = message.cast("string")
+    of_text = F.length(text) - F.length(F.replace(text, sign, F.lit("")))
+    of_bytes = (F.octet_length(raw) - F.octet_length(F.replace(raw, sign, F.lit("")))) / size
+    return F.contains(text, sign) & (of_text > of_bytes)
+
+
+def _with(value: Column, use: Callable[[Column], Column]) -> Column:
+    """`use` of a value that is computed once."""
+    return F.transform(F.array(value), use)[0]
+
+
+def _result(text: Column | None = None, fault: Column | None = None) -> Column:
+    none = F.lit(None).cast("string")
+    return F.struct((none if text is None else text).alias("text"), (none if fault is None else fault).alias("fault"))

@@ -1,0 +1,67 @@
+"""The keys of `registry:` in an `ingest:` block, how they are read, and which sources may have one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import urlsplit
+
+from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import count, text, texts
+from sqlmesh_like.project.nodes import RegistrySettings
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+REGISTRY_FORMATS = ("debezium", "debezium_flat")
+"""Formats whose events are also written in Avro."""
+
+REGISTRY = Shape("registry", {
+    "url": Key(texts, is_required=True, help="Its address, or several of the same registry; of Apicurio: "
+               "`…/apis/ccompat/v7`.", example="http://localhost:8081"),
+    "username": Key(text, help="User, or key of an API.", example="{{ env_var('REGISTRY_USER') }}"),
+    "password": Key(text, help="Password, or secret of an API.", example="{{ env_var('DBT_ENV_SECRET_REGISTRY') }}"),
+    "token": Key(text, help="Bearer token, instead of user and password.",
+                 example="{{ env_var('DBT_ENV_SECRET_TOKEN') }}"),
+    "ssl_ca_location": Key(text, help="File of the certificate authorities that it is trusted by. Default: those of "
+                           "`REQUESTS_CA_BUNDLE`, or Python's.", example="/etc/ssl/company.pem"),
+    "ssl_certificate_location": Key(text, help="File of the certificate to send.", example="/etc/ssl/sml.pem"),
+    "ssl_key_location": Key(text, help="File of its private key, if it is not in the same file.",
+                            example="/etc/ssl/sml.key"),
+    "timeout": Key(count(), 60, help="Seconds to wait for its answer.", example=10),
+})  # fmt: skip
+
+
+def parse_registry(ingest: YamlNode) -> RegistrySettings | None:
+    """The schema registry of an `ingest:` block. Raises ProjectError where it is wrong or has no use there."""
+    node = ingest.get("registry")
+    if node is None:
+        return None
+    REGISTRY.check(node)
+    if ingest.get("kafka") is None:
+        raise node.error("a registry is for messages in Kafka", "remove it: lines of files are JSON")
+    form = ingest.get("format")
+    if form is not None and form.value not in REGISTRY_FORMATS:
+        raise node.error(f"events of {form.value!r} are not in Avro", "remove it: a registry is for Debezium's events")
+    values = REGISTRY.read(node)
+    urls = tuple(part.strip() for url in cast(list[str], values["url"]) for part in url.split(",") if part.strip())
+    for url in urls:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            raise node.children["url"].error("url is not the address of a registry", "write it as http://host:8081")
+    if values["token"] is not None and values["username"] is not None:
+        raise node.children["token"].error("registry has a token and a username", "give one of them")
+    if (values["username"] is None) != (values["password"] is None):
+        raise node.error("registry needs username and password", "give both, or neither")
+    return RegistrySettings(
+        urls,
+        username=_text(values, "username"),
+        password=_text(values, "password"),
+        token=_text(values, "token"),
+        authorities=_text(values, "ssl_ca_location"),
+        certificate=_text(values, "ssl_certificate_location"),
+        key=_text(values, "ssl_key_location"),
+        timeout=cast(int, values["timeout"]),
+        declared_at=node.children["url"].location,
+    )
+
+
+def _text(values: Mapping[str, object], name: str) -> str | None:
+    return cast(str | None, values[name])

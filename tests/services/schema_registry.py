@@ -1,0 +1,82 @@
+"""A small server that speaks the REST interface of schema registries: what it has, what it is asked, how it fails.
+
+It stands in for a real one where only its answers matter; `tests/spark/cdc/test_live_avro.py` runs a real one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote
+
+
+@dataclass
+class RegistryServer:
+    """The server's schemas by number, and by subject and version. `failing`: the status of every answer, if any.
+
+    `authorization`: the header that it demands. `asked`: the paths that were asked for, in order.
+    """
+
+    url: str = ""
+    schemas: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    versions: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    failing: int | None = None
+    authorization: str | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def add(self, schema: Any, **more: Any) -> int:
+        """Register a schema under the next number."""
+        number = len(self.schemas) + 1
+        self.schemas[number] = {"schema": schema if isinstance(schema, str) else json.dumps(schema), **more}
+        return number
+
+    def answer(self, path: str, authorization: str | None) -> tuple[int, Any]:
+        self.asked.append(path)
+        if self.failing is not None:
+            return self.failing, {"error_code": self.failing, "message": "not now"}
+        if self.authorization is not None and authorization != self.authorization:
+            return 401, {"error_code": 401, "message": "Unauthorized"}
+        parts = [unquote(part) for part in path.strip("/").split("/")]
+        match parts:
+            case ["schemas", "ids", number]:
+                known = self.schemas.get(int(number))
+                return (404, {"error_code": 40403, "message": "Schema not known"}) if known is None else (200, known)
+            case ["subjects", subject, "versions", version]:
+                known = self.versions.get((subject, version))
+                return (404, {"error_code": 40402, "message": "Version not known"}) if known is None else (200, known)
+            case _:
+                return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+
+
+@contextmanager
+def registry_server() -> Iterator[RegistryServer]:
+    """A server on loopback while the context is open."""
+    server = RegistryServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = server.answer(self.path, self.headers.get("Authorization"))
+            text = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the test sees `asked`."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_address[1]}"
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()

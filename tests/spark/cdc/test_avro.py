@@ -1,0 +1,249 @@
+"""Debezium's events in Avro, from a real broker: the rows of their JSON form, and what a schema registry may do.
+
+Only Spark can show it: it decodes the messages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
+from sqlmesh_like.cdc.registry.wire_format import decoded_lines
+from sqlmesh_like.cdc.stream.replay import replay
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.project.nodes import RegistrySettings
+from tests.connect_avro import AvroConverter, avro_value, completed, framed, physical
+from tests.semantic_types import FIELDS, ROW
+from tests.services.schema_registry import RegistryServer, registry_server
+from tests.spark.ingest_lake import Lake, table
+
+RECORDED = Path(__file__).parents[3] / "demo" / "shop" / "events"
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with registry_server() as server:
+        yield server
+
+
+def envelope(*fields: Mapping[str, Any], name: str = "t") -> dict[str, Any]:
+    rows = [{"type": "struct", "name": f"db.{name}.Value", "fields": list(fields), "field": each, "optional": True}
+            for each in ("before", "after")]  # fmt: skip
+    return {"type": "struct", "name": f"db.{name}.Envelope", "fields": rows}
+
+
+def payload(op: str, after: object = None, before: object = None, name: str = "t") -> dict[str, Any]:
+    return {"before": before, "after": after, "source": {"db": "db", "table": name}, "op": op, "ts_ms": 1}
+
+
+def in_json(block: Mapping[str, Any], body: Mapping[str, Any]) -> str:
+    """An event as Connect's converter writes it: numbers are spelt as Java does."""
+    text = json.dumps({"schema": block, "payload": body}, separators=(",", ":"), ensure_ascii=False)
+    return re.sub(r"(?<=[\[:,])(-?\d+)(\.\d+)?e([+-])0?(\d+)", _java_number, text)
+
+
+def _java_number(match: re.Match[str]) -> str:
+    digits, fraction, sign, exponent = match.groups()
+    return f"{digits}{fraction or '.0'}E{'-' if sign == '-' else ''}{exponent}"
+
+
+class Messages:
+    """Converts events to Avro as a connector does: each new schema is registered."""
+
+    def __init__(self, registry: RegistryServer) -> None:
+        self.registry = registry
+        self.numbers: dict[str, int] = {}
+
+    def __call__(self, block: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
+        schema = AvroConverter().schema(block)
+        text = json.dumps(schema)
+        if text not in self.numbers:
+            self.numbers[text] = self.registry.add(text)
+        return framed(self.numbers[text], physical(schema), avro_value(block, body))
+
+
+def send(
+    spark: SparkSession, kafka: str, topic: str, *values: bytes | str | None, keys: Mapping[int, bytes] | None = None
+) -> None:
+    """One record each, in this order, to the topic's one partition."""
+    data = [value.encode() if isinstance(value, str) else value for value in values]
+    key_of = {number: key.hex() for number, key in (keys or {}).items()}
+    rows = [[n, None if value is None else value.hex(), key_of.get(n)] for n, value in enumerate(data)]
+    frame = literal_frame(spark, rows, "n INT, value STRING, key STRING").coalesce(1).sortWithinPartitions("n")
+    frame = frame.selectExpr("unhex(key) as key", "unhex(value) as value")
+    frame.write.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", topic).save()
+
+
+def lake_on(spark: SparkSession, root: Path, kafka: str, topic: str, *tables: Any, **settings: Any) -> Lake:
+    source = {"bootstrap_servers": kafka, "topics": [topic], "options": {"request.timeout.ms": 20000}}
+    return Lake(spark, root, tables, {"files": None, "kafka": source, **settings})
+
+
+def test_an_event_in_avro_gives_the_rows_of_its_json_form(
+    spark: SparkSession, tmp_path: Path, kafka: str, registry: RegistryServer
+) -> None:
+    """A column of each semantic type, NULL in each, in every kind of event; and events of MySQL's connector."""
+    in_avro = Messages(registry)
+    nothing = dict.fromkeys(ROW) | {"id": 2}
+    whole = completed(envelope(*FIELDS), payload("u", ROW, ROW))
+    bodies = [payload("r", ROW), payload("c", nothing), payload("c", {**ROW, "id": 3, "isbn": "\ufffd\u2028\"\\\t{é"}),
+              payload("u", {**nothing, "id": 3}, {**ROW, "id": 3}), payload("d", None, nothing)]  # fmt: skip
+    events = [(whole, body) for body in bodies]
+    for path in sorted(RECORDED.glob("*.jsonl")):
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith('{"schema"')]
+        messages = [json.loads(line) for line in lines]
+        events += [(completed(each["schema"], each["payload"]), each["payload"]) for each in messages]
+    recorded = {"user": "id", "product": "pid"}
+    tables = (table(), *(table(name, database="test_db", primary_key=(key,)) for name, key in recorded.items()))
+    json_lake = lake_on(spark, tmp_path / "json", kafka, "twin_json", *tables)
+    avro_lake = lake_on(
+        spark, tmp_path / "avro", kafka, "twin_avro", *tables, registry=RegistrySettings((registry.url,))
+    )
+    send(spark, kafka, "twin_json", *(in_json(*each) for each in events))
+    send(spark, kafka, "twin_avro", *(in_avro(*each) for each in events))
+    reports = [lake.run() for lake in (json_lake, avro_lake)]
+    assert [report.dead_letters for report in reports] == [0, 0]
+    assert reports[0].skipped == reports[1].skipped
+    written = [each.table.identifier for each in reports[0].tables]
+    assert set(written) == {"t", *recorded}
+    for name in written:
+        assert avro_lake.types(name) == json_lake.types(name)
+        assert avro_lake.rows(name) == json_lake.rows(name)
+    assert len(avro_lake.rows("t")) == 2
+    assert len(registry.asked) == len(set(registry.asked)) == len(registry.schemas)
+
+
+def test_a_schema_changes_in_the_middle_of_a_batch_and_letters_name_the_schema(
+    spark: SparkSession, tmp_path: Path, kafka: str, registry: RegistryServer
+) -> None:
+    in_avro = Messages(registry)
+    number = {"field": "id", "type": "int32"}
+    old, new = envelope(number, {"field": "v", "type": "string"}), envelope(number, {"field": "w", "type": "int64"})
+    old, new = completed(old, payload("c", {})), completed(new, payload("c", {}))
+    good = in_avro(new, payload("c", {"id": 2, "w": 2**62}))
+    late = AvroConverter().schema(completed(envelope(number, {"field": "x", "type": "double"}), payload("c", {})))
+    unknown = framed(77, physical(late), payload("c", {"id": 5, "x": 0.5}))
+    union = registry.add({"type": "record", "name": "r", "fields": [{"name": "a", "type": ["int", "string"]}]})
+    broken = in_avro(old, payload("c", {"id": 3, "v": "größe"})).replace("ö".encode(), b"\xff\xfe")
+    shop = lake_on(spark, tmp_path, kafka, "change", table(), registry=RegistrySettings((registry.url,)))
+    send(
+        *(spark, kafka, "change"),
+        in_avro(old, payload("c", {"id": 1, "v": "a"})),
+        good,
+        None,
+        unknown,
+        good + b"x",
+        good[:-1],
+        # A text of two gigabytes, it says.
+        good[:5] + b"\x02\x02\x02" + b"\xfe\xff\xff\xff\x0f" + b"a",
+        b"\0\0\0",
+        # Apicurio's own header: eight bytes.
+        b"\0" + bytes(7) + b"\1" + good[5:],
+        broken,
+        framed(union, {"type": "record", "name": "r", "fields": [{"name": "a", "type": ["int", "string"]}]}, {"a": 1}),
+        b"\x03\0" + bytes(16) + b"rest",
+        in_json(new, payload("u", {"id": 2, "w": -1}, {"id": 2, "w": 2**62})),
+        in_avro(old, payload("c", {"id": 4, "v": None})),
+    )
+    report = shop.run()
+    assert (report.skipped, shop.rows()) == ({"tombstone": 1}, [(1, "a", None), (2, None, -1), (4, None, None)])
+    reasons = {position: reason for _, position, reason, _ in shop.dead_letters()}
+    assert reasons == {
+        3: "schema 77 is not known to the schema registry",
+        4: "cannot be decoded by schema 1",
+        5: "cannot be decoded by schema 1",
+        6: "cannot be decoded by schema 1",
+        7: "begins with a byte 0, but no number of a schema follows",
+        8: "schema 0 is not known to the schema registry: if Apicurio's converter wrote it, "
+        "set its `as-confluent: true`",
+        9: "invalid UTF-8",
+        10: f"schema {union} has a union of several types at a, which Kafka Connect does not write",
+        11: "in AWS Glue's wire format, which is not supported: let the source write Confluent's, or JSON",
+    }
+    # Once the registry has the schema, the letter is read as it was in the log: byte for byte.
+    registry.schemas[77] = {"schema": json.dumps(late)}
+    project, target, source = shop.declared()
+    assert replay(spark, project, target, source).resolved == 1
+    assert shop.rows("t", "id", "x")[-1] == (5, 0.5)
+
+
+def test_a_registry_that_is_down_stops_the_ingestion_with_nothing_lost(
+    spark: SparkSession, tmp_path: Path, kafka: str, registry: RegistryServer
+) -> None:
+    in_avro = Messages(registry)
+    block = completed(envelope({"field": "id", "type": "int32"}), payload("c", {}))
+    shop = lake_on(spark, tmp_path, kafka, "down", table(), registry=RegistrySettings((registry.url,), timeout=1))
+    send(spark, kafka, "down", in_avro(block, payload("c", {"id": 1})), '{"op": "no event"}')
+    registry.failing = 503
+    with pytest.raises(
+        IngestError, match=f"schema registry at {registry.url} does not answer within 1 seconds: status 503"
+    ):
+        shop.run()
+    assert not Path(shop.uri()).exists() and not Path(shop.uri("shop__dead_letters")).exists()
+    registry.failing = None
+    report = shop.run()
+    assert (report.dead_letters, shop.rows()) == (1, [(1,)])
+
+
+def test_a_flattened_row_is_deleted_by_its_key_in_avro(
+    spark: SparkSession, tmp_path: Path, kafka: str, registry: RegistryServer
+) -> None:
+    in_avro = Messages(registry)
+    fields = [{"field": "id", "type": "int64"}, {"field": "name", "type": "string"}]
+    row = completed({"type": "struct", "name": "db.flat.Value", "fields": fields}, {})
+    key = completed({"type": "struct", "name": "db.flat.Key", "fields": fields[:1]}, {})
+    keys = {number: in_avro(key, {"id": each}) for number, each in enumerate((1, 2, 1))}
+    unknown = framed(99, AvroConverter().schema(key), {"id": 2})
+    shop = lake_on(
+        *(spark, tmp_path, kafka, "x.db.flat", table("flat")),
+        format="debezium_flat",
+        registry=RegistrySettings((registry.url,)),
+    )
+    rows = [in_avro(row, {"id": each, "name": "a"}) for each in (1, 2)]
+    send(spark, kafka, "x.db.flat", *rows, None, None, keys={**keys, 3: unknown})
+    shop.run()
+    assert shop.rows("flat") == [(2, "a")]
+    assert [(line, reason) for _, line, reason, _ in shop.dead_letters()] == [
+        (3, "its key: schema 99 is not known to the schema registry")
+    ]
+    registry.schemas[99] = registry.schemas[1]
+    project, target, source = shop.declared()
+    assert replay(spark, project, target, source).resolved == 1
+    assert shop.rows("flat") == []
+
+
+def test_names_that_differ_in_case_only_stay_apart_in_the_text(spark: SparkSession, registry: RegistryServer) -> None:
+    fields = [
+        {"name": "ID", "type": "int"},
+        {"name": "id", "type": ["null", "string"]},
+        {"name": "größe", "type": "float"},
+    ]
+    schema = {"type": "record", "name": "r", "fields": fields}
+    written = {**schema, "fields": [{**each, "name": f"f{i}"} for i, each in enumerate(fields)]}
+    message = framed(registry.add(schema), written, {"f0": 1, "f1": None, "f2": 0.1})
+    other = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "long"}]}
+    more = [framed(registry.add({**other, "name": f"r{each}"}), other, {"a": each}) for each in range(2, 9)]
+    lines = literal_frame(spark, [[each.hex()] for each in (message, *more)], "value STRING")
+    lines = lines.selectExpr("cast(unhex(value) as string) as value", "cast(null as string) as log_key")
+    with decoded_lines(lines, SchemaRegistry(RegistrySettings((registry.url,))), "debezium") as decoded:
+        texts = [row[0] for row in decoded.collect()]
+    head = '{"schema":{"type":"struct","fields":"registry:%d"},"payload":%s}'
+    assert texts == [head % (1, '{"ID":1,"id":null,"größe":0.1}'), *(head % (n, f'{{"a":{n}}}') for n in range(2, 9))]
+
+
+@pytest.mark.release
+def test_without_a_registry_a_letter_says_what_to_set(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
+    shop = lake_on(spark, tmp_path, kafka, "none", table())
+    send(spark, kafka, "none", b"\0\0\0\0\7\2\4")
+    shop.run()
+    ((_, _, reason, text),) = shop.dead_letters()
+    assert reason == "begins as Avro of a schema registry does: set `registry: {url: …}` of the source"
+    assert text == "\0\0\0\0\7\2\4"
