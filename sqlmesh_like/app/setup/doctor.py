@@ -9,20 +9,23 @@ import platform
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.nodes import ParsedProject, Source, Target
+from sqlmesh_like.project.nodes import ParsedProject, RegistrySettings, Source, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.settings import find_project
 from sqlmesh_like.spark.jvm.jars import ensure_jars, jar_path, jar_state, locked_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
+
+_REGISTRY_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
     for source in () if project is None else project.sources:
         if source.ingest is not None and source.ingest.kafka is not None:
             yield _run_check("kafka", partial(_brokers, source))
+        if source.ingest is not None and source.ingest.registry is not None:
+            yield _run_check("registry", partial(_registry, source, source.ingest.registry))
 
 
 def check_warehouse(warehouse: str) -> str:
@@ -92,6 +97,11 @@ def check_warehouse(warehouse: str) -> str:
 def _brokers(source: Source) -> str:
     broker = check_brokers(source)
     return f"{broker} answers, of source {source.name}" if broker else f"source {source.name}: not asked"
+
+
+def _registry(source: Source, settings: RegistrySettings) -> str:
+    SchemaRegistry(replace(settings, timeout=_REGISTRY_SECONDS)).check()
+    return f"answers, of source {source.name}"
 
 
 def _run_check(name: str, look: Callable[[], str]) -> Check:

@@ -11,6 +11,7 @@ from sqlmesh_like.app.setup.doctor import Check, CheckRequest, check_warehouse, 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk
+from tests.services.schema_registry import registry_server
 
 CONTENT = b"the bytes of a jar"
 JAR = Jar("org.example", "lib", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -62,6 +63,23 @@ def test_an_unknown_target_fails_its_check_and_the_machine_is_still_looked_at(pr
     assert not checks["profile"].ok
     assert "did you mean 'local'?" in checks["profile"].detail
     assert checks["JDK"].ok
+
+
+def test_a_schema_registry_is_asked_with_the_password_of_its_source(project: Path) -> None:
+    with registry_server() as server:
+        server.authorization = "Basic bWU6aHVudGVyMg=="
+        (project / "models" / "sources.yml").write_text(f"""sources:
+  - name: shop
+    ingest:
+      format: debezium
+      kafka: {{bootstrap_servers: "127.0.0.1:9", topics: t}}
+      registry: {{url: "{server.url}", username: me, password: hunter2}}
+""")
+        assert by_name(CheckRequest(project))["registry"] == Check("registry", True, "answers, of source shop")
+        server.authorization = "Basic other"
+        check = by_name(CheckRequest(project))["registry"]
+    assert not check.ok
+    assert check.detail.startswith(f"models/sources.yml:6:23: the schema registry at {server.url} refuses to answer")
 
 
 def test_no_project_fails_its_check(tmp_path: Path, project: Path) -> None:
