@@ -16,6 +16,7 @@ import fsspec
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.hudi.stores.store_client import is_store, obstore_address, require_library
 from sqlmesh_like.names import is_local
+from sqlmesh_like.secrets import scrubbed
 
 _HDFS = ("hdfs", "viewfs")
 
@@ -99,7 +100,10 @@ def folder(uri: str) -> Folder:
         scheme, path = obstore_address(uri)
         return Folder(uri, _object_files(scheme, uri), path)
     require_readable(uri)
-    fs, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
+    try:
+        fs, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
+    except (ImportError, ValueError) as error:
+        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
     return Folder(uri, cast(FileSystem, fs), path)
 
 

@@ -26,6 +26,7 @@ from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, Locks
 from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.reporter import LogReporter
+from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import MachineError, NewerVersionError, RetryableError
 from sqlmesh_like.hudi.stores import conditional_file
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit, guarding
@@ -271,6 +272,49 @@ def test_a_table_that_does_not_exist_gets_no_lock_file(lake: Loaded) -> None:
     new = f"{lake.target.warehouse}/dws/new"
     with lake_lock(lake, "run", {new: "replace"}), guarded_commit(new, lambda: None):
         assert not client_of(new).list(prefix="w/dws/new").collect(), "Hudi would look for a table there"
+
+
+def test_locks_are_listed_and_those_of_a_table_ended_after_which_their_call_commits_nothing(
+    lake: Loaded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = lake.target.store
+    output = {
+        "type": "spark", "schema": "dws", "warehouse": lake.target.warehouse,
+        "store": {"endpoint": store.endpoint, "path_style": True},
+        "spark": {
+            "spark.hadoop.fs.s3a.access.key": store.access_key, "spark.hadoop.fs.s3a.secret.key": store.secret_key
+        },
+    }  # fmt: skip
+    (tmp_path / "profiles.yml").write_text(json.dumps({"lake": {"target": "t", "outputs": {"t": output}}}))
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "p"\nprofile = "lake"\n')
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "m.sql").write_text("select 1 as id")
+
+    def sml(*words: str) -> tuple[int, str]:
+        code, shown = main([*words, "--project-dir", str(tmp_path)]), capsys.readouterr()
+        return code, shown.out + shown.err
+
+    assert sml("locks") == (0, "Nobody holds a lock\n")
+    code, shown = sml("unlock", "m")
+    assert code == 1 and "nobody holds a lock of dws.m" in shown
+    log: list[str] = []
+    holder = call(lake, "holder", process=7)
+    assert holder.take() is None
+    with guarding(holder):
+        commit(lake, log, "before")
+        listed = json.loads(sml("locks", "--output", "json")[1])
+        assert [(row["lock"], row["mode"], row["process"]) for row in listed] == [(table(lake), "replace", "7")]
+        code, shown = sml("run")
+        assert code == 1 and "process 7 on host-of-holder, since 2024-05-01" in shown
+        code, shown = sml("unlock", "m")
+        assert code == 0 and "process 7 on host-of-holder" in shown and "it will commit nothing more" in shown
+        with pytest.raises(RetryableError, match="or they were ended"):
+            commit(lake, log, "after")
+    holder.release()
+    assert log == ["before"] and lock_file(lake)["expired"] is True
+    client_of(table(lake)).put("w/dws/m/.hoodie/.locks/table_lock.json", Lease("spark-7", 2**50).encoded())
+    code, shown = sml("unlock", "m")
+    assert code == 0 and "another writer held, owner spark-7" in shown
 
 
 @pytest.mark.fault("a lost lock in the middle of a commit", ends="refuses")

@@ -24,14 +24,13 @@ from filelock import Timeout
 
 from sqlmesh_like.app.lakes.call_locks import CallLocks
 from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, LockRegistry, Locks, Slot
-from sqlmesh_like.app.lakes.store_registry import StoreRegistry, lock_folder
+from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.lakes.table_locks import is_of_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, RetryableError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import guarding
-from sqlmesh_like.hudi.stores.conditional_file import require_conditional_writes
-from sqlmesh_like.hudi.stores.store_client import is_store
+from sqlmesh_like.hudi.stores.conditional_file import lock_folder, require_conditional_writes, require_lockable
 from sqlmesh_like.invocation_id import process_mark
 from sqlmesh_like.names import is_local
 from sqlmesh_like.remedies import remedy
@@ -90,17 +89,26 @@ def lake_lock(loaded: Loaded, command: str, locks: Locks) -> Iterator[HeldLocks]
         registry.release(slot)
 
 
+def known_holders(loaded: Loaded) -> tuple[Holder, ...]:
+    """Return the calls that hold locks of the target's warehouse. Raises MachineError where it cannot be reached."""
+    warehouse = loaded.target.warehouse
+    if is_local(warehouse):
+        place = _lock_path(warehouse)
+        return LockRegistry(place).holders() if place.is_dir() else ()
+    folder(warehouse)
+    require_lockable(warehouse)
+    entries = StoreRegistry(warehouse, loaded.target.store.lease_seconds).entries()
+    return tuple(entry.seen_holder for entry in entries)
+
+
 @contextmanager
 def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
     warehouse, settings = loaded.target.warehouse, loaded.target.store
+    folder(warehouse)  # whether anything here can read it comes first
     if settings.single_writer:
         yield HeldLocks(warehouse)
         return
-    if not is_store(warehouse):
-        raise MachineError(
-            f"{warehouse}: no locks can be kept there: two calls at once would overwrite each other's commits",
-            hint="see to it that one call writes at a time, then set `store: {single_writer: true}` in the target",
-        )
+    require_lockable(warehouse)
     require_conditional_writes(lock_folder(warehouse))
     seconds = settings.lease_seconds
     locks = CallLocks(warehouse, str(uuid4()), holder, StoreRegistry(warehouse, seconds), seconds)
@@ -146,8 +154,12 @@ def _take_slot(registry: LockRegistry, holder: Holder, warehouse: str) -> Slot |
         raise _not_writable(warehouse, error) from error
 
 
+def _lock_path(warehouse: str) -> Path:
+    return Path(folder(warehouse).path) / "_sml" / "locks"
+
+
 def _lock_folder(warehouse: str) -> Path:
-    place = Path(folder(warehouse).path) / "_sml" / "locks"
+    place = _lock_path(warehouse)
     try:
         place.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=place).close()  # unlike `os.access`, the error says why

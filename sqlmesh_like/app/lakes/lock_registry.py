@@ -90,6 +90,12 @@ class LockRegistry:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def holders(self) -> tuple[Holder, ...]:
+        """The processes that hold locks, as far as their records can be read."""
+        with self._step():
+            others, _ = self._others()
+        return tuple(holder for holder in others if holder is not None)
+
     def take(self, holder: Holder) -> Slot | Conflict:
         """Take all locks of a holder, or none. Raises Timeout where another call does not end its own step.
 

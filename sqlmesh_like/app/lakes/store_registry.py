@@ -23,7 +23,7 @@ from sqlmesh_like.app.lakes.lock_registry import (
     joined_locks,
 )
 from sqlmesh_like.errors import NewerVersionError
-from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
+from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version, lock_folder
 from sqlmesh_like.hudi.stores.table_lease import Clock
 from sqlmesh_like.secrets import scrubbed
 
@@ -137,11 +137,6 @@ class StoreRegistry:
 
     def _end(self) -> int:
         return int((self.clock() + self._seconds) * 1000)
-
-
-def lock_folder(warehouse: str) -> str:
-    """The folder of the record of locks."""
-    return f"{warehouse.rstrip('/')}/_sml/locks"
 
 
 def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry, ...]:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.errors import MachineError, NodeError
-from sqlmesh_like.hudi.stores.store_client import client_of, failing, key_of
+from sqlmesh_like.hudi.stores.store_client import client_of, failing, is_store, key_of
 from sqlmesh_like.secrets import scrubbed
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
+
+
+ONE_WRITER = "see to it that one call writes at a time, then set `store: {single_writer: true}` in the target"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,20 @@ def _update(seen: Version) -> UpdateVersion:
     return update
 
 
+def lock_folder(warehouse: str) -> str:
+    """The folder of the record of locks of a warehouse."""
+    return f"{warehouse.rstrip('/')}/_sml/locks"
+
+
+def require_lockable(warehouse: str) -> None:
+    """Raises MachineError where no locks can be kept: obstore does not reach the place."""
+    if not is_store(warehouse):
+        raise MachineError(
+            f"{scrubbed(warehouse)}: no locks can be kept there: two calls would overwrite each other's commits",
+            hint=ONE_WRITER,
+        )
+
+
 def require_conditional_writes(folder: str) -> None:
     """Raises MachineError where the store of a folder writes over a file that a condition protects."""
     from obstore.exceptions import NotSupportedError
@@ -90,5 +107,5 @@ def require_conditional_writes(folder: str) -> None:
         raise MachineError(
             f"the store of {scrubbed(folder)} has no conditional writes (If-None-Match, If-Match): two calls at once "
             "would overwrite each other's commits",
-            hint="see to it that one call writes at a time, then set `store: {single_writer: true}` in the target",
+            hint=ONE_WRITER,
         )

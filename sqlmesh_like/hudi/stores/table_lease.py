@@ -110,12 +110,12 @@ def lock_uri(table: str) -> str:
     return f"{table.rstrip('/')}/.hoodie/.locks/table_lock.json"
 
 
-def end_lease(table: str) -> Lease | None:
-    """End the lease of a table, whoever has it, and return it; None where nobody has it."""
+def end_lease(table: str, owner: str | None = None) -> Lease | None:
+    """End the lease of a table that this owner (None: anybody) has, and return it; None where there is none."""
     file = ConditionalFile(lock_uri(table))
     while (seen := file.read()) is not None:
         held = parse_lease(seen.content, table)
-        if held.is_released:
+        if held.is_released or owner not in (None, held.owner):
             return None
         if file.replace(Lease(held.owner, held.valid_until, is_released=True).encoded(), seen) is not None:
             return held

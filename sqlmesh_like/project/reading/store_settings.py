@@ -35,6 +35,15 @@ class StoreSettings:
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
 
+    def needs_pinned_jars(self, warehouse: str) -> bool:
+        """Whether Spark gets the pinned jars of `s3a://` for this warehouse.
+
+        >>> [StoreSettings().needs_pinned_jars(place) for place in ("s3a://lake/w", "s3://lake/w", "/lake")]
+        [True, False, False]
+        """
+        # `s3://` is a file system of EMR's own, which its Spark brings.
+        return self.spark_jars == "pinned" and warehouse.startswith(("s3a://", "s3n://"))
+
     @property
     def for_spark(self) -> Mapping[str, str]:
         """Hadoop's settings of `s3a://` by their names in Spark, without keys."""
