@@ -54,6 +54,13 @@ class ConditionalFile:
 
     def replace(self, content: bytes, seen: Version | None) -> Version | None:
         """Write the file if it is still as it was `seen` (None: if there is none); return None where it is not."""
+        if (written := self.put(content, seen)) is not None:
+            return written
+        now = self.read()  # of a put that had succeeded, and was repeated
+        return now if now is not None and now.content == content else None
+
+    def put(self, content: bytes, seen: Version | None) -> Version | None:
+        """The same without looking, where it fails, whether an earlier attempt had succeeded."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with failing(self.uri):
@@ -61,8 +68,7 @@ class ConditionalFile:
                 done = self._client.put(self._key, content, mode="create" if seen is None else _update(seen))
                 return Version(content, done["e_tag"], done["version"])
             except (AlreadyExistsError, PreconditionError):
-                now = self.read()  # of a put that had succeeded, and was repeated
-                return now if now is not None and now.content == content else None
+                return None
 
 
 def _update(seen: Version) -> UpdateVersion:
@@ -94,9 +100,8 @@ def require_conditional_writes(folder: str) -> None:
 
     probe = ConditionalFile(f"{folder}/probe")
     try:
-        probe.replace(b"sml", None)
-        is_kept = probe.replace(b"other", None) is None
-        is_kept = is_kept and probe.replace(b"other", Version(b"", '"00000000000000000000000000000000"')) is None
+        is_kept = probe.put(b"sml", None) is None or probe.put(b"other", None) is None
+        is_kept = is_kept and probe.put(b"other", Version(b"", '"00000000000000000000000000000000"')) is None
     except NotSupportedError:
         is_kept = False
     except NodeError as error:
