@@ -77,8 +77,14 @@ def call(lake: Loaded, owner: str, locks: Locks | None = None, ahead: float = 0,
     """A call of another machine, whose clock may be ahead."""
     holder = Holder("run", process, f"host-of-{owner}", "2024-05-01 00:00:00+00:00", locks or writes(lake))
     registry = StoreRegistry(lake.target.warehouse, 60, clock=lambda: time.time() + ahead)
-    registry.clock_error = lambda: 0.0  # type: ignore[method-assign]  # else it would be refused
-    return CallLocks(lake.target.warehouse, owner, holder, registry, 60)
+    return OtherMachine(lake.target.warehouse, owner, holder, registry, 60)
+
+
+class OtherMachine(CallLocks):
+    """A call whose clock, which is ahead, is not compared with the store's."""
+
+    def _require_clock(self) -> None:
+        pass
 
 
 def lock_file(lake: Loaded) -> dict[str, Any]:
@@ -236,6 +242,35 @@ def test_a_lock_of_hudis_own_provider_is_honoured_and_taken_over_when_its_validi
         pass
 
 
+def test_a_call_waits_for_another_writers_lock_says_so_and_renews_its_own(
+    lake: Loaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = TableLease(table(lake), "spark-7", 600)
+    assert other.take() is None
+    threading.Timer(1, other.release).start()
+    waiting = lake_at(lake.target.warehouse, lake.target.store, lock_timeout=300)
+    caplog.set_level("INFO")
+    with lake_lock(waiting, "run", writes(lake)):
+        ours = lock_file(lake)
+        assert f"waiting up to 300 seconds: another writer holds the lock of {table(lake)}" in caplog.text
+    assert ours["owner"] != "spark-7"
+
+
+def test_locks_are_renewed_also_after_a_first_attempt_to_take_them_failed(lake: Loaded) -> None:
+    other, holder = TableLease(table(lake), "spark-7", 600), call(lake, "holder")
+    assert other.take() is None
+    assert isinstance(holder.take(), Conflict)
+    other.release()
+    assert holder.take() is None
+    ends, holder.seconds = lock_file(lake)["validUntil"], 0.6
+    holder.start()
+    limit = time.monotonic() + 60
+    while lock_file(lake)["validUntil"] == ends:
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    holder.release()
+
+
 def test_a_commit_that_an_earlier_holder_completes_after_the_takeover_is_noticed(lake: Loaded) -> None:
     timeline, instant = "w/dws/m/.hoodie/timeline", "20240501000000000"
     client = client_of(table(lake))
@@ -361,8 +396,8 @@ def test_a_store_without_conditional_writes_is_refused_with_the_setting_that_tak
 
 @pytest.mark.fault("a clock that is off by more than the locks bear", ends="refuses")
 def test_a_clock_that_is_off_is_said_and_no_lock_is_kept(lake: Loaded) -> None:
-    wrong = call(lake, "wrong", ahead=-LATER)
-    del wrong.registry.clock_error
+    registry = StoreRegistry(lake.target.warehouse, 60, clock=lambda: time.time() - LATER)
+    wrong = CallLocks(lake.target.warehouse, "wrong", call(lake, "wrong").holder, registry, 60)
     with pytest.raises(MachineError, match=r"the clock of this machine is \d+ seconds behind that of the store"):
         wrong.take()
     with lake_lock(lake, "run", writes(lake)):

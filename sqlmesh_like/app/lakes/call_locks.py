@@ -28,8 +28,9 @@ _log = logging.getLogger("sqlmesh_like.locks")
 _RENEWALS = 6
 """How many times a lock is renewed in the time for which it holds."""
 _SIDE_BY_SIDE = 16
-_MOST_SKEW = 0.25
-"""The part of a lock's time by which this machine's clock may be off."""
+_MOST_SKEW, _MOST_SILENCE = 0.15, 0.5
+"""The parts of a lock's time by which this machine's clock may be off, and after which one that could not be renewed
+counts as lost: together with the last attempt less than the whole."""
 
 
 @dataclass
@@ -56,10 +57,10 @@ class CallLocks:
             self._require_clock()
             conflict = self._take_leases(written_tables(self.holder.locks))
         except BaseException:
-            self.release()
+            self._give_back()
             raise
         if conflict is not None:
-            self.release()
+            self._give_back()
         return conflict
 
     def start(self) -> None:
@@ -69,6 +70,9 @@ class CallLocks:
     def release(self) -> None:
         """Give all locks back. What the store does not take now, ends by itself."""
         self._ended.set()
+        self._give_back()
+
+    def _give_back(self) -> None:
         with self._lock:
             self._release_leases(tuple(self._leases))
         with suppress(SmlError):
@@ -111,7 +115,7 @@ class CallLocks:
         return lambda: self._stops.remove(stop)
 
     def _require_clock(self) -> None:
-        error = self.registry.clock_error()
+        error = self.registry.clock_error
         if abs(error) > self.seconds * _MOST_SKEW:
             where = "ahead of" if error > 0 else "behind"
             raise MachineError(
@@ -175,8 +179,7 @@ class CallLocks:
                         return
                 renewed = began
             except SmlError as error:
-                # Before they end for the others, with a renewal's time to spare.
-                if monotonic() - renewed > self.seconds * (1 - 2 / _RENEWALS):
+                if monotonic() - renewed > self.seconds * _MOST_SILENCE:
                     self._lose(f"they could not be renewed for {monotonic() - renewed:.0f} seconds: {error.message}")
                     return
                 _log.warning("warning: locks could not be renewed, which is tried again: %s", error.message)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import time
+from random import random
+from time import sleep, time
 
 from sqlmesh_like.app.lakes.lock_registry import (
     Conflict,
@@ -22,12 +23,14 @@ from sqlmesh_like.app.lakes.lock_registry import (
     has_left_processes,
     joined_locks,
 )
-from sqlmesh_like.errors import NewerVersionError
+from sqlmesh_like.errors import NewerVersionError, RetryableError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version, lock_folder
 from sqlmesh_like.hudi.stores.table_lease import Clock
 from sqlmesh_like.secrets import scrubbed
 
 VERSION = 1
+_ATTEMPTS = 40
+"""How often a change of the record is tried: each failure is another call's success."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class StoreRegistry:
         self._warehouse, self._seconds, self.clock = warehouse, seconds, clock
         self._file = ConditionalFile(f"{lock_folder(warehouse)}/holders.json")
         self.ended: set[str] = set()  # owners that were seen not to count any more
+        self._put = (0.0, 0.0)  # before and after the last put
 
     def entries(self) -> tuple[Entry, ...]:
         """The records that count, in the order in which they were made."""
@@ -115,14 +119,22 @@ class StoreRegistry:
         self._change(lambda entries: tuple(entry for entry in entries if entry.owner not in owners))
 
     def _change(self, new: Callable[[tuple[Entry, ...]], tuple[Entry, ...] | Conflict]) -> tuple[Entry, ...] | Conflict:
-        """Replace the records by what `new` makes of those that count, again until nobody was faster."""
-        while True:
+        """Replace the records by what `new` makes of those that count, again until nobody was faster.
+
+        Raises RetryableError where others always are.
+        """
+        for attempt in range(_ATTEMPTS):
             seen = self._file.read()
             entries = new(self._counting(seen))
             if isinstance(entries, Conflict):
                 return entries
+            before = self.clock()
             if self._file.replace(_encoded(entries, _sequence(seen) + 1), seen) is not None:
+                self._put = (before, self.clock())
                 return entries
+            sleep(random() * min(attempt, 10) / 10)
+        message = f"the record of locks of {scrubbed(self._warehouse)} could not be replaced {_ATTEMPTS} times"
+        raise RetryableError(message, hint="run the same command again")
 
     def _counting(self, seen: Version | None) -> tuple[Entry, ...]:
         now = self.clock()
@@ -131,9 +143,11 @@ class StoreRegistry:
         self.ended |= {entry.owner for entry in entries} - {entry.owner for entry in counting}
         return counting
 
+    @property
     def clock_error(self) -> float:
-        """Seconds by which this machine's clock is ahead of the store's, after a change of the record."""
-        return self.clock() - self._file.changed_at()
+        """Seconds by which this machine's clock is at least ahead of the store's, by the last change of the record."""
+        stored, (before, after) = self._file.changed_at(), self._put
+        return min(after - stored, 0.0) or max(before - stored - 1, 0.0)  # some stores have whole seconds
 
     def _end(self) -> int:
         return int((self.clock() + self._seconds) * 1000)

@@ -176,9 +176,7 @@ def _in_words(uri: str, error: Exception) -> SmlError | None:
         return MachineError(f"{place}: there is no such bucket", hint="create it, or change `warehouse:` of the target")
     if "403 Forbidden" in text or "401 Unauthorized" in text or "credential" in text.lower():
         code = _code(text) or "no credentials, or not allowed"
-        hint = (
-            "check the keys (environment, role; ~/.aws if boto3 is installed), what they permit, `region:` of `store:`"
-        )
+        hint = "check the keys (environment, role; ~/.aws if boto3 is installed), their rights, `region:` of `store:`"
         return MachineError(f"{place}: access is denied: {code}", hint=hint)
     if "http error" in text.lower() or "timed out" in text or "error sending request" in text:
         hint = "check `endpoint:` under `store:` of the target, and the network"

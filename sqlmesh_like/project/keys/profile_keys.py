@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import get_args
 
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
-from sqlmesh_like.project.keys.value_types import by_name, choice, custom, entry, flag, settings, text
+from sqlmesh_like.project.keys.value_types import by_name, choice, count, custom, entry, flag, settings, text
 from sqlmesh_like.project.nodes import DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
 from sqlmesh_like.project.reading.store_settings import LEASE_SECONDS, SparkJars
@@ -73,7 +73,7 @@ STORE = Shape("store", {
     "path_style": Key(flag, False, help="Whether buckets are named in the path, as most stores other than AWS want."),
     "single_writer": Key(flag, False, help="Take no locks, because you see to it that one call writes at a time: for a"
                                            " store without conditional writes."),
-    "lease_seconds": Key(_COUNT, LEASE_SECONDS, example=300,
+    "lease_seconds": Key(count(30), LEASE_SECONDS, example=300,
                          help="Seconds after which another call takes over the locks of one that was killed."),
     "spark_jars": Key(choice(*get_args(SparkJars)), "pinned", example="site",
                       help="pinned: Spark gets hadoop-aws from `sml deps`; site: Spark's installation has it."),
