@@ -50,11 +50,12 @@ class StoreSettings:
         settings = {
             # As `sml` itself: environment, web identity, ~/.aws, container, instance.
             f"{_S3A}aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
-            # The defaults try for minutes: whoever is not reached or not let in is told after seconds.
-            f"{_S3A}attempts.maximum": "3",
-            f"{_S3A}retry.limit": "3",
+            # The defaults try for half an hour. Whether the store answers was asked before; in the middle of work a
+            # short fault is worth a minute or two.
+            f"{_S3A}attempts.maximum": "5",
+            f"{_S3A}retry.limit": "5",
             f"{_S3A}connection.establish.timeout": "5000",
-            f"{_S3A}connection.timeout": "20000",
+            f"{_S3A}connection.timeout": "60000",
             # Deleting the markers of parent folders costs a request for each, with every file.
             f"{_S3A}directory.marker.retention": "keep",
         }
