@@ -9,23 +9,27 @@ from dataclasses import replace
 from typing import get_args
 
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
-from sqlmesh_like.project.keys.value_types import by_name, choice, count, custom, entry, flag, settings, text
+from sqlmesh_like.project.keys.value_types import by_name, choice, custom, entry, flag, settings, text
 from sqlmesh_like.project.nodes import DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
 from sqlmesh_like.project.reading.store_settings import LEASE_SECONDS, SparkJars
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
-def _count(node: YamlNode, key: str) -> int:
-    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var returns text
-        node = replace(node, value=int(node.value))
-    return node.integer(key)
+def _count(minimum: int) -> Form:
+    """A whole number of at least this, or its text, which `env_var` returns."""
+
+    def read(node: YamlNode, key: str) -> int:
+        if isinstance(node.value, str) and node.value.strip().isdigit():
+            node = replace(node, value=int(node.value))
+        return node.integer(key, minimum)
+
+    texts = {"type": "string", "pattern": r"^\s*\d+\s*$"}
+    schema = {"anyOf": [{"type": "integer", "minimum": minimum}, texts]}
+    return Form(read, f"whole number of at least {minimum}", schema, example=minimum)
 
 
-_COUNT = Form(
-    _count, "whole number of at least 1",
-    {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}, example=1,
-)  # fmt: skip
+_COUNT = _count(1)
 
 
 class OutputShape(Shape):
@@ -73,7 +77,7 @@ STORE = Shape("store", {
     "path_style": Key(flag, False, help="Whether buckets are named in the path, as most stores other than AWS want."),
     "single_writer": Key(flag, False, help="Take no locks, because you see to it that one call writes at a time: for a"
                                            " store without conditional writes."),
-    "lease_seconds": Key(count(30), LEASE_SECONDS, example=300,
+    "lease_seconds": Key(_count(30), LEASE_SECONDS, example=300,
                          help="Seconds after which another call takes over the locks of one that was killed."),
     "spark_jars": Key(choice(*get_args(SparkJars)), "pinned", example="site",
                       help="pinned: Spark gets hadoop-aws from `sml deps`; site: Spark's installation has it."),
