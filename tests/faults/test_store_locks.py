@@ -303,10 +303,16 @@ def test_readers_are_together_and_modes_exclude_each_other_as_on_a_disk(lake: Lo
         pass
 
 
-def test_a_table_that_does_not_exist_gets_no_lock_file(lake: Loaded) -> None:
+def test_a_table_gets_its_lock_file_when_it_exists(lake: Loaded) -> None:
     new = f"{lake.target.warehouse}/dws/new"
     with lake_lock(lake, "run", {new: "replace"}), guarded_commit(new, lambda: None):
         assert not client_of(new).list(prefix="w/dws/new").collect(), "Hudi would look for a table there"
+        client_of(new).put("w/dws/new/.hoodie/hoodie.properties", b"hoodie.table.name=new\n")
+        with guarded_commit(new, lambda: None):  # the next one of the same call
+            assert client_of(new).head("w/dws/new/.hoodie/.locks/table_lock.json")
+        other = TableLease(new, "spark-7", 600)
+        assert other.take() is not None
+    assert other.take() is None, "the call has given it back"
 
 
 def test_locks_are_listed_and_those_of_a_table_ended_after_which_their_call_commits_nothing(

@@ -101,6 +101,10 @@ class CallLocks:
             if not self._lost and not self._renewed([table]):
                 self._lose(f"another call has taken over the locks of {scrubbed(self.warehouse)}, or they were ended")
             reason = self._lost
+            if not reason and table not in self._leases and table in written_tables(self.holder.locks):
+                # It may have been made since the call began.
+                conflict = self._take_leases([table])
+                reason = conflict.words if conflict is not None else ""
         if reason:
             raise RetryableError(
                 f"{scrubbed(table)}: nothing was committed, because the locks of this call no longer hold: {reason}",
