@@ -18,6 +18,9 @@ _REMEDIES = {
     "File too large": "raise the limit of file sizes (ulimit -f)",
     "OutOfMemoryError": MORE_MEMORY,
     "Too many open files": "raise the limit of open files (ulimit -n)",
+    "S3AFileSystem not found": "give Spark hadoop-aws and aws-java-sdk-bundle of its Hadoop version (spark.jars under"
+    " `spark:`), or the pinned ones (remove `spark_jars: site` under `store:` and run `sml deps`)",
+    "No FileSystem for scheme": "give Spark the connector of that store (spark.jars under `spark:` of the target)",
 }
 
 

@@ -18,6 +18,7 @@ EXCEPTIONS = {
     "publish/": "destinations that the profile names",
     "spark/jvm/": "jars, the JDK and Java's class archive, in the user's cache",
     "app/lakes/lock_registry.py": "locks in the target's warehouse, and /proc",
+    "app/lakes/store_registry.py": "/proc: whether the process of a lock still runs",
     "app/setup/archive.py": "a new folder of its own, names checked",
     "app/setup/new_project.py": "a new folder of its own, and templates of this package",
     "cli/commands/forget.py": "a file that the command line names, which may be a pipe",

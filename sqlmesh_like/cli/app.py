@@ -61,6 +61,8 @@ COMMANDS = {
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
+    "locks": "List who holds which tables, since when.",
+    "unlock": "End locks of a table on an object store.",
     "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",

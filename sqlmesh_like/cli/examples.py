@@ -31,6 +31,8 @@ COMMAND_EXAMPLES = {
     "history": "sml history user_agg --limit 10",
     "ddl": "sml ddl user_agg --dialect athena",
     "maintain": "sml maintain -s dwd_order",
+    "locks": "sml locks --output json",
+    "unlock": "sml unlock user_agg",
     "savepoint create": "sml savepoint create user_agg --comment 'before the migration'",
     "savepoint list": "sml savepoint list user_agg",
     "savepoint delete": "sml savepoint delete user_agg 20240501120000000",

@@ -1,4 +1,7 @@
-"""File access without a JVM. Owns the mapping of Hadoop paths to fsspec; leaves the meaning of files to others."""
+"""File access without a JVM. Owns the mapping of Hadoop paths to libraries; leaves the meaning of files to others.
+
+Object stores are read by obstore (`stores`), everything else by fsspec.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,12 @@ from typing import IO, Literal, Protocol, cast, overload
 
 import fsspec
 
+from sqlmesh_like.errors import MachineError
+from sqlmesh_like.hudi.stores.store_client import is_store, obstore_address, require_library
 from sqlmesh_like.names import is_local
+from sqlmesh_like.secrets import scrubbed
 
-_FSSPEC_SCHEME = {"s3a": "s3", "s3n": "s3", "wasbs": "abfs", "gs": "gs"}
+_HDFS = ("hdfs", "viewfs")
 
 
 class FileSystem(Protocol):
@@ -49,9 +55,11 @@ class Folder:
         """Names of the direct children; empty where the folder does not exist."""
         if self.is_local:  # fsspec parses every name: a hundred timelines would take a second
             return [entry.name for entry in os.scandir(self.path)] if Path(self.path).is_dir() else []
-        if not self.fs.exists(self.path):
+        try:  # one request: to ask first whether there is such a folder would be two more
+            entries = self.fs.ls(self.path, detail=False)
+        except FileNotFoundError:
             return []
-        return [entry.rstrip("/").rsplit("/", 1)[-1] for entry in self.fs.ls(self.path, detail=False)]
+        return [entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries]
 
     def read(self, relative: str) -> bytes:
         return self.fs.cat_file(f"{self.path}/{relative}")
@@ -82,13 +90,40 @@ def local_path(uri: str) -> Path:
 
 @lru_cache(maxsize=1024)
 def folder(uri: str) -> Folder:
-    """The folder at a path or Hadoop URI (`s3a://…`, `hdfs://…`).
+    """The folder at a path or Hadoop URI (`s3a://…`). Raises MachineError where what reads it is missing.
 
     >>> folder("/tmp/x/").path
     '/tmp/x'
     """
     uri = uri.rstrip("/")
-    scheme, separator, rest = uri.partition("://")
-    address = f"{_FSSPEC_SCHEME.get(scheme, scheme)}://{rest}" if separator else uri
-    fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
+    if is_store(uri):
+        scheme, path = obstore_address(uri)
+        return Folder(uri, _object_files(scheme, uri), path)
+    require_readable(uri)
+    try:
+        fs, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
+    except (ImportError, ValueError) as error:
+        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
     return Folder(uri, cast(FileSystem, fs), path)
+
+
+@lru_cache(maxsize=8)
+def _object_files_of(scheme: str) -> FileSystem:
+    from sqlmesh_like.hudi.stores.object_files import ObjectFiles
+
+    return cast(FileSystem, ObjectFiles(scheme))
+
+
+def _object_files(scheme: str, uri: str) -> FileSystem:
+    require_library(uri)
+    return _object_files_of(scheme)
+
+
+def require_readable(uri: str) -> None:
+    """Raises MachineError for a place that only Spark can read."""
+    if uri.partition("://")[0] in _HDFS:
+        hint = "keep the warehouse on s3a:// or on a mounted file system"
+        raise MachineError(
+            f"{uri}: sml cannot read HDFS: it reads timelines without a JVM, and no Python package has libhdfs",
+            hint=hint,
+        )

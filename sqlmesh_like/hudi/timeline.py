@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -54,7 +55,7 @@ class Timeline:
     def properties(self) -> Mapping[str, str]:
         """`hoodie.properties` of the table; empty where there is no table."""
         for name in ("hoodie.properties", "hoodie.properties.backup"):
-            if self.folder.exists(f".hoodie/{name}"):
+            with suppress(FileNotFoundError):  # to ask first whether it is there would be a request more
                 return properties_of(self.folder.read(f".hoodie/{name}").decode())
         return {}
 

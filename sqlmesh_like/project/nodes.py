@@ -11,6 +11,7 @@ from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
@@ -425,3 +426,4 @@ class Target:
     delta_engine: DeltaEngine = "auto"
     on_unproven: OnUnproven = "error"
     retention_days: int = DEFAULT_RETENTION_DAYS
+    store: StoreSettings = field(default_factory=StoreSettings)

@@ -14,10 +14,11 @@ from typing import Literal, cast
 
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import Location, ProjectError, UsageError, nearest
-from sqlmesh_like.project.keys.profile_keys import CATALOG, CATALOGS, OUTPUT, PROFILE
+from sqlmesh_like.project.keys.profile_keys import CATALOG, CATALOGS, OUTPUT, PROFILE, STORE
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.store_settings import StoreSettings, read_store_settings
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
@@ -195,12 +196,22 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         delta_engine=cast(DeltaEngine, OUTPUT.value(output, "delta_engine")),
         on_unproven=_on_unproven(output),
         retention_days=cast(int, OUTPUT.value(output, "retention_days")),
+        store=_store(output, root),
     )
 
 
 def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
     child = node.get(key)
     return {} if child is None else child.settings(key)
+
+
+def _store(output: YamlNode, root: Path) -> StoreSettings:
+    node = output.get("store")
+    if node is not None:
+        STORE.check(node)
+    given = {} if node is None else {key: STORE.value(node, key) for key in node.children}
+    warehouse = _warehouse(str(OUTPUT.value(output, "warehouse")), root)
+    return read_store_settings(given, _settings(output, "spark"), warehouse)
 
 
 def _on_unproven(output: YamlNode) -> OnUnproven:

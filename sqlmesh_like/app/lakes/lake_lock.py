@@ -1,7 +1,8 @@
 """One writer of a table at a time. Owns taking the locks of a call, waiting for them, and refusing it in words.
 
-`lock_registry` keeps them. They are released when their process ends, however that happens, and a process that is
-suspended keeps them.
+On a local disk `lock_registry` keeps them. They are released when their process ends, however that happens, and a
+process that is suspended keeps them. On an object store `call_locks` keeps them, for calls of all machines, and they
+end some time after their process ended or stood still.
 """
 
 from __future__ import annotations
@@ -10,23 +11,32 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
 
 from filelock import Timeout
 
+from sqlmesh_like.app.lakes.call_locks import CallLocks
 from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, LockRegistry, Locks, Slot
+from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.lakes.table_locks import is_of_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, RetryableError
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.commit_guard import guarding
+from sqlmesh_like.hudi.stores.conditional_file import lock_folder, require_conditional_writes, require_lockable
 from sqlmesh_like.invocation_id import process_mark
+from sqlmesh_like.names import is_local
 from sqlmesh_like.remedies import remedy
 
 _POLL_SECONDS = 0.2
+_STORE_POLL_SECONDS = 1.0
 _ENDING_SECONDS = 30.0
 """Seconds to wait in any case for the JVM of a killed call: it ends when it notices."""
 _HINT = "wait until it ends, then run again; or have a call wait: --lock-timeout SECONDS"
@@ -34,25 +44,24 @@ _HINT = "wait until it ends, then run again; or have a call wait: --lock-timeout
 
 @dataclass(frozen=True)
 class HeldLocks:
-    """The locks of a call; `registry` None: the warehouse is remote and is not locked."""
+    """The locks of a call; `take_also` None: the warehouse is not locked, or nothing is."""
 
     warehouse: str
-    registry: LockRegistry | None = None
-    slot: Slot | None = None
+    take_also: Callable[[Locks], AbstractContextManager[Conflict | None]] | None = None
 
     @contextmanager
     def also(self, more: Locks) -> Iterator[None]:
         """Hold further locks for a while, without waiting. Raises RetryableError where another process excludes it."""
-        if self.registry is None or self.slot is None:
+        if self.take_also is None:
             yield
             return
         with ExitStack() as held:
             try:
-                conflict = held.enter_context(self.registry.also(self.slot, more))
+                conflict = held.enter_context(self.take_also(more))
             except OSError as error:  # a full disk, or a timeout where another call is suspended as it takes locks
                 raise RetryableError(f"locks of {self.warehouse} cannot be taken: {error}", hint=_HINT) from error
             if conflict is not None:
-                raise RetryableError(_described(conflict, self.warehouse), hint=_HINT)
+                raise RetryableError(described_conflict(conflict, self.warehouse), hint=_HINT)
             yield
 
 
@@ -61,46 +70,96 @@ def lake_lock(loaded: Loaded, command: str, locks: Locks) -> Iterator[HeldLocks]
     """Hold the locks of a writing command (`table_locks`): two writers of a table would overwrite each other's commits.
 
     Waits up to `--lock-timeout` seconds for other processes, then raises RetryableError, which names one and what both
-    want; raises MachineError where the warehouse cannot be written. A remote warehouse is not locked.
+    want; raises MachineError where the warehouse cannot be written, or its store cannot keep two writers apart, unless
+    the target has `store: {single_writer: true}`.
     """
     warehouse = loaded.target.warehouse
-    if not folder(warehouse).is_local:
-        yield HeldLocks(warehouse)
-        return
-    registry = LockRegistry(_lock_folder(warehouse))
     started = datetime.now(UTC).isoformat(" ", "seconds")
     holder = Holder(command, os.getpid(), socket.gethostname(), started, locks, process_mark())
-    if loaded.invocation.lock_timeout:
-        loaded.reporter.phase(f"waiting for the locks of {warehouse}")
-    slot = _taken(registry, holder, warehouse, loaded.invocation.lock_timeout)
+    if not is_local(warehouse):
+        with _store_lock(loaded, holder) as held:
+            yield held
+        return
+    registry = LockRegistry(_lock_folder(warehouse))
+    slot = _taken(loaded, partial(_take_slot, registry, holder, warehouse))
     loaded.reporter.phase("working")
     try:
-        yield HeldLocks(warehouse, registry, slot)
+        yield HeldLocks(warehouse, partial(registry.also, slot))
     finally:
         registry.release(slot)
 
 
-def _taken(registry: LockRegistry, holder: Holder, warehouse: str, seconds: float) -> Slot:
-    began = time.monotonic()
+def known_holders(loaded: Loaded) -> tuple[Holder, ...]:
+    """Return the calls that hold locks of the target's warehouse. Raises MachineError where it cannot be reached."""
+    warehouse = loaded.target.warehouse
+    if is_local(warehouse):
+        place = _lock_path(warehouse)
+        return LockRegistry(place).holders() if place.is_dir() else ()
+    folder(warehouse)
+    require_lockable(warehouse)
+    entries = StoreRegistry(warehouse, loaded.target.store.lease_seconds).entries()
+    return tuple(entry.seen_holder for entry in entries)
+
+
+@contextmanager
+def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
+    warehouse, settings = loaded.target.warehouse, loaded.target.store
+    folder(warehouse)  # whether anything here can read it comes first
+    if settings.single_writer:
+        yield HeldLocks(warehouse)
+        return
+    require_lockable(warehouse)
+    require_conditional_writes(lock_folder(warehouse))
+    seconds = settings.lease_seconds
+    locks = CallLocks(warehouse, str(uuid4()), holder, StoreRegistry(warehouse, seconds), seconds)
+    _taken(loaded, lambda: locks.take() or locks)
+    loaded.reporter.phase("working")
+    locks.start()
+    try:
+        with guarding(locks):
+            yield HeldLocks(warehouse, locks.also)
+    finally:
+        locks.release()
+
+
+_Taken = TypeVar("_Taken")
+
+
+def _taken(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
+    """Take locks, as soon as the other processes let go of them within the call's time."""
+    warehouse, seconds = loaded.target.warehouse, loaded.invocation.lock_timeout
+    began, is_told = time.monotonic(), False
     while True:
-        try:
-            taken = registry.take(holder)
-        except Timeout:
-            message = f"another call has been taking locks of {warehouse} for seconds: it may be suspended"
-            raise RetryableError(message, hint=_HINT) from None
-        except OSError as error:
-            raise _not_writable(warehouse, error) from error
-        if isinstance(taken, Slot):
+        taken = take()
+        if not isinstance(taken, Conflict):
             return taken
         is_ending = taken.holder is not None and taken.holder.is_ending
         left = began + max(seconds, _ENDING_SECONDS if is_ending else 0) - time.monotonic()
         if left <= 0:
-            raise RetryableError(_described(taken, warehouse), hint=_HINT)
-        time.sleep(min(_POLL_SECONDS, left))
+            raise RetryableError(described_conflict(taken, warehouse), hint=_HINT)
+        if not is_told:
+            loaded.reporter.phase(f"waiting for the locks of {warehouse}")
+            loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {described_conflict(taken, warehouse)}")
+            is_told = True
+        time.sleep(min(_POLL_SECONDS if is_local(warehouse) else _STORE_POLL_SECONDS, left))
+
+
+def _take_slot(registry: LockRegistry, holder: Holder, warehouse: str) -> Slot | Conflict:
+    try:
+        return registry.take(holder)
+    except Timeout:
+        message = f"another call has been taking locks of {warehouse} for seconds: it may be suspended"
+        raise RetryableError(message, hint=_HINT) from None
+    except OSError as error:
+        raise _not_writable(warehouse, error) from error
+
+
+def _lock_path(warehouse: str) -> Path:
+    return Path(folder(warehouse).path) / "_sml" / "locks"
 
 
 def _lock_folder(warehouse: str) -> Path:
-    place = Path(folder(warehouse).path) / "_sml" / "locks"
+    place = _lock_path(warehouse)
     try:
         place.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=place).close()  # unlike `os.access`, the error says why
@@ -114,8 +173,11 @@ def _not_writable(warehouse: str, error: OSError) -> MachineError:
     return MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint)
 
 
-def _described(conflict: Conflict, warehouse: str) -> str:
+def described_conflict(conflict: Conflict, warehouse: str) -> str:
+    """Who holds what, since when."""
     holder = conflict.holder
+    if conflict.words:
+        return conflict.words
     if holder is None:
         return f"another call is writing to {warehouse}"
     doing = "reading" if conflict.mode == "read" else "writing"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import count
@@ -51,12 +51,14 @@ class Holder:
 class Conflict:
     """The first lock, by name, that another process holds in a mode that excludes the wanted one.
 
-    `holder` is None, and `name` empty, where its record cannot be read: it is taken to hold everything.
+    `holder` is None, and `name` empty, where its record cannot be read: it is taken to hold everything. `words` say who
+    holds a table's own lock on a store that is not in the record of locks: another program.
     """
 
     name: str = ""
     mode: Mode = "replace"
     holder: Holder | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,12 @@ class LockRegistry:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def holders(self) -> tuple[Holder, ...]:
+        """The processes that hold locks, as far as their records can be read."""
+        with self._step():
+            others, _ = self._others()
+        return tuple(holder for holder in others if holder is not None)
+
     def take(self, holder: Holder) -> Slot | Conflict:
         """Take all locks of a holder, or none. Raises Timeout where another call does not end its own step.
 
@@ -95,7 +103,7 @@ class LockRegistry:
         """
         with self._step():
             others, free = self._others()
-            conflict = _first_conflict(holder.locks, others)
+            conflict = first_conflict(holder.locks, others)
             if conflict is not None:
                 return conflict
             slot = Slot(free, self._file(free), holder)
@@ -112,11 +120,10 @@ class LockRegistry:
         """Hold further locks for a while, or yield why they cannot be had. Not to be nested. Raises as `take` does."""
         with self._step():
             others, _ = self._others(slot.number)
-            conflict = _first_conflict(more, others)
+            conflict = first_conflict(more, others)
             if conflict is None:
-                kept = {name: mode for name, mode in slot.holder.locks.items() if mode == "replace"}
-                locks = {**slot.holder.locks, **more, **kept}
-                self._write(slot, replace(slot.holder, locks=locks), is_alone=not others)
+                wider = replace(slot.holder, locks=joined_locks(slot.holder.locks, more))
+                self._write(slot, wider, is_alone=not others)
         try:
             yield conflict
         finally:
@@ -205,6 +212,17 @@ def has_left_processes(killed: Holder) -> bool:
     return False
 
 
-def _first_conflict(wanted: Locks, others: list[Holder | None]) -> Conflict | None:
+def joined_locks(held: Locks, more: Locks) -> Locks:
+    """Return locks that are held with further ones.
+
+    >>> joined_locks({"a": "replace", "b": "read"}, {"a": "clean", "b": "clean"})
+    {'a': 'replace', 'b': 'clean'}
+    """
+    kept = {name: mode for name, mode in held.items() if mode == "replace"}
+    return {**held, **more, **kept}
+
+
+def first_conflict(wanted: Locks, others: Sequence[Holder | None]) -> Conflict | None:
+    """Return the first lock, by name, that one of the others excludes, None where there is none."""
     conflicts = [Conflict() if holder is None else conflict_of(wanted, holder) for holder in others]
     return min((each for each in conflicts if each is not None), key=lambda each: each.name, default=None)

@@ -96,6 +96,11 @@ def drop_locks(loaded: Loaded, uris: Iterable[str]) -> Locks:
     return {_RUNS: "read", f"{_OF_LAKE}dropped": "replace", **{_name(loaded, uri): "replace" for uri in uris}}
 
 
+def table_lock_name(loaded: Loaded, uri: str) -> str:
+    """Return the name of a table's lock."""
+    return _name(loaded, uri)
+
+
 def _of_places(lake: HudiLake, unique_ids: Iterable[str], mode: Mode) -> dict[str, Mode]:
     return {_name(lake.loaded, lake.catalog.places[unique_id].uri): mode for unique_id in unique_ids}
 

@@ -18,6 +18,7 @@ from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
+from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, exclusion_warnings, select
@@ -229,6 +230,7 @@ def load(
     if invocation.warn_error:
         _refuse_warnings(list(dict.fromkeys(log.warnings())))
     project, target = cached.project, cached.target
+    use_store(target.warehouse, target.store)
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
 

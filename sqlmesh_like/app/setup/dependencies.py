@@ -12,11 +12,12 @@ from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import load_target_of
 from sqlmesh_like.app.reporter import Reporter
 from sqlmesh_like.app.setup.packages import FetchedPackage, fetch_packages
-from sqlmesh_like.errors import MachineError, ProjectError
+from sqlmesh_like.errors import MachineError, ProjectError, UsageError
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.settings import find_project
 from sqlmesh_like.spark.jvm.cds_archive import archive_options, can_archive, make_archive
-from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars, locked_jars
+from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars, jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
 
 
@@ -33,14 +34,23 @@ def project_packages(call: Invocation, reporter: Reporter) -> tuple[FetchedPacka
     return fetch_packages(root, parse_vars(call.vars))
 
 
-def needs_jars(call: Invocation) -> bool:
-    """Whether the target that the call names runs on Spark; true if it names none."""
-    return call.target is None or load_target_of(call).type == "spark"
+def target_of(call: Invocation) -> Target | None:
+    """Return the target of the call; None outside of a project, or where it names none and the profile has none."""
+    try:
+        return load_target_of(call)
+    except UsageError:
+        if call.target is not None:
+            raise
+        return None
 
 
-def spark_jars(reporter: Reporter, *, kafka: bool) -> tuple[tuple[Jar, Path], ...]:
-    """Fetch the pinned jars, with `kafka` also those that read Kafka. Raises MachineError where a download fails."""
-    jars = locked_jars("kafka") if kafka else locked_jars()
+def spark_jars(reporter: Reporter, target: Target | None, *, kafka: bool) -> tuple[tuple[Jar, Path], ...]:
+    """Fetch the pinned jars that the target's sessions need, with `kafka` also those that read Kafka.
+
+    Raises MachineError where a download fails.
+    """
+    parts = jar_parts(target, with_kafka=kafka) if target else ("kafka",) if kafka else ()
+    jars = locked_jars(*parts)
     with reporter.downloading() as progress:
         return tuple(zip(jars, ensure_jars(jars, progress=progress), strict=True))
 

@@ -18,11 +18,15 @@ from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.conditional_file import lock_folder, require_conditional_writes, require_lockable
+from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import ParsedProject, RegistrySettings, Source, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.project.settings import find_project
-from sqlmesh_like.spark.jvm.jars import ensure_jars, jar_path, jar_state, locked_jars
+from sqlmesh_like.spark.jvm.jars import ensure_jars, jar_parts, jar_path, jar_state, locked_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
 
 _REGISTRY_SECONDS = 5
@@ -67,9 +71,9 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
     if target is not None and target.type == "duckdb":
         return
     yield _run_check("JDK", _jdk)
-    yield _run_check("jars", _jars)
+    yield _run_check("jars", lambda: _jars(target))
     if target is not None:
-        yield _run_check("warehouse", lambda: check_warehouse(target.warehouse))
+        yield _run_check("warehouse", lambda: check_warehouse(target.warehouse, target.store))
         yield _run_check("catalog", lambda: _catalog(target))
     for source in () if project is None else project.sources:
         if source.ingest is not None and source.ingest.kafka is not None:
@@ -78,20 +82,35 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
             yield _run_check("registry", partial(_registry, source, source.ingest.registry))
 
 
-def check_warehouse(warehouse: str) -> str:
-    """Describe this base path; a local one is tested with a temporary file. Raises MachineError if that fails."""
+def check_warehouse(warehouse: str, store: StoreSettings) -> str:
+    """Describe this base path; a local one is tested with a temporary file, a store with one of its locks.
+
+    Raises MachineError if that fails, or nothing here can read it.
+    """
     path = warehouse.removeprefix("file://")
     if "://" in path:
-        return f"{warehouse} (not local: Spark's own connector reaches it)"
-    folder = Path(path)
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        return _store(warehouse, store)
+    base = Path(path)
+    existing = next(parent for parent in (base, *base.parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         hint = "make it writable, or set `warehouse:` of the target to a folder that is"
         raise MachineError(f"cannot write to {existing}: {error.strerror}", hint=hint) from error
-    return f"{folder} is writable" if existing == folder else f"{folder} can be created"
+    return f"{base} is writable" if existing == base else f"{base} can be created"
+
+
+def _store(warehouse: str, store: StoreSettings) -> str:
+    use_store(warehouse, store)
+    place = folder(warehouse)  # raises where the library is missing, or there is none
+    place.names()
+    if store.single_writer:
+        return f"{warehouse} answers; single_writer: no locks are taken, and one call at a time may write there"
+    require_lockable(warehouse)
+    require_conditional_writes(lock_folder(warehouse))
+    connector = "" if store.needs_pinned_jars(warehouse) else "; Spark reaches it by a connector of its installation"
+    return f"{warehouse} answers, and its conditional writes keep locks of all machines{connector}"
 
 
 def _brokers(source: Source) -> str:
@@ -145,12 +164,13 @@ def _jdk() -> str:
     return f"{jdk.version} from {jdk.origin} at {jdk.home}{lacks}{old}"
 
 
-def _jars() -> str:
-    missing = [jar for jar in locked_jars() if jar_state(jar) == "missing"]
+def _jars(target: Target | None) -> str:
+    jars = locked_jars(*(jar_parts(target) if target else ()))
+    missing = [jar for jar in jars if jar_state(jar) == "missing"]
     if missing:
         raise MachineError(f"{', '.join(map(str, missing))} not cached", hint="run `sml deps`")
-    ensure_jars()
-    return ", ".join(f"{jar.file_name} verified" for jar in locked_jars()) + f" in {jar_path(locked_jars()[0]).parent}"
+    ensure_jars(jars)
+    return ", ".join(f"{jar.file_name} verified" for jar in jars) + f" in {jar_path(jars[0]).parent}"
 
 
 def _catalog(target: Target) -> str:

@@ -43,6 +43,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ParsedProject, Source, SourceTable, Target
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.spark.jvm.session import close_idle_callbacks
+from sqlmesh_like.spark.jvm.spark_errors import failing
 
 _POLL_SECONDS = 0.2
 
@@ -137,7 +138,8 @@ class IngestRun:
         writer = writer.option("checkpointLocation", self.place.checkpoint)
         self.is_continuous = trigger is not None
         timed = writer.trigger(processingTime=trigger) if trigger else writer.trigger(availableNow=True)
-        self.query = timed.start()
+        with failing(f"the stream of source {self.place.source.name!r} does not start"):
+            self.query = timed.start()
         return True
 
     def wait(self) -> None:

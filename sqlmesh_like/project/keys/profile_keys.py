@@ -9,22 +9,27 @@ from dataclasses import replace
 from typing import get_args
 
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
-from sqlmesh_like.project.keys.value_types import by_name, choice, custom, settings, text
+from sqlmesh_like.project.keys.value_types import by_name, choice, custom, entry, flag, settings, text
 from sqlmesh_like.project.nodes import DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
+from sqlmesh_like.project.reading.store_settings import LEASE_SECONDS, SparkJars
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 
-def _count(node: YamlNode, key: str) -> int:
-    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var returns text
-        node = replace(node, value=int(node.value))
-    return node.integer(key)
+def _count(minimum: int) -> Form:
+    """A whole number of at least this, or its text, which `env_var` returns."""
+
+    def read(node: YamlNode, key: str) -> int:
+        if isinstance(node.value, str) and node.value.strip().isdigit():
+            node = replace(node, value=int(node.value))
+        return node.integer(key, minimum)
+
+    texts = {"type": "string", "pattern": r"^\s*\d+\s*$"}
+    schema = {"anyOf": [{"type": "integer", "minimum": minimum}, texts]}
+    return Form(read, f"whole number of at least {minimum}", schema, example=minimum)
 
 
-_COUNT = Form(
-    _count, "whole number of at least 1",
-    {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}, example=1,
-)  # fmt: skip
+_COUNT = _count(1)
 
 
 class OutputShape(Shape):
@@ -66,6 +71,17 @@ CATALOGS = ("none", "hive", "glue")
 CATALOG = Shape("catalog", {
     name: Key(custom("mapping", {"type": "object"}), help=f"Settings of {name}.", example={}) for name in CATALOGS
 })  # fmt: skip
+STORE = Shape("store", {
+    "endpoint": Key(text, help="Address of an S3-compatible store. Default: AWS.", example="http://127.0.0.1:9000"),
+    "region": Key(text, help="Region of the bucket. Default: of the environment.", example="eu-central-1"),
+    "path_style": Key(flag, False, help="Whether buckets are named in the path, as most stores other than AWS want."),
+    "single_writer": Key(flag, False, help="Take no locks, because you see to it that one call writes at a time: for a"
+                                           " store without conditional writes."),
+    "lease_seconds": Key(_count(30), LEASE_SECONDS, example=300,
+                         help="Seconds after which another call takes over the locks of one that was killed."),
+    "spark_jars": Key(choice(*get_args(SparkJars)), "pinned", example="site",
+                      help="pinned: Spark gets hadoop-aws from `sml deps`; site: Spark's installation has it."),
+})  # fmt: skip
 OUTPUT = OutputShape("an output", {
     "type": Key(choice("spark", "duckdb"), is_required=True, help="The engine.", example="spark"),
     "schema": Key(text, "default", help="Schema of models that do not set one.", example="dws"),
@@ -75,6 +91,7 @@ OUTPUT = OutputShape("an output", {
     "threads": Key(_COUNT, 1, help="Number of models that are computed in parallel.", example=4),
     "catalog": Key(custom("`none` | `hive` | `glue`, or one with its settings", {"enum": list(CATALOGS)}, CATALOG),
                    "none", help="Where tables are registered.", example="hive"),
+    "store": Key(entry(STORE), help="How the object store of the warehouse is reached, by Spark and by `sml` itself."),
     "spark": Key(settings, help="Settings of the Spark session.", example={"spark.executor.memory": "4g"}),
     "hudi": Key(settings, help="Options of Hudi's writer for all tables.",
                 example={"hoodie.parquet.compression.codec": "zstd"}),

@@ -23,6 +23,7 @@ from platformdirs import user_cache_path
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.own_files import require_own
+from sqlmesh_like.project.nodes import Target
 
 CACHE_VARIABLE = "SML_CACHE_DIR"
 MIRROR_VARIABLE = "SML_MAVEN_URL"
@@ -71,10 +72,16 @@ class Jar:
 
 
 def locked_jars(*parts: str) -> tuple[Jar, ...]:
-    """The jars in `jars.lock.toml` that every session needs, and those of these parts (e.g. kafka), in file order."""
+    """The jars in `jars.lock.toml` that every session needs, and those of these parts (kafka, s3), in file order."""
     text = resources.files("sqlmesh_like.spark.jvm").joinpath("jars.lock.toml").read_text(encoding="utf-8")
     jars = (Jar(**entry) for entry in tomllib.loads(text)["jar"])
     return tuple(jar for jar in jars if jar.part in ("spark", *parts))
+
+
+def jar_parts(target: Target, *, with_kafka: bool = False) -> tuple[str, ...]:
+    """The features of a target's sessions that need jars of their own."""
+    parts = {"kafka": with_kafka, "s3": target.store.needs_pinned_jars(target.warehouse)}
+    return tuple(part for part, is_needed in parts.items() if is_needed)
 
 
 def cache_dir() -> Path:

@@ -22,7 +22,7 @@ from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
-from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, locked_jars
+from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
 from sqlmesh_like.spark.jvm.spark_errors import without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import (
@@ -62,8 +62,9 @@ def start_session(
     jdk, jars = find_jdk(), ensure_jars(progress=progress)
     # The archive has the jars that every session has; Java accepts it as long as these come first.
     options = archive_options(jdk, jars) if use_archive else ()
+    if parts := jar_parts(target, with_kafka=with_kafka):
+        jars = ensure_jars(locked_jars(*parts), progress)
     if with_kafka:
-        jars = ensure_jars(locked_jars("kafka"), progress)
         options = (*options, *AVRO_LIMITS)
     short = short_session_options(target) if is_short else ()
     machine = Machine(jdk, jars, log_file, (*options, *short), AVRO_LIMITS if with_kafka else ())

@@ -176,6 +176,8 @@ def _is_fixed(target: Target, name: str, value: str) -> ProjectError:
 
 def _of_target(target: Target) -> dict[str, str]:
     settings = {"spark.sql.warehouse.dir": target.warehouse} if target.warehouse else {}
+    if target.warehouse.startswith(("s3a://", "s3n://")):
+        settings |= target.store.for_spark
     if runs_here(target.master):
         settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
         settings["spark.pyspark.python"] = sys.executable

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import require_clock_past
 
@@ -15,7 +16,10 @@ _ARCHIVE_SLACK = 2
 
 
 def clean_history(session: SparkSession, uri: str, retain: int) -> None:
-    """Keep the newest `retain` data commits of a table readable as they were, and drop what only older ones need."""
+    """Keep the newest `retain` data commits of a table readable as they were, and drop what only older ones need.
+
+    Raises RetryableError where the call's locks are lost.
+    """
     require_clock_past(Timeline(uri))
     options = {
         "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
@@ -36,9 +40,10 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
         java_session, uri, scala_options, jvm.scala.Option.empty()
     )
     try:
-        client.clean()
-        fault_point("maintain.cleaned")
-        client.archive()
-        fault_point("maintain.archived")
+        with guarded_commit(uri, session.sparkContext.cancelAllJobs):
+            client.clean()
+            fault_point("maintain.cleaned")
+            client.archive()
+            fault_point("maintain.archived")
     finally:
         client.close()

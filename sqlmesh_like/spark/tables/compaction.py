@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import require_clock_past
 from sqlmesh_like.sql_text import spark_literal
@@ -13,9 +14,13 @@ _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=fal
 
 
 def compact(session: SparkSession, uri: str) -> int:
-    """Compact all file groups that have log files, and finish an interrupted compaction. Returns how many groups."""
+    """Compact all file groups that have log files, and finish an interrupted compaction. Returns how many groups.
+
+    Raises RetryableError where the call's locks are lost.
+    """
     require_clock_past(Timeline(uri))
     call = f"path => {spark_literal(uri)}, options => '{_OPTIONS}'"
-    session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
-    done = session.sql(f"call run_compaction(op => 'run', {call})").collect()
+    with guarded_commit(uri, session.sparkContext.cancelAllJobs):
+        session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
+        done = session.sql(f"call run_compaction(op => 'run', {call})").collect()
     return sum(int(row["operation_size"]) for row in done)

@@ -21,6 +21,7 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX, tagged
 from sqlmesh_like.hudi.file_sizing import BUCKETS
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
 from sqlmesh_like.hudi.writer.instant import require_clock_past
@@ -64,7 +65,8 @@ def write(
     """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit.
 
     Removes the remains of an interrupted creation first. Raises NodeError where the table's properties are broken
-    although it has commits, it has rows but no commit, a restore of it did not complete, or the clock was set back.
+    although it has commits, it has rows but no commit, a restore of it did not complete, or the clock was set back, and
+    RetryableError where the call's locks are lost.
     """
     if clear_unfinished(table.uri):
         _log.warning("warning: %s was never finished, a process died while it was made: it is made again", table.uri)
@@ -76,8 +78,9 @@ def write(
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged(metadata)}
     chosen["hoodie.datasource.write.operation"] = operation
     chosen[BUCKETS] = str(table.buckets)  # overrides the user's option: the table was created with this number
-    fault_point("spark.write.begin")
-    without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
+    with guarded_commit(table.uri, frame.sparkSession.sparkContext.cancelAllJobs):
+        fault_point("spark.write.begin")
+        without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
     fault_point("spark.write.end")
 
 

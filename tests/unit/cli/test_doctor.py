@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
 
 from sqlmesh_like.app.setup.doctor import Check, CheckRequest, check_warehouse, run_checks
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk
 from tests.services.schema_registry import registry_server
@@ -103,21 +105,50 @@ def test_a_tampered_jar_fails_with_both_hashes(project: Path, tmp_path: Path) ->
 
 
 def test_a_warehouse_that_exists_is_left_as_it_was(tmp_path: Path) -> None:
-    assert check_warehouse(str(tmp_path)) == f"{tmp_path} is writable"
+    assert check_warehouse(str(tmp_path), StoreSettings()) == f"{tmp_path} is writable"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_warehouse_that_does_not_exist_is_not_created(tmp_path: Path) -> None:
-    assert check_warehouse(str(tmp_path / "a" / "b")).endswith("can be created")
+    assert check_warehouse(str(tmp_path / "a" / "b"), StoreSettings()).endswith("can be created")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_warehouse_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MachineError, match="cannot write to") as caught:
-        check_warehouse(str(tmp_path / "file" / "lake"))
+        check_warehouse(str(tmp_path / "file" / "lake"), StoreSettings())
     assert "`warehouse:`" in str(caught.value)
 
 
-def test_a_warehouse_on_an_object_store_is_left_to_spark() -> None:
-    assert "not local" in check_warehouse("s3a://bucket/lake")
+@pytest.mark.parametrize(
+    ("warehouse", "words"),
+    [
+        ("hdfs://name:8020/lake", "cannot read HDFS"),
+        ("oss://bucket/lake", "cannot be read by Python"),
+        ("nothing://bucket/lake", "cannot be read by Python"),
+        ("memory://bucket/lake", "no locks can be kept there"),
+    ],
+)
+def test_a_warehouse_that_nothing_here_reads_or_locks_fails_its_check(warehouse: str, words: str) -> None:
+    with pytest.raises(MachineError, match=words):
+        check_warehouse(warehouse, StoreSettings())
+
+
+def test_a_store_without_its_python_package_fails_its_check_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MachineError, match="is read by the Python package obstore") as refused:
+        check_warehouse("s3a://bucket/lake", StoreSettings())
+    assert refused.value.hint == "pip install 'sqlmesh_like[s3]'"
+
+
+def test_jars_of_a_store_that_are_not_cached_fail_their_check(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Jar("org.apache.hadoop", "hadoop-aws", "3.3.4", "0" * 64, "s3")
+    monkeypatch.setattr("sqlmesh_like.app.setup.doctor.locked_jars", lambda *parts: (JAR, other) if parts else (JAR,))
+    profile = "lake: {target: s3, outputs: {s3: {type: spark, warehouse: 's3a://bucket/lake'}}}\n"
+    (project / "profiles.yml").write_text(profile)
+    monkeypatch.setattr("sqlmesh_like.app.setup.doctor.check_warehouse", lambda *given: "")
+    jars = by_name(CheckRequest(project))["jars"]
+    assert not jars.ok and jars.detail == "org.apache.hadoop:hadoop-aws:3.3.4 not cached\n  run `sml deps`"

@@ -58,6 +58,27 @@ def test_days_of_retention_are_a_number_or_the_text_of_one(tmp_path: Path) -> No
     assert target(tmp_path, profiles.format("'30'"), "x").retention_days == 30
 
 
+def test_settings_of_a_store_are_read_once_and_those_of_hadoop_count_where_it_has_none(tmp_path: Path) -> None:
+    chosen = target(tmp_path, """
+        a:
+          outputs:
+            x:
+              type: spark
+              warehouse: s3a://lake/w
+              store: {endpoint: "http://127.0.0.1:9000", lease_seconds: "60"}
+              spark:
+                spark.hadoop.fs.s3a.endpoint: http://other
+                spark.hadoop.fs.s3a.path.style.access: true
+                spark.hadoop.fs.s3a.access.key: planted-key
+                spark.hadoop.fs.s3a.secret.key: planted-of-all
+                spark.hadoop.fs.s3a.bucket.lake.secret.key: planted-of-bucket
+    """, "x")  # fmt: skip
+    store = chosen.store
+    assert (store.endpoint, store.path_style, store.lease_seconds) == ("http://127.0.0.1:9000", True, 60)
+    assert (store.access_key, store.secret_key) == ("planted-key", "planted-of-bucket")
+    assert "planted" not in repr(chosen)
+
+
 def test_an_environment_variable_reaches_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SML_T", "7")
     assert target(tmp_path, PROFILES).threads == 7
@@ -101,6 +122,12 @@ BAD = {
         "a: {outputs: {x: {type: spark, retention_days: 0}}}\n",
         {},
         "retention_days must be a whole number of at least 1",
+    ),
+    "store": ("a: {outputs: {x: {type: spark, store: {endpont: y}}}}\n", {}, "unknown key 'endpont' in store"),
+    "lease": (
+        "a: {outputs: {x: {type: spark, store: {lease_seconds: 5}}}}\n",
+        {},
+        "lease_seconds must be a whole number of at least 30",
     ),
     "environment": (
         "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",

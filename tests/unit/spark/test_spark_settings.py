@@ -9,6 +9,8 @@ import pytest
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.store_settings import StoreSettings
+from sqlmesh_like.spark.jvm.jars import jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk
 from sqlmesh_like.spark.jvm.spark_settings import AVRO_LIMITS, FIXED, Machine, short_session_options, spark_settings
 
@@ -18,6 +20,29 @@ MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")]
 def target(master: str = "local[3]", **spark: str) -> Target:
     settings = {name.replace("__", "."): value for name, value in spark.items()}
     return Target("lake", "local", "spark", warehouse="/lake", master=master, spark=settings)
+
+
+def test_spark_reaches_a_store_as_sml_does_and_the_users_settings_win() -> None:
+    store = StoreSettings("http://127.0.0.1:9000", "eu-central-1", path_style=True)
+    lake = replace(target(), warehouse="s3a://lake/w", store=store)
+    s3a, settings = "spark.hadoop.fs.s3a.", spark_settings(lake, MACHINE)
+    wanted = {
+        "endpoint": "http://127.0.0.1:9000", "endpoint.region": "eu-central-1", "path.style.access": "true",
+        "connection.ssl.enabled": "false",
+        "aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+    }  # fmt: skip
+    assert {f"{s3a}{name}": value for name, value in wanted.items()}.items() <= settings.items()
+    own = replace(lake, spark={f"{s3a}attempts.maximum": "20"})
+    assert spark_settings(own, MACHINE)[f"{s3a}attempts.maximum"] == "20"
+    assert not [name for name in spark_settings(target(), MACHINE) if name.startswith(s3a)]
+
+
+def test_sessions_of_a_store_take_its_jars_unless_the_site_has_them() -> None:
+    lake = replace(target(), warehouse="s3a://lake/w")
+    assert jar_parts(lake, with_kafka=True) == ("kafka", "s3")
+    assert [jar.artifact for jar in locked_jars("s3")][1:] == ["hadoop-aws", "aws-java-sdk-bundle"]
+    assert jar_parts(replace(lake, store=StoreSettings(spark_jars="site"))) == ()
+    assert jar_parts(target()) == ()
 
 
 def test_the_fixed_settings_are_all_there() -> None:

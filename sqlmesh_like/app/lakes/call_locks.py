@@ -1,0 +1,220 @@
+"""The locks of one call on an object store. Owns taking, renewing and losing them; `store_registry` keeps the record.
+
+The record of the warehouse keeps calls of `sml` apart; beside it each table that is written has Hudi's own lock file
+(`table_lease`), which writers of Spark, Flink or Hudi Streamer honour. A thread renews both. Whoever cannot is a stale
+holder, whose commits are refused (`commit_guard`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Event, RLock, Thread
+from time import monotonic
+
+from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, Locks
+from sqlmesh_like.app.lakes.store_registry import StoreRegistry
+from sqlmesh_like.errors import MachineError, RetryableError, SmlError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.secrets import scrubbed
+
+_log = logging.getLogger("sqlmesh_like.locks")
+_RENEWALS = 6
+"""How many times a lock is renewed in the time for which it holds."""
+_SIDE_BY_SIDE = 16
+_MOST_SKEW, _MOST_SILENCE = 0.15, 0.5
+"""The parts of a lock's time by which this machine's clock may be off, and after which one that could not be renewed
+counts as lost: together with the last attempt less than the whole."""
+
+
+@dataclass
+class CallLocks:
+    """A guard of commits (`commit_guard.Guard`). `owner`: the call's id; `seconds`: for how long a lock holds."""
+
+    warehouse: str
+    owner: str
+    holder: Holder
+    registry: StoreRegistry
+    seconds: float
+    _leases: dict[str, TableLease] = field(default_factory=dict)
+    _taken_over: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _lost: str = ""
+    _stops: list[Callable[[], None]] = field(default_factory=list)
+    _lock: RLock = field(default_factory=RLock)
+    _ended: Event = field(default_factory=Event)
+
+    def take(self) -> Conflict | None:
+        """Take all locks of the call, or none: then return what excludes them."""
+        if (conflict := self.registry.take(self.owner, self.holder)) is not None:
+            return conflict
+        try:
+            self._require_clock()
+            conflict = self._take_leases(written_tables(self.holder.locks))
+        except BaseException:
+            self._give_back()
+            raise
+        if conflict is not None:
+            self._give_back()
+        return conflict
+
+    def start(self) -> None:
+        """Renew the locks from now on, until they are released."""
+        Thread(target=self._renew_until_ended, name="sml-locks", daemon=True).start()
+
+    def release(self) -> None:
+        """Give all locks back. What the store does not take now, ends by itself."""
+        self._ended.set()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        with self._lock:
+            self._release_leases(tuple(self._leases))
+        with suppress(SmlError):
+            self.registry.remove(self.owner)
+
+    @contextmanager
+    def also(self, more: Locks) -> Iterator[Conflict | None]:
+        """Hold further locks for a while, or yield why they cannot be had."""
+        with self.registry.also(self.owner, self.holder, more) as conflict:
+            if conflict is not None:
+                yield conflict
+                return
+            own = set(self._leases)
+            try:
+                yield self._take_leases(written_tables(more) - own)
+            finally:
+                with self._lock:
+                    self._release_leases(tuple(self._leases.keys() - own))
+
+    def covers(self, uri: str) -> bool:
+        return f"{uri.rstrip('/')}/".startswith(f"{self.warehouse.rstrip('/')}/")
+
+    def require_held(self, uri: str) -> None:
+        table = uri.rstrip("/")
+        with self._lock:
+            if not self._lost and not self._renewed([table]):
+                self._lose(f"another call has taken over the locks of {scrubbed(self.warehouse)}, or they were ended")
+            reason = self._lost
+            if not reason and table not in self._leases and table in written_tables(self.holder.locks):
+                # It may have been made since the call began.
+                conflict = self._take_leases([table])
+                reason = conflict.words if conflict is not None else ""
+        if reason:
+            raise RetryableError(
+                f"{scrubbed(table)}: nothing was committed, because the locks of this call no longer hold: {reason}",
+                hint="run the same command again; see `sml locks`",
+            )
+        if begun := self._taken_over.get(table):
+            self._require_none_completed(table, begun)
+
+    def on_loss(self, stop: Callable[[], None]) -> Callable[[], None]:
+        with self._lock:
+            self._stops.append(stop)
+        return lambda: self._stops.remove(stop)
+
+    def _require_clock(self) -> None:
+        error = self.registry.clock_error
+        if abs(error) > self.seconds * _MOST_SKEW:
+            where = "ahead of" if error > 0 else "behind"
+            raise MachineError(
+                f"the clock of this machine is {abs(error):.0f} seconds {where} that of the store of "
+                f"{scrubbed(self.warehouse)}: calls would not agree whose locks have ended",
+                hint="set the clock (NTP), or raise `lease_seconds:` under `store:` of the target",
+            )
+
+    def _take_leases(self, tables: Collection[str]) -> Conflict | None:
+        """Take the locks of those tables that exist; where one cannot be had, give these back."""
+        leases = {table: TableLease(table, self.owner, self.seconds, self.registry.clock) for table in sorted(tables)}
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            held = dict(zip(leases, pool.map(self._take_lease, leases.values()), strict=True))
+        with self._lock:
+            self._leases |= {table: lease for table, lease in leases.items() if lease.is_taken}
+        for table, other in held.items():
+            if other is not None:
+                self._release_leases(tuple(leases))
+                return Conflict(table, words=described_lease(table, other))
+        for table, lease in leases.items():
+            if lease.is_takeover:
+                _log.warning("warning: the lock of %s was taken over from a call that did not end it", scrubbed(table))
+                self._taken_over[table] = Timeline(table).unfinished
+        return None
+
+    def _take_lease(self, lease: TableLease) -> Lease | None:
+        return lease.take(self.registry.ended, lambda: folder(lease.table).exists(".hoodie/hoodie.properties"))
+
+    def _release_leases(self, tables: Collection[str]) -> None:
+        def release(table: str) -> None:
+            with suppress(SmlError):
+                self._leases[table].release()
+
+        ours = [table for table in tables if table in self._leases]
+        if ours:
+            with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+                list(pool.map(release, ours))
+        for table in ours:
+            del self._leases[table]
+
+    def _renewed(self, tables: Collection[str]) -> bool:
+        """Renew the record and the locks of these tables; false where one of them is another's now."""
+        ours = [self._leases[table] for table in tables if table in self._leases]
+        if not self.registry.renew(self.owner):
+            return False
+        if len(ours) == 1:
+            return ours[0].renew()
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            return all(pool.map(TableLease.renew, ours))
+
+    def _renew_until_ended(self) -> None:
+        renewed = monotonic()
+        while not self._ended.wait(self.seconds / _RENEWALS):
+            began = monotonic()
+            try:
+                with self._lock:
+                    if self._ended.is_set() or self._lost:
+                        return
+                    if not self._renewed(tuple(self._leases)):
+                        self._lose("another call has taken them over, or they were ended by `sml unlock`")
+                        return
+                renewed = began
+            except SmlError as error:
+                if monotonic() - renewed > self.seconds * _MOST_SILENCE:
+                    self._lose(f"they could not be renewed for {monotonic() - renewed:.0f} seconds: {error.message}")
+                    return
+                _log.warning("warning: locks could not be renewed, which is tried again: %s", error.message)
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            self._lost = reason
+            stops = list(self._stops)
+        _log.warning("warning: the locks of this call no longer hold: %s", reason)
+        for stop in stops:
+            with suppress(Exception):  # whatever it is, the commit after it is refused
+                stop()
+
+    def _require_none_completed(self, table: str, begun: Collection[str]) -> None:
+        """Refuse a commit on a table whose earlier holder has completed one since its locks were taken over."""
+        late = {instant.requested for instant in Timeline(table).completed} & set(begun)
+        if late:
+            raise RetryableError(
+                f"{scrubbed(table)}: nothing was committed: the call whose locks were taken over has completed "
+                f"{min(late)} meanwhile",
+                hint="run the same command again",
+            )
+
+
+def written_tables(locks: Locks) -> set[str]:
+    """The tables on a store that a call writes, by URI: other names are of the lake, of sources and destinations."""
+    return {name.rstrip("/") for name, mode in locks.items() if mode != "read" and "://" in name}
+
+
+def described_lease(table: str, lease: Lease) -> str:
+    """Who holds a table's own lock, as far as its file says."""
+    until = datetime.fromtimestamp(lease.valid_until / 1000, UTC).isoformat(" ", "seconds")
+    who = f"owner {lease.owner}, until {until} if it does not renew it"
+    return f"another writer holds the lock of {scrubbed(table)}: {who}"

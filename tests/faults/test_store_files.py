@@ -1,0 +1,100 @@
+"""An object store as folders and files, on a real S3 server: what readers of timelines, rows and notes ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, parquet
+
+from sqlmesh_like.errors import MachineError
+from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.stores.store_client import use_store
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.project.reading.store_settings import StoreSettings
+from tests.services.s3 import S3Server, need_server, s3_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    need_server()
+    with s3_server(tmp_path_factory.mktemp("s3")) as started:
+        yield started
+
+
+@pytest.fixture
+def place(server: S3Server, tmp_path: Path) -> Folder:
+    """A folder in a bucket of its own."""
+    bucket = f"files-{abs(hash(tmp_path)) % 10**12}"
+    server.make_bucket(bucket)
+    settings = StoreSettings(server.endpoint, access_key=server.access_key, secret_key=server.secret_key)
+    use_store(f"s3a://{bucket}/w", settings)
+    return folder(f"s3a://{bucket}/w/t")
+
+
+def write(place: Folder, name: str, content: bytes) -> None:
+    with place.fs.open(f"{place.path}/{name}", "wb") as file:
+        file.write(content)
+
+
+def test_a_folder_of_a_store_is_listed_read_moved_and_removed(place: Folder) -> None:
+    assert not place.is_local and place.names() == [] and not place.exists() and place.files() == []
+    place.fs.makedirs(place.path, exist_ok=True)
+    for name, content in (("a.json", b"1"), ("p=1/b.json.new", b"22"), ("p=2/ü %20.json", b"333")):
+        write(place, name, content)
+    assert sorted(place.names()) == ["a.json", "p=1", "p=2"]
+    assert place.exists() and place.exists("a.json") and place.exists("p=1") and not place.exists("p")
+    assert place.sizes() == {"a.json": 1, "p=1/b.json.new": 2, "p=2/ü %20.json": 3}
+    assert (place.read("p=2/ü %20.json"), place.fs.info(f"{place.path}/a.json")["size"]) == (b"333", 1)
+    assert place.fs.glob(f"{place.path}/*/*.json") == [f"{place.path}/p=2/ü %20.json"]
+    place.fs.mv(f"{place.path}/p=1/b.json.new", f"{place.path}/p=1/b.json")
+    assert sorted(place.files()) == ["a.json", "p=1/b.json", "p=2/ü %20.json"]
+    with pytest.raises(FileNotFoundError):
+        place.read("none.json")
+    place.fs.rm(f"{place.path}/p=2", recursive=True)
+    place.fs.rm(place.path, recursive=True)
+    assert place.names() == []
+
+
+def test_rows_and_lines_of_a_store_are_read(place: Folder) -> None:
+    rows = pa.table({"id": range(1000)})
+    with place.fs.open(f"{place.path}/x.parquet", "wb") as file:
+        parquet.write_table(rows, file, row_group_size=100)
+    assert dataset.dataset([f"{place.path}/x.parquet"], filesystem=place.fs).to_table().equals(rows)
+    assert Timeline(place.uri).count("x.parquet") == 1000
+    write(place, "x.csv", b"id\n1\n")
+    with fsspec.core.OpenFile(place.fs, f"{place.path}/x.csv", "rt") as lines:
+        assert list(lines) == ["id\n", "1\n"]
+
+
+def test_a_table_is_looked_up_with_few_requests(place: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(place, ".hoodie/hoodie.properties", b"hoodie.table.type=COPY_ON_WRITE\n")
+    asked: list[str] = []
+    real = type(place.fs)
+    for name in ("_cat_file", "_info", "_ls", "_find"):
+        method = getattr(real, name)
+
+        async def counted(self: object, path: str, *given: object, _method: object = method, **named: object) -> object:
+            asked.append(path)
+            return await _method(self, path, *given, **named)  # type: ignore[operator]
+
+        monkeypatch.setattr(real, name, counted)
+    from sqlmesh_like.hudi.stores.object_files import ObjectFiles
+
+    monkeypatch.setattr("sqlmesh_like.hudi.storage._object_files_of", lambda scheme: ObjectFiles(scheme))
+    folder.cache_clear()
+    timeline = Timeline(place.uri)
+    assert timeline.is_cow and timeline.names == frozenset()
+    assert len(asked) == 2, "a listing of the timeline and the properties"
+    folder.cache_clear()
+
+
+def test_a_bucket_that_is_gone_is_no_empty_table(place: Folder) -> None:
+    gone = folder(place.uri.replace(place.path.partition("/")[0], "gone-too"))
+    with pytest.raises(MachineError, match="there is no such bucket"):
+        gone.names()
+    with pytest.raises(MachineError, match="there is no such bucket"):
+        gone.read("a.json")
