@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from sqlmesh_like.dialects import SPARK
 
