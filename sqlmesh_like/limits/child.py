@@ -89,9 +89,9 @@ def run_limited(
 
 
 def _be_child(
-    work: Callable[[], object], child: Child, parent: int, signals: set[int | signal.Signals] | None
+    work: Callable[[], object], child: Child, parent: int, mask: set[int | signal.Signals] | None
 ) -> NoReturn:
-    """`signals`: those that are blocked in a call of the command line; None: the parent gets all signals."""
+    """`mask`: the blocked signals of a call of the command line; None: the parent gets all signals."""
     code = 1
     try:
         _enter_limits(child, parent)
