@@ -13,13 +13,14 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TypeVar, cast
 
 from sqlmesh_like import secrets, stop_signals
-from sqlmesh_like.errors import Location
+from sqlmesh_like.errors import Location, SmlError
 from sqlmesh_like.limits import record as records
 from sqlmesh_like.limits.record import Child, ProcessRecord
 from sqlmesh_like.limits.settings import FILES, MEMORY, OUTPUT, SECONDS, Limits, ResourceLimitError, limit_error
@@ -106,6 +107,8 @@ def _be_child(
             sys.stdout.flush()
             sys.stderr.flush()
         except BaseException as error:  # noqa: BLE001 (whatever it is, the parent raises it)
+            if not isinstance(error, SmlError):
+                error.add_note("".join(traceback.format_exception(error)))  # a traceback is not sent
             outcome = "error", _as_limit(error, child.record) or error
         _report_end(child.record, *outcome)
         code = 0
