@@ -28,10 +28,13 @@ FILES = {
 }
 TUPLES = "{% set n = namespace(t=(1,)) %}{% for i in range(60) %}{% set n.t = (n.t, n.t) %}{% endfor %}\n"
 LISTS = TUPLES.replace("(n.t, n.t)", "[n.t, n.t]").replace("(1,)", "[1]")
+TWICE = (
+    "{% set n = namespace(t=(1,), u=(1,)) %}"
+    "{% for i in range(60) %}{% set n.t = (n.t, n.t) %}{% set n.u = (n.u, n.u) %}{% endfor %}\n"
+)
 TEMPLATES = {
     "a hash of tuples": f"{TUPLES}select 1 as a,\n  {{{{ {{n.t: 1}} }}}} as b",
-    "tuples compared": f"{TUPLES.replace(')) %}', '), u=(1,)) %}', 1).replace('{% endfor', '{% set n.u = (n.u, n.u) %}{% endfor')}"
-    "select 1 as a,\n  {{ n.t == n.u }} as b",
+    "tuples compared": f"{TWICE}select 1 as a,\n  {{{{ n.t == n.u }}}} as b",
     "nested tojson": f"{LISTS}select 1 as a,\n  {{{{ tojson(n.t) }}}} as b",
     "a list as text": f"{LISTS}select 1 as a,\n  {{{{ n.t | string }}}} as b",
     "wide numbers": "select 1 as a,\n\n  '{% for i in range(99999) %}{% set x = '%9999999d' % i %}{% endfor %}' as b",
@@ -128,15 +131,15 @@ def test_a_project_read_in_a_child_is_the_same(
     enter_project(tmp_path, monkeypatch, files)
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("DBT_PARTIAL_PARSE", caches)
-    told = []
+    counts = []
     for is_on in (False, True, True):
         monkeypatch.setattr(child, "is_on", is_on)
         assert main(["test"]) == 0
-        told.append(capsys.readouterr().out.count("PASS"))
-    assert len(set(told)) == 1
+        counts.append(capsys.readouterr().out.count("PASS"))
+    assert len(set(counts)) == 1
 
 
-def test_an_iterator_is_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+def test_an_iterator_in_config_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     model = "{{ config(meta={'rows': [1] | map('upper')}) }}select 1 as a"
     enter_project(tmp_path, monkeypatch, {**FILES, "models/m.sql": model})
     assert main(["ls"]) == 2
@@ -193,7 +196,7 @@ def test_errors_are_sent_whole() -> None:
     assert [str(part) for part in pickle.loads(pickle.dumps(SeveralErrors((one,)))).parts] == [str(one)]
 
 
-def test_an_editor_is_told_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_gets_the_error_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lsprotocol import types
 
     from tests.unit.cli.test_language_server import Editor, with_editor

@@ -39,7 +39,7 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
 
 
 def _copied(config: Mapping[str, object], path: str) -> object:
-    """A copy that templates may change. Raises ProjectError for a value that is no data, such as an iterator."""
+    """A copy that templates may change. Raises ProjectError for a value other than data, such as an iterator."""
     try:
         return copy.deepcopy(config)
     except (TypeError, RecursionError) as error:
