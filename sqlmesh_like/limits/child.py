@@ -86,6 +86,17 @@ def run_limited(
         record.close()
 
 
+def limit_memory() -> None:
+    """Limit the memory of this process, which is a call of the command line, from now on to its end.
+
+    For what a target of type duckdb computes: DuckDB's own limit does not count the values that it is working on. No
+    Java is started on such a target, which would inherit the limit.
+    """
+    memory = Limits.of_environment().memory
+    if is_on and memory and not records.is_child() and sys.platform == "linux":
+        records.set_limit("RLIMIT_DATA", _data_size() + memory * 1_000_000)
+
+
 # -- the child -----------------------------------------------------------------------------------------------------
 
 

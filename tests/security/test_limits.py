@@ -43,6 +43,19 @@ TEMPLATES = {
 }
 
 
+_AFTER_A_CALL = """
+import resource, sys, duckdb
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.duckdb.duck_connection import sandbox
+assert main(sys.argv[1:]) == 0
+try:
+    sandbox().execute("select length(repeat('x', 1900000000))")
+    sys.exit("it was computed")
+except duckdb.OutOfMemoryException:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
 def call(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """`sml` as a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **variables}
@@ -161,6 +174,17 @@ def test_a_setting_that_is_no_number_is_refused(tmp_path: Path, monkeypatch: pyt
     enter_project(tmp_path, monkeypatch, FILES)
     called = call("ls", SML_MAX_SECONDS="much")
     assert called.returncode == 2 and "SML_MAX_SECONDS must be a whole number" in called.stderr
+
+
+def test_what_duckdb_computes_stays_within_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own limit does not count the values that it is working on: after a call of `sml` these are limited, too."""
+    enter_project(tmp_path, monkeypatch, FILES)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    called = subprocess.run(
+        [sys.executable, "-c", _AFTER_A_CALL, "build"], capture_output=True, text=True, check=False, env=environment
+    )
+    assert called.returncode == 0, called.stdout + called.stderr
+    assert int(called.stdout.splitlines()[-1]) < 2_000_000, "kB, of 4 GB without the limit"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
