@@ -145,8 +145,6 @@ def _prepare_environment(target: Target, jdk: Jdk) -> None:
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
         # Spark would use `python3` on the path, which may be missing or of another version.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        # Python's workers start in the project's folder: no module there may stand in the place of an installed one.
-        os.environ["PYTHONSAFEPATH"] = "1"
         # Otherwise Spark resolves the host's name and warns when that is a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
