@@ -165,8 +165,8 @@ def is_child() -> bool:
 def _line_of(code_line: int, lines: str) -> int:
     """Return the line of a template that a line of its code belongs to.
 
-    >>> _line_of(9, "3=1&7=2&12=5")
-    2
+    >>> _line_of(4, "3=1&7=2&12=5"), _line_of(9, "3=1&7=2&12=5")
+    (7, 12)
     """
     best = 1
     for pair in filter(None, lines.split("&")):
