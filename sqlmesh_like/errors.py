@@ -39,6 +39,10 @@ class SmlError(Exception):
         self.location = location
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors are sent from one process to another as they are, whatever their constructors take."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     @property
     def parts(self) -> tuple[SmlError, ...]:
         """The errors that this one reports, each with its own location; usually only itself."""
@@ -52,6 +56,13 @@ class SmlError(Exception):
         where = f"{self.location}: " if self.location else ""
         what_next = f"\n  {self.hint}" if self.hint else ""
         return f"{where}{self.message}{what_next}"
+
+
+def _restored(kind: type[SmlError], args: tuple[object, ...], fields: Mapping[str, object]) -> SmlError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class UsageError(SmlError):

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, TextIO, cast
 from urllib.parse import quote, quote_plus, unquote
@@ -127,6 +127,13 @@ def forget() -> None:
 def spellings() -> tuple[str, ...]:
     """Return the forms of all secrets, for scrubbers outside of this process."""
     return tuple(_spellings)
+
+
+def learn_spellings(forms: Iterable[str]) -> None:
+    """Register the forms of secrets that another process has learnt."""
+    known = sorted({*_spellings, *forms}, key=len, reverse=True)
+    _spellings.clear()
+    _spellings.update(dict.fromkeys(known))
 
 
 def scrubbed(text: str) -> str:

@@ -68,6 +68,11 @@ def is_wished() -> bool:
     return _State.received is not None
 
 
+def note(number: int) -> None:
+    """Record a signal that a child process gets and handles in the place of this one."""
+    _State.received = number
+
+
 def exit_code() -> int | None:
     """Return the exit code after a signal, by the convention of shells: 130 or 143; None where there was none."""
     return None if _State.received is None else 128 + _State.received

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sqlmesh_like.limits import child
 from tests.levels import IS_DEEP, IS_RELEASE, TESTS, is_fast, level_of
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def pytest_collection() -> Generator[None]:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # else DuckDB prints its objects as leaks
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a test in its own process read projects there: it looks at what they do. `tests/security` has both."""
+    monkeypatch.setattr(child, "is_on", False)
 
 
 @pytest.fixture(scope="session")

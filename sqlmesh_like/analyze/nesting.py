@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError
 
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError
+from sqlmesh_like.limits.record import note_place
 
 _MESSAGE = "the query is nested too deep"
 MAX_BRACKETS = 200
@@ -26,7 +27,8 @@ _CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 @contextmanager
 def nesting_errors(path: str) -> Iterator[None]:
-    """Turn a RecursionError within the block into a SqlError for this file."""
+    """Turn a RecursionError within the block into a SqlError for this file, which is worked on now."""
+    note_place(Location(path))
     try:
         yield
     except RecursionError:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
 
 from sqlmesh_like.dialects import SPARK
 

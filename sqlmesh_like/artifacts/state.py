@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlmesh_like.artifacts.compare import compared
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.limits.record import note_file
 from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.regular_files import read_followed
 
@@ -62,7 +63,9 @@ def read_state(folder: Path) -> SavedState:
 def read_artifact(path: Path) -> Artifact | None:
     """Return an artifact, None where there is no such file. Raises UsageError where it is not an artifact."""
     try:
-        data: object = json.loads(read_followed(path).decode())
+        content = read_followed(path)
+        note_file(str(path), len(content))
+        data: object = json.loads(content.decode())
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -18,6 +18,7 @@ from sqlmesh_like.app.reporter import Level, OnProgress
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.activity import current, show_phase
 from sqlmesh_like.cli.printing.output import Output
+from sqlmesh_like.limits.child import limit_memory
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: 
     """Read and render the project, as `loaded.load` does. `now` is the clock of templates."""
     with staying():
         project = loaded.load(flags, now=now, reporter=TerminalReporter(flags), broken=broken)
+    if project.target.type == "duckdb":
+        limit_memory()
     show_phase("working")
     return project
 

@@ -16,6 +16,7 @@ from sqlmesh_like.cli.dbt_flags import dbt_flags
 from sqlmesh_like.cli.dbt_variables import with_variables
 from sqlmesh_like.cli.printing.activity import activity, current
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.limits.child import run_limited, runs_limited
 from sqlmesh_like.project.selection import INDIRECT
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -125,6 +126,16 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
     own = {name for parameter in params for name in parameter.opts}
     foreign = [flag for flag in dbt_flags() if own.isdisjoint(flag.opts)]
     called.__click_params__ = [*params, *reversed([*_options(), *foreign])]  # type: ignore[attr-defined]
+    return called
+
+
+def within_limits(command: Callable[..., object]) -> Callable[..., object]:
+    """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's."""
+
+    @wraps(command)
+    def called(**kwargs: Any) -> object:
+        return run_limited(lambda: command(**kwargs), is_call=True) if runs_limited() else command(**kwargs)
+
     return called
 
 

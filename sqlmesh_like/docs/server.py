@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 from functools import partial
 from http import HTTPStatus
@@ -55,12 +56,17 @@ class _Site(SimpleHTTPRequestHandler):
         """Log nothing: a list of the site's requests is of no use to its reader."""
 
 
+_HOST = re.compile(r"[\w.-]+(:\d*)?|\[[\da-fA-F:.]+\](:\d*)?")
+
+
 def is_own_host(host: str) -> bool:
     """Whether a Host header names this server: not so in DNS rebinding, where another name is resolved to its address.
 
     >>> is_own_host("localhost:8080"), is_own_host("evil.example:8080")
     (True, False)
     """
+    if not _HOST.fullmatch(host):
+        return False
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:

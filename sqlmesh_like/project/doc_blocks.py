@@ -13,6 +13,7 @@ from pathlib import Path
 from jinja2 import TemplateError
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.limits.record import note_place
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
@@ -70,6 +71,7 @@ def _check_name(name: str, place: Location) -> None:
 
 def _rendered(content: str, place: Location) -> str:
     """Render the Jinja of a block, which has no access to the project, as in dbt."""
+    note_place(place)
     try:
         with bounded():
             return BoundedSandbox().from_string(content).render().strip()

@@ -22,14 +22,20 @@ def within_package(path: str, package: str) -> str:
     return rest if rest and head in PACKAGE_FOLDERS else path
 
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 3_000
+"""Bytes of a name, and characters of a path below a project's."""
+
+
 def leads_out(text: str) -> bool:
-    r"""Whether a path, as it is written, may leave the folder that it starts from.
+    r"""Whether a path, as it is written, may leave the folder that it starts from, or is one that no system has.
 
     >>> [leads_out(path) for path in ("models/x", "../x", "/etc", "a/../../b", "C:\\x", "a\\..\\b")]
     [False, True, True, True, True, True]
     """
     both = (PurePosixPath(text), PureWindowsPath(text))
-    return any(path.is_absolute() or path.anchor or ".." in path.parts for path in both) or "\0" in text
+    has_long_name = any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in both[0].parts)
+    is_none = "\0" in text or has_long_name or len(text) > _LONGEST_PATH
+    return is_none or any(path.is_absolute() or path.anchor or ".." in path.parts for path in both)
 
 
 def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:

@@ -32,6 +32,11 @@ _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? ari
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
 """Field that describes a row in words: the tooltip of its mark."""
+_JAVASCRIPT_NAMES = frozenset(
+    "__proto__ __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ constructor hasOwnProperty "
+    "isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf".split()
+)
+"""What every object of JavaScript has: Vega groups rows by such objects, and a row so named would end the drawing."""
 _FEW_STEPS, _FEW_DAYS, _FEW_MONTHS = 6, 45, 24
 """Above these numbers Vega places labels further apart than one unit, day or month anyway."""
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
@@ -217,7 +222,7 @@ def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
 
 def _field(name: str) -> str:
     """Return a column's name as a Vega-Lite field, in which dots and brackets would have a meaning."""
-    return re.sub(r"[.\[\]\\'\"]", "_", name)
+    return re.sub(r"[.\[\]\\'\"]", "_", f"{name}_" if name in _JAVASCRIPT_NAMES else name)
 
 
 def _value(value: object, is_time: bool) -> object:
@@ -229,6 +234,8 @@ def _value(value: object, is_time: bool) -> object:
     match value:
         case Decimal():
             return float(value)
+        case str() if value in _JAVASCRIPT_NAMES:
+            return f"{value}\N{NO-BREAK SPACE}"
         case None | bool() | int() | float() | str():
             return value
     return str(value)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.linked_project import linked_warehouse_warning
@@ -19,6 +20,8 @@ from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
 from sqlmesh_like.hudi.stores.store_client import use_store
+from sqlmesh_like.limits.child import UnsendableError, run_limited, runs_limited
+from sqlmesh_like.limits.record import report_message, sends_messages
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, exclusion_warnings, select
@@ -207,6 +210,15 @@ def load(
         except ProjectError:  # it fails at this time of day: when the project is read again, it is an error of its node
             return None
 
+    def refresh_limited(
+        project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
+    ) -> RenderedProject | None:
+        try:
+            return run_limited(lambda: refresh(project, target, rendered, clocked), log.repeat)
+        except UnsendableError:
+            return None
+
+    is_limited = runs_limited()
     cached = cached_project(
         root,
         invocation,
@@ -214,7 +226,8 @@ def load(
         resolve_target,
         render,
         lambda: tuple(log.messages),
-        refresh,
+        refresh_limited if is_limited else refresh,
+        (lambda work: run_limited(work, log.repeat)) if is_limited else None,
     )
     _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
@@ -295,8 +308,15 @@ class _LogHandler(logging.Handler):
         is_known = level == "warn" and any((text, level) == known[:2] for known in self.messages)
         if not is_known or message not in self.messages:
             self.messages.append(message)
-        if not is_known and isinstance(text, str):
+        if sends_messages():
+            report_message(message)
+        elif not is_known and isinstance(text, str):
             self._notify(text, level)
+
+    def repeat(self, message: object) -> None:
+        """Say what a child process has logged."""
+        text, level, _node = cast(LoggedMessage, message)
+        self.say(text, level)
 
     def say_repeated(self, packages: str, level: Level) -> None:
         """Say what many places have in one line each; what stands in packages is for their authors to change."""

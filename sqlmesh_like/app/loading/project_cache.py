@@ -68,10 +68,12 @@ def cached_project(
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
     messages: Callable[[], tuple[LoggedMessage, ...]],
     refresh: Callable[[ParsedProject, Target, RenderedProject, Collection[str]], RenderedProject | None],
+    limited: Callable[[Callable[[], bytes | None]], bytes | None] | None = None,
 ) -> CachedProject:
     """Return the project, from the cache where that is valid. `messages`: returns what templates have logged so far.
 
-    `refresh` returns the project with the nodes of these ids rendered again, None where that fails.
+    `refresh` returns the project with the nodes of these ids rendered again, None where that fails. `limited` calls a
+    function in a process with limits; the project is read there, and its pickle loaded here.
     """
     path = _cache_path(root, invocation)
     entry = _load_entry(path) if invocation.partial_parse else None
@@ -79,15 +81,29 @@ def cached_project(
         target = resolve_target(entry.project)
         if _visible_settings(target) == entry.target and (now := _as_it_is_now(entry, target, path, refresh)):
             return now
-    with without_collector(), recording() as reads:
-        project = load()
-        target = resolve_target(project)
-        rendered, graph = render(project, target)
-    is_same_again = not rendered.errors and not reads.is_clocked
-    may_keep = invocation.partial_parse and is_same_again and not any(map(_may_hold_password, project.sources))
-    entry = _Entry(reads, _visible_settings(target), project, rendered, graph, messages())
-    is_kept = may_keep and _save_entry(path, entry)
-    return CachedProject(project, target, rendered, graph, path if is_kept and not reads.clocked else None)
+
+    def read() -> tuple[_Entry, Target]:
+        with without_collector(), recording() as reads:
+            project = load()
+            target = resolve_target(project)
+            rendered, graph = render(project, target)
+        return _Entry(reads, _visible_settings(target), project, rendered, graph, messages()), target
+
+    data = None if limited is None else limited(lambda: _pickled(read()[0]))
+    if data is None:  # also where a template created a value that cannot be sent: its reading ended within the limits
+        entry, target = read()
+    else:
+        with without_collector():
+            entry = pickle.loads(data)
+        target = resolve_target(entry.project)
+    is_kept = invocation.partial_parse and _may_keep(entry) and _save_entry(path, entry, data)
+    cache_path = path if is_kept and not entry.reads.clocked else None
+    return CachedProject(entry.project, target, entry.rendered, entry.graph, cache_path)
+
+
+def _may_keep(entry: _Entry) -> bool:
+    is_same_again = not entry.rendered.errors and not entry.reads.is_clocked
+    return is_same_again and not any(map(_may_hold_password, entry.project.sources))
 
 
 def _as_it_is_now(
@@ -168,11 +184,17 @@ def _load_entry(path: Path) -> _Entry | None:
     return entry if isinstance(entry, _Entry) else None
 
 
-def _save_entry(path: Path, entry: _Entry) -> bool:
-    """Return whether the entry could be stored: a cache that cannot be written costs only time."""
+def _pickled(entry: _Entry) -> bytes | None:
     try:
-        data = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, TypeError, AttributeError):  # a value that some template created
+        return pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):  # a value that some template created
+        return None
+
+
+def _save_entry(path: Path, entry: _Entry, data: bytes | None) -> bool:
+    """Return whether the entry could be stored: a cache that cannot be written costs only time. `data`: its pickle."""
+    data = data or _pickled(entry)
+    if data is None:
         return False
     if scrubbed_bytes(data) != data:  # a file of the project contains a secret: it must not be copied
         return False

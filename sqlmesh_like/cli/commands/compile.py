@@ -9,7 +9,7 @@ import click
 
 from sqlmesh_like.app.operations.compiling import compile_project
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.diagnostics import FORMS, from_error, from_type_warning, print_findings
 from sqlmesh_like.cli.printing.writer import echo, echo_sql
 from sqlmesh_like.control_characters import shown
@@ -20,6 +20,7 @@ from sqlmesh_like.render.renderer import render_inline
 
 
 @click.command("compile")
+@within_limits
 @click.option("--no-check", is_flag=True, help="Render only; do not bind names and types.")
 @click.option("--output", "form", type=click.Choice(FORMS), default="text", help="Errors for people, or for CI.")
 @click.option("--inline", metavar="SQL", help="Print this SELECT rendered, and nothing else.")

@@ -10,7 +10,7 @@ import click
 from sqlmesh_like.app.operations.state_diff import require_state, state_diff
 from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.names import NodeId
 
@@ -26,6 +26,7 @@ _WORDS = {
 
 
 @click.command("diff")
+@within_limits
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
 @shared_options
 def command(flags: Flags, output: str) -> int:

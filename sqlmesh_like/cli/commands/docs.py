@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.app.operations.docs_content import write_site
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.docs.server import SITE, site_server
 from sqlmesh_like.errors import UsageError
@@ -20,6 +20,7 @@ def command() -> None:
 
 
 @command.command("generate")
+@within_limits
 @click.option("--no-compile", is_flag=True, help="Leave out strategies, delta programs and column lineage.")
 @click.option(
     "--empty-catalog", is_flag=True, help="Do not read the lake: catalog.json is empty, no commits are shown."

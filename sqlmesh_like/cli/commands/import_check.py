@@ -12,7 +12,7 @@ from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, import_report
 from sqlmesh_like.cli.context import TerminalReporter, staying
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.counts import counted_nodes
 from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.plan.graph import SEMANTIC_TYPES
@@ -39,6 +39,7 @@ class _Collecting(TerminalReporter):
 
 
 @click.command("import-check")
+@within_limits
 @click.option("--output", "form", type=click.Choice(_FORMS), default="text", help="For people, or as JSON.")
 @shared_options
 def command(flags: Flags, form: str) -> int:

@@ -9,13 +9,14 @@ import click
 from sqlmesh_like.app.operations.column_trace import trace_columns
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.control_characters import shown
 from sqlmesh_like.plan.lineage import TracedColumn
 
 
 @click.command("lineage")
+@within_limits
 @click.argument("name", metavar="MODEL[.COLUMN]", shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the lineage.")
 @shared_options

@@ -6,13 +6,14 @@ import click
 
 from sqlmesh_like.app.operations.linting import lint_models
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, print_findings
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.checks.lint import LINT_RULES, Suspicion
 
 
 @click.command("lint")
+@within_limits
 @click.option("--output", "form", type=click.Choice(FORMS), default="text", help="For people, or for CI.")
 @click.option("--off", multiple=True, metavar="RULE", help="A rule to leave out, such as LNT004.")
 @shared_options

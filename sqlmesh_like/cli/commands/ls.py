@@ -11,7 +11,7 @@ from sqlmesh_like.app.invocation import ResourceTypes
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.control_characters import shown, shown_json
@@ -22,6 +22,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 
 
 @click.command("ls")
+@within_limits
 @click.option(
     "--output",
     "form",

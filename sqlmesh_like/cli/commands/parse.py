@@ -8,12 +8,13 @@ import click
 
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.counts import counted_nodes
 from sqlmesh_like.plan.graph import SEMANTIC_TYPES
 
 
 @click.command("parse")
+@within_limits
 @shared_options
 def command(flags: Flags) -> None:
     """Read the project and write manifest.json; `compile` checks its SQL. Starts no JVM."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
@@ -19,6 +20,8 @@ from sqlmesh_like.cli.language_server.features import declaration_at, hover_text
 from sqlmesh_like.cli.language_server.project_index import ProjectIndex, build_index
 from sqlmesh_like.cli.printing.diagnostics import Diagnostic, from_error, from_type_warning
 from sqlmesh_like.errors import SeveralErrors, SmlError
+from sqlmesh_like.limits.child import run_limited, runs_limited
+from sqlmesh_like.limits.settings import ResourceLimitError
 from sqlmesh_like.secrets import scrubbed
 
 _KINDS = {
@@ -26,6 +29,29 @@ _KINDS = {
     "macro": types.CompletionItemKind.Function,
     "function": types.CompletionItemKind.Function,
 }
+
+
+@dataclass
+class _Reading:
+    """What a project holds as it is now; root and index are None where an error came before them."""
+
+    root: Path | None
+    index: ProjectIndex | None
+    findings: list[Diagnostic]
+
+
+def _read(load: Callable[[], Loaded]) -> _Reading:
+    reading = _Reading(None, None, [])
+    try:
+        loaded = load()
+        reading.root = loaded.project.root
+        reading.index = build_index(loaded)
+        models = [model.unique_id for model in loaded.rendered.models]
+        reading.findings += [from_type_warning(warning) for warning in check_project(loaded, models)]
+    except SmlError as error:
+        errors = error.errors if isinstance(error, SeveralErrors) else (error,)
+        reading.findings += [from_error(one) for one in errors]
+    return reading
 
 
 class ProjectServer(LanguageServer):
@@ -44,16 +70,15 @@ class ProjectServer(LanguageServer):
         An empty list is published for the file itself if it has none.
         """
         self._marked.add(Path(self.workspace.get_text_document(uri).path))
-        findings: list[Diagnostic] = []
         try:
-            loaded = self._load()
-            self.root = loaded.project.root
-            self.index = build_index(loaded)
-            models = [model.unique_id for model in loaded.rendered.models]
-            findings += [from_type_warning(warning) for warning in check_project(loaded, models)]
-        except SmlError as error:
-            findings += [from_error(one) for one in (error.errors if isinstance(error, SeveralErrors) else (error,))]
-        self._publish(findings)
+            # Threads that read and write the protocol's streams hold nothing that the child needs.
+            limited = runs_limited(beside_threads=True)
+            reading = run_limited(lambda: _read(self._load)) if limited else _read(self._load)
+        except ResourceLimitError as error:
+            reading = _Reading(None, None, [from_error(error)])
+        self.root = reading.root or self.root
+        self.index = reading.index or self.index
+        self._publish(reading.findings)
 
     def _publish(self, findings: Iterable[Diagnostic]) -> None:
         by_file: dict[Path, list[types.Diagnostic]] = defaultdict(list)

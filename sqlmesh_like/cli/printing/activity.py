@@ -40,7 +40,7 @@ class Activity:
         self._lock = RLock()
         self._ended = Event()
         if is_spinning or logs_json:
-            Thread(target=self._watch, daemon=True).start()
+            Thread(target=self._watch, name="sml-activity", daemon=True).start()
 
     @property
     def seconds(self) -> float:

@@ -348,6 +348,17 @@ def _end(watch: _Watch) -> None:
         signal.signal(_SIGNAL, watch.previous or signal.SIG_DFL)  # type: ignore[arg-type]
 
 
+def _begin_anew() -> None:
+    """In a child process no other thread goes on, so a lock that one held would stay locked."""
+    global _lock, _wake, _watcher
+    _lock, _wake, _watcher = threading.RLock(), threading.Event(), None
+    _watches.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def _raise(_signal: int, _frame: FrameType | None) -> None:
     watch = _watches.get(threading.get_ident())
     if watch is None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.limits.record import note_file
 from sqlmesh_like.project.paths import folders_below, refuse_links_out, refuse_ways_out
 from sqlmesh_like.project.reading.file_dependencies import list_files, record_content, record_listing
 from sqlmesh_like.regular_files import MAX_DATA, MAX_TEXT, read_followed
@@ -37,10 +38,12 @@ def read_bytes(path: Path, root: Path, limit: int = MAX_DATA) -> bytes:
     """
     refuse_ways_out(path, root)
     try:
-        return read_followed(path, limit)
+        content = read_followed(path, limit)
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise ProjectError(message, location=Location(relative(path, root))) from error
+    note_file(relative(path, root), len(content))
+    return content
 
 
 def relative(path: Path, root: Path) -> str:

@@ -17,6 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import JinjaError, ProjectError, SmlError, UsageError, nearest
+from sqlmesh_like.limits.record import note_place
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
 from sqlmesh_like.project.reading.file_dependencies import record_variable
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
@@ -216,6 +217,7 @@ class ValueRenderer:
 
     def _text(self, node: YamlNode) -> object:
         text = str(node.value)
+        note_place(node.location)
         try:
             with bounded():
                 return self._rendered(text)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from jinja2 import Template, TemplateSyntaxError, nodes
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
+from sqlmesh_like.limits.record import note_place, note_template
 from sqlmesh_like.project.reading.bounds import TemplateLimit, bounded
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.jinja.environment import environment, refuse_undefined
@@ -118,6 +119,7 @@ class Templates:
         """A context in which warnings are about this template. One that a silent one renders is silent too."""
         outer = self._path, self._scope, self._is_silent
         self._path, self._scope, self._is_silent = path, scope, is_silent or self._is_silent
+        note_place(Location(path))
         try:
             yield
         finally:
@@ -156,6 +158,7 @@ class Templates:
 
     def _parse(self, path: str, raw: str) -> nodes.Template:
         self._raw[path] = raw
+        note_place(Location(path))
         try:
             tree = self._environment.parse(raw, path, path)
         except TemplateSyntaxError as error:
@@ -178,7 +181,10 @@ class Templates:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         finally:
             self._is_compiling = False
-        return Template.from_code(self._environment, code, self._environment.globals)
+        template = Template.from_code(self._environment, code, self._environment.globals)
+        if not path.startswith(BUILTIN):
+            note_template(path, template._debug_info)
+        return template
 
     def _syntax_error(self, error: TemplateSyntaxError, path: str, hint: str | None = None) -> JinjaError:
         raw, said = self._raw.get(path, ""), error.message or "cannot be read"

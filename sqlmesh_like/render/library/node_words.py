@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
+from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config
 from sqlmesh_like.project.nodes import ModelFile, SeedFile
@@ -26,7 +27,7 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
         "path": path.partition("/")[2] or path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
-        "config": copy.deepcopy({**DEFAULT_SETTINGS, **config}),
+        "config": _copied({**DEFAULT_SETTINGS, **config}, file.path),
         "package_name": file.unique_id.package,
         "database": None,
         "schema": table.schema,
@@ -35,6 +36,15 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
         "meta": copy.deepcopy(config.get("meta") or {}),
         **(_text_of(file) if isinstance(file, ModelFile) else {}),
     }
+
+
+def _copied(config: Mapping[str, object], path: str) -> object:
+    """A copy that templates may change. Raises ProjectError for a value other than data, such as an iterator."""
+    try:
+        return copy.deepcopy(config)
+    except (TypeError, RecursionError) as error:
+        hint = "config() takes texts, numbers, lists and mappings: | list makes a list of what filters give"
+        raise ProjectError(f"a value of config() is not data: {error}", location=Location(path), hint=hint) from error
 
 
 def _text_of(file: ModelFile) -> dict[str, object]:

@@ -181,6 +181,8 @@ def _of_target(target: Target) -> dict[str, str]:
     if runs_here(target.master):
         settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
         settings["spark.pyspark.python"] = sys.executable
+        # Python's workers start in the project's folder: no module there may stand in the place of an installed one.
+        settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"
     return settings
 
 

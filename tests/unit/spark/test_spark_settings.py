@@ -118,3 +118,9 @@ def test_a_short_session_takes_no_options_of_java_beside_the_users(monkeypatch: 
         with monkeypatch.context() as patch:
             patch.setenv(name, "-XX:+UseZGC")
             assert short_session_options(target()) == ()
+
+
+def test_workers_in_the_project_s_folder_import_nothing_of_it() -> None:
+    name = "spark.executorEnv.PYTHONSAFEPATH"
+    assert spark_settings(target(), MACHINE)[name] == "1"
+    assert name not in spark_settings(target("yarn"), MACHINE)

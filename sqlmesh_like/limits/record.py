@@ -1,0 +1,183 @@
+"""What a child tells its parent, readable also after the system has ended it. Owns its form; code calls `note_…`."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import pickle
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+from sqlmesh_like.errors import Location
+from sqlmesh_like.limits.settings import (
+    FREE_BYTES,
+    MEMORY_PER_FILE,
+    MEMORY_PER_MB,
+    SECONDS_PER_FILE,
+    SECONDS_PER_MB,
+    Limits,
+)
+
+_FRAME = re.compile(r'File "(.*)", line (\d+) in ')
+
+
+class ProcessRecord:
+    """What a child tells its parent, readable also after it has been ended.
+
+    A page holds the seconds that it may take and what it works on, `trace` where its threads were when the system ended
+    it, `frames` what it reported: templates with their lines, messages, the result.
+    """
+
+    def __init__(self) -> None:
+        self.page = mmap.mmap(-1, 4096)
+        self.trace = os.memfd_create("sml-trace")
+        self.frames = os.memfd_create("sml-frames")
+
+    def close(self) -> None:
+        self.page.close()
+        os.close(self.trace)
+        os.close(self.frames)
+
+    @property
+    def seconds(self) -> float:
+        return cast(float, struct.unpack_from("d", self.page)[0])
+
+    @seconds.setter
+    def seconds(self, value: float) -> None:
+        struct.pack_into("d", self.page, 0, value)
+
+    @property
+    def place(self) -> Location | None:
+        path, _, line = self.page[8:].partition(b"\0")[0].decode(errors="replace").partition("\n")
+        return Location(path, int(line) or None) if path else None
+
+    @place.setter
+    def place(self, value: Location) -> None:
+        text = f"{value.path[:900]}\n{value.line or 0}".encode(errors="replace") + b"\0"
+        self.page[8 : 8 + len(text)] = text
+
+    def report(self, *frame: object) -> None:
+        _write(self.frames, pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
+
+    def reports(self) -> Iterator[tuple[object, ...]]:
+        os.lseek(self.frames, 0, os.SEEK_SET)
+        with os.fdopen(os.dup(self.frames), "rb") as file, suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                yield pickle.load(file)
+
+    def traced(self, templates: dict[str, tuple[str, str]]) -> Location | None:
+        """Return the innermost line of a template of the project where the child was ended."""
+        os.lseek(self.trace, 0, os.SEEK_SET)
+        with os.fdopen(os.dup(self.trace), "rb") as file:
+            text = file.read(1_000_000).decode(errors="replace")
+        for frame in _FRAME.finditer(text):
+            if frame[1] in templates:
+                path, lines = templates[frame[1]]
+                return Location(path, _line_of(int(frame[2]), lines))
+        return None
+
+
+@dataclass
+class Child:
+    """A child process: its record and limits, its bytes of memory at its start, and the files it has read."""
+
+    record: ProcessRecord
+    limits: Limits
+    memory: int = 0
+    sends_messages: bool = False
+    files: int = 0
+    size: int = 0
+
+    def restrict(self) -> None:
+        """Set the limits that grow with what has been read."""
+        megabytes = max(self.size - FREE_BYTES, 0) / 1_000_000
+        if self.limits.seconds:
+            seconds = self.limits.seconds + SECONDS_PER_FILE * self.files + SECONDS_PER_MB * megabytes
+            self.record.seconds = seconds
+            set_limit("RLIMIT_CPU", math.ceil(seconds))
+        if self.limits.memory:
+            memory = self.limits.memory + MEMORY_PER_FILE * self.files + MEMORY_PER_MB * megabytes
+            set_limit("RLIMIT_DATA", self.memory + int(memory * 1_000_000))
+
+
+class _Process:
+    """This process: what it is concerns all its threads."""
+
+    child: Child | None = None
+
+
+def begin(child: Child) -> None:
+    """Make this process a child with limits, to its end."""
+    _Process.child = child
+    child.restrict()
+
+
+def set_limit(name: str, value: int) -> None:
+    """Set a limit of the system for this process, as far as it may be raised."""
+    import resource  # only where there is such a system
+
+    kind = getattr(resource, name)
+    most = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
+
+
+def note_file(path: str, size: int) -> None:
+    """Say that a file of the project has been read: it is worked on, and the limits grow with it."""
+    if (child := _Process.child) is not None:
+        child.record.place = Location(path)
+        child.files, child.size = child.files + 1, child.size + size
+        child.restrict()
+
+
+def note_place(place: Location) -> None:
+    """Say what is worked on now."""
+    if (child := _Process.child) is not None:
+        child.record.place = place
+
+
+def note_template(path: str, lines: str) -> None:
+    """Say which lines of a template those of its code are, in Jinja's form: `3=1&7=2`."""
+    if (child := _Process.child) is not None:
+        child.record.report("template", path, lines)
+
+
+def report_message(message: object) -> None:
+    """Send a message to the parent, which gets it also if the child is ended later."""
+    if (child := _Process.child) is not None:
+        child.record.report("message", message)
+
+
+def sends_messages() -> bool:
+    """Whether messages are for the parent to print."""
+    return _Process.child is not None and _Process.child.sends_messages
+
+
+def is_child() -> bool:
+    """Whether this process works within limits already."""
+    return _Process.child is not None
+
+
+def _line_of(code_line: int, lines: str) -> int:
+    """Return the line of a template that a line of its code belongs to.
+
+    >>> _line_of(4, "3=1&7=2&12=5"), _line_of(9, "3=1&7=2&12=5")
+    (7, 12)
+    """
+    best = 1
+    for pair in filter(None, lines.split("&")):
+        template, code = pair.split("=")
+        if int(code) > code_line:
+            break
+        best = int(template)
+    return best
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
