@@ -90,8 +90,8 @@ def visible_columns(tree: exp.Expr, columns_of: ColumnsOf) -> Iterator[tuple[Sco
     outputs: dict[int, tuple[str, ...] | None] = {}
     for scope in scopes(tree):
         known = _sources(scope, columns_of, outputs)
-        outputs[id(scope)] = _outputs(scope, known, outputs)
         yield scope, known
+        outputs[id(scope)] = _outputs(scope, known, outputs)  # of what the caller has made of it
 
 
 def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
