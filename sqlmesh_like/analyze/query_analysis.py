@@ -32,6 +32,7 @@ from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
+from sqlmesh_like.analyze.refused_forms import first_refused
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.analyze.word_columns import with_word_columns
@@ -161,8 +162,9 @@ def parse(model: RenderedModel) -> exp.Expr:
     if not isinstance(statements[0], exp.Query):
         kind = sqlglot.tokenize(model.sql, dialect=SPARK)[0].text.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    refused = first_refused(statements[0])
     statements[0] = with_known_names(statements[0])
-    if misplaced := first_misplaced(statements[0]):
+    if misplaced := first_misplaced(statements[0]) or refused:
         offset = offset_of(misplaced.node)
         if offset is None:  # a node for which the parser records no position
             offset = max(0, model.sql.lower().find(misplaced.node.sql(SPARK).lower()))

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from sqlglot import exp
-
-from tests.spark.sql.nasty_values import AGGREGATES, LITERALS, NAMES, expressions
+from tests.spark.sql.nasty_values import LITERALS, NAMES
 
 _JOINS = ("join", "left join", "right join", "full join", "left semi join", "left anti join")
 _SETS = ("union all", "union", "union distinct", "intersect", "intersect all", "except", "except all", "minus")
@@ -62,16 +60,29 @@ _CLAUSES = (
 )  # fmt: skip
 
 
-def queries(kinds: Sequence[type[exp.Expr]], count: int, seed: int) -> Iterator[str]:
-    """Queries over the columns of `v`; of their parts more than half are bare columns, others expressions of kinds."""
+def queries(scalars: Sequence[str], count: int, seed: int) -> Iterator[str]:
+    """Queries over the columns of `v`. Most parts are bare columns, of one type or of types that have a common one."""
     random = Random(seed)
-    columns = [f"{side}_{name}" for side in "ab" for name in NAMES.values()]
-    scalars = [text for text in expressions(kinds) if not text.startswith(AGGREGATES) and " over " not in text]
+    every = list(NAMES.values())
     for number in range(count):
-        parts = {name: random.choice(columns if random.random() < 0.6 else scalars) for name in "efg"}
-        rows = {name: f"k in ({', '.join(str(random.randrange(1089)) for _ in range(4))})" for name in "ab"}
-        literals = {"l": random.choice(LITERALS), "m": random.choice(LITERALS)}
+        first = random.choice(every)
+        parts = {}
+        for name in "efg":
+            type_ = first if random.random() < 0.6 else random.choice(_ALIKE.get(first, every))
+            type_ = type_ if random.random() < 0.9 else random.choice(every)
+            column = f"{random.choice('ab')}_{type_}"
+            own = [text for text in scalars if column in text] if random.random() < 0.4 else []
+            parts[name] = f"({random.choice(own)})" if own else column
+        rows = {
+            name: f"k in ({', '.join(str(random.randrange(1089)) for _ in range(random.choice((1, 2, 4))))})"
+            for name in "ab"
+        }
+        literals = {name: random.choice(LITERALS) for name in "lm"}
         yield _CLAUSES[number % len(_CLAUSES)].format(
             a=f"v where {rows['a']}", b=f"v where {rows['b']}", a_rows=rows["a"],
             join=random.choice(_JOINS), set=random.choice(_SETS), sign=random.choice(_SIGNS), **parts, **literals,
         )  # fmt: skip
+
+
+_NUMBERS = ("int", "bigint", "decimal2", "decimal18", "double")
+_ALIKE = {**dict.fromkeys(_NUMBERS, _NUMBERS), **dict.fromkeys(("date", "timestamp"), ("date", "timestamp"))}
