@@ -63,9 +63,12 @@ ALIKE_QUERIES = (
     "list_zip({columns[0]}, {columns[1]}), LAMBDA pair : NOT coalesce({alike}, false))) > 0)) > 0)) = 0"
 ).format(
     columns=[f"string_split(regexp_extract({name}, '^[(](.*)[)]$', 1), ', ')" for name in ("one", "other")],
-    alike=_alike("pair[1]", "pair[2]"),
+    alike=f"{_alike('pair[1]', 'pair[2]')} OR {_kinds('pair[1]', 'pair[2]', 'VARCHAR integer|integer VARCHAR')}",
 )
-"""Rows of several queries: each column with that of each other. Types are those of the columns, in parentheses."""
+"""Rows of several queries: each column with that of each other. Types are those of the columns, in parentheses.
+
+Beside a text both engines make a whole number its text, which is one text in both.
+"""
 CASTABLE = f"{_A} = {_B} OR " + _kinds(
     _A, _B, '"NULL" .*|.* "NULL"|integer integer|decimal (integer|decimal)|DOUBLE (integer|decimal|DOUBLE)'
 )
