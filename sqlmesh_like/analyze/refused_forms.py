@@ -40,7 +40,7 @@ def first_refused(tree: exp.Expr) -> Misplaced | None:
         _ctes, _escapes, _generators, _groupings, _percentiles, _scales, _orders, _groups, _widths, _values, _limits,
         refused_windows,
     )  # fmt: skip
-    return next((found for check in checks for found in check(tree)), None)
+    return next((misplaced for check in checks for misplaced in check(tree)), None)
 
 
 def _ctes(tree: exp.Expr) -> Iterator[Misplaced]:
