@@ -97,6 +97,7 @@ lock: $(VENV)/.installed-audit
 	$(COMPILE) $(PRODUCT) --extra dev --extra bench -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) $(PRODUCT) --extra audit -c requirements/run.txt -o requirements/audit.txt
 	$(COMPILE) tests/dbt_core/requirements.in -o tests/dbt_core/requirements.txt
+	$(COMPILE) -c tests/dbt_core/requirements.txt tests/dbt_core/adapter_suite.in -o tests/dbt_core/adapter_suite.txt
 	$(COMPILE) tests/orchestrators/dagster.in -o tests/orchestrators/dagster.txt
 	$(COMPILE) tests/orchestrators/airflow.in -o tests/orchestrators/airflow.txt
 	$(COMPILE) bench/dbt/requirements.in -o bench/dbt/requirements.txt

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import OptimizeError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from sqlmesh_like.analyze.cte_scopes import is_cte
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import nearest
 
@@ -53,12 +54,10 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
 
 
 def foreign_tables(tree: exp.Expr, known: Collection[tuple[str, str]]) -> Iterator[exp.Table]:
-    """Tables by name that are neither known (schema and identifier in lower case) nor a CTE of the query."""
-    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    """Tables by name that are neither known (schema and identifier in lower case) nor a CTE that is visible there."""
     for table in tree.find_all(exp.Table):
         is_named = isinstance(table.this, exp.Identifier) and table.db.lower() not in _FILE_FORMATS
-        is_cte = not table.db and table.name.lower() in ctes
-        if is_named and not is_cte and (table.db.lower(), table.name.lower()) not in known:
+        if is_named and not is_cte(table) and (table.db.lower(), table.name.lower()) not in known:
             yield table
 
 
@@ -90,8 +89,8 @@ def visible_columns(tree: exp.Expr, columns_of: ColumnsOf) -> Iterator[tuple[Sco
     outputs: dict[int, tuple[str, ...] | None] = {}
     for scope in scopes(tree):
         known = _sources(scope, columns_of, outputs)
-        outputs[id(scope)] = _outputs(scope, known, outputs)
         yield scope, known
+        outputs[id(scope)] = _outputs(scope, known, outputs)  # of what the caller has made of it
 
 
 def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
@@ -135,9 +134,9 @@ def _is_membership(scope: Scope) -> bool:
 
 def _outputs(scope: Scope, known: _Known, outputs: dict[int, tuple[str, ...] | None]) -> tuple[str, ...] | None:
     query = scope.expression
-    if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
-        return outputs.get(id(scope.set_operation_scopes[0]))
     alias = query.parent.args.get("alias") if isinstance(query.parent, exp.Subquery | exp.CTE) else None
+    if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
+        return None if alias and alias.columns else outputs.get(id(scope.set_operation_scopes[0]))
     if not isinstance(query, exp.Select) or (alias and alias.columns) or is_open(scope):
         return None
     names: list[str] = []
@@ -168,15 +167,20 @@ def is_open(scope: Scope) -> bool:
         query.args.get("laterals")
         or query.args.get("pivots")
         or any(join.args.get("using") or join.args.get("method") for join in joins)
-        or any(table.args.get("pivots") for table in scope.tables)
+        or _has_pivot(scope)
     )
+
+
+def _has_pivot(scope: Scope) -> bool:
+    start, joins = scope.expression.args.get("from_"), scope.expression.args.get("joins") or []
+    return any(each.this.args.get("pivots") for each in (*([start] if start is not None else []), *joins))
 
 
 def _judge(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None:
     in_lambda = column.find_ancestor(exp.Lambda, exp.Select)
     if isinstance(column.this, exp.Star) or isinstance(in_lambda, exp.Lambda) or scope.expression.args.get("laterals"):
         return None
-    if not isinstance(scope.expression, exp.Select) or any(table.args.get("pivots") for table in scope.tables):
+    if not isinstance(scope.expression, exp.Select) or _has_pivot(scope):
         return None
     return _judge_qualified(column, known) if column.table else _judge_bare(column, scope, known)
 

@@ -32,8 +32,10 @@ from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
+from sqlmesh_like.analyze.refused_forms import first_refused
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
+from sqlmesh_like.analyze.word_columns import with_word_columns
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema
@@ -98,10 +100,12 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     if not has_names:
         has_names = not name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    columns_of = _names_by_table(by_table, schemas, views)
+    worded = with_word_columns(tree, columns_of)
     aliased = tree.copy() if tree.find(exp.Window) else None
-    tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
+    is_worded, tree = worded is not tree, with_window_aliases(worded, columns_of)
     names = () if has_names else known_names(tree)
-    is_as_written = names is not None and (aliased is None or aliased == tree)
+    is_as_written = names is not None and not is_worded and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
@@ -158,8 +162,9 @@ def parse(model: RenderedModel) -> exp.Expr:
     if not isinstance(statements[0], exp.Query):
         kind = sqlglot.tokenize(model.sql, dialect=SPARK)[0].text.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    refused = first_refused(statements[0])
     statements[0] = with_known_names(statements[0])
-    if misplaced := first_misplaced(statements[0]):
+    if misplaced := first_misplaced(statements[0]) or refused:
         offset = offset_of(misplaced.node)
         if offset is None:  # a node for which the parser records no position
             offset = max(0, model.sql.lower().find(misplaced.node.sql(SPARK).lower()))

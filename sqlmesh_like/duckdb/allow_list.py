@@ -140,6 +140,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
             return f"{node.sql_name()} to a number of digits"
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
             return "LATERAL with a query"
+        case exp.Join() if node.method.upper() == "NATURAL":
+            return "NATURAL JOIN (USING names its columns)"
         case exp.Group() if _has_ordinal_sets(node):
             return "ROLLUP, CUBE or GROUPING SETS of numbers"
     return None

@@ -8,22 +8,31 @@ Types are those that DuckDB itself finds when it binds a query, so nothing is in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.duckdb.type_conditions import (
+    ALIKE,
+    ALIKE_QUERIES,
+    CASTABLE,
+    computed_alike,
+    fits_text,
+    fits_texts,
+    keeps_digits,
+)
 from sqlmesh_like.sql_text import standard_literal
 
 
 @dataclass(frozen=True)
 class _Check:
-    """A condition in DuckDB's SQL on `typeof(a)` and `typeof(b)`, and the operands for which these names stand."""
+    """A condition in DuckDB's SQL on `types`, the list of the names of the types of some operands."""
 
     condition: str
-    operands: Mapping[str, exp.Expr]
+    operands: Sequence[exp.Expr]
     reason: str
 
 
@@ -39,42 +48,59 @@ def with_type_checks(tree: exp.Expr, unknown: str, end: str) -> exp.Expr:
     for original, node in reversed(pairs):
         for check in _checks(original):
             _apply(node, check, unknown, end)
+        for check in _checks_of_rows(original):
+            _filter(node, check, unknown, end)
     return made
 
 
 def _apply(node: exp.Expr, check: _Check, unknown: str, end: str) -> None:
-    types = " || ' and ' || ".join(f"typeof({name})" for name in check.operands)
-    said = f"{standard_literal(unknown + check.reason + ' of ')} || {types} || {standard_literal(end)}"
-    template = f"struct_extract({{'sml': sml_value}}, CASE WHEN {check.condition} THEN 'sml' ELSE {said} END)"
-    made = sqlglot.parse_one(template, dialect="duckdb")
+    """Make a value a checked one."""
+    made = _checked(check, unknown, end)
     (place,) = (column for column in made.find_all(exp.Column) if column.name == "sml_value")
-    for column in list(made.find_all(exp.Column)):
-        if column is not place:
-            column.replace(check.operands[column.name].copy())
     node.replace(made)
     place.replace(exp.Paren(this=node))
 
 
+def _filter(query: exp.Expr, check: _Check, unknown: str, end: str) -> None:
+    """Add a checked condition to a query: to a set operation's first, as it has none itself."""
+    made = _checked(check, unknown, end)
+    (place,) = (column for column in made.find_all(exp.Column) if column.name == "sml_value")
+    place.replace(exp.true())
+    if isinstance(query, exp.Select):
+        query.where(made, copy=False)
+        return
+    first = query.this
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    holder = exp.Select(expressions=[exp.Star()])
+    first.replace(holder)
+    alias = exp.TableAlias(this=exp.to_identifier("_sml_first"))
+    holder.set("from_", exp.From(this=exp.Subquery(this=first, alias=alias)))
+    holder.where(made, copy=False)
+
+
+def _checked(check: _Check, unknown: str, end: str) -> exp.Expr:
+    """`sml_value` as a field that only alike types have. Each operand stands once in it."""
+    number = range(len(check.operands))
+    reason = f"{standard_literal(unknown + check.reason + ' of ')} || array_to_string(types, ' and ')"
+    listed = ", ".join(f"replace(typeof(sml_{each}), 'TUPLE', '')" for each in number)
+    made = _parsed(
+        f"struct_extract({{'sml': sml_value}}, list_transform([[{listed}]],"
+        f" LAMBDA types : CASE WHEN {check.condition} THEN 'sml' ELSE {reason} || {standard_literal(end)} END)[1])"
+    ).copy()
+    places = {column.name: column for column in made.find_all(exp.Column)}
+    for each in number:
+        places[f"sml_{each}"].replace(check.operands[each].copy())
+    return made
+
+
+@lru_cache(maxsize=1000)
+def _parsed(template: str) -> exp.Expr:
+    return sqlglot.parse_one(template, dialect="duckdb")
+
+
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
-_KIND = (
-    "regexp_replace(regexp_replace(typeof({0}), '^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)$', 'integer'),"
-    " '^DECIMAL.*', 'decimal')"
-)
-_BOTH = f"{_KIND.format('a')} || ' ' || {_KIND.format('b')}"
-_NUMBERS = '(integer|decimal|DOUBLE|"NULL")'
-_FITTING = f'typeof(a) = typeof(b) OR regexp_full_match({_BOTH}, \'"NULL" .*|.* "NULL"|{_NUMBERS} {_NUMBERS}|{{0}}\')'
-_COMPARABLE = _FITTING.format("(DATE|TIMESTAMP.*) (DATE|TIMESTAMP.*)")
-_CASTABLE = (
-    f"typeof(a) = typeof(b) OR regexp_full_match({_BOTH},"
-    ' \'"NULL" .*|.* "NULL"|integer integer|decimal (integer|decimal)|DOUBLE (integer|decimal|DOUBLE)\')'
-)
-"""The default of LAG or LEAD, which is cast to the type of the values."""
-_SCALE = "CAST(coalesce(nullif(regexp_extract(typeof({0}), ',\\s*([0-9]+)', 1), ''), '0') AS INT)"
-_WIDTH = (
-    "CASE typeof({0}) WHEN 'TINYINT' THEN 3 WHEN 'SMALLINT' THEN 5 WHEN 'INTEGER' THEN 10"
-    " ELSE CAST(coalesce(nullif(regexp_extract(typeof({0}), '[(]([0-9]+)', 1), ''), '20') AS INT) END"
-)
 
 
 def _checks(node: exp.Expr) -> Iterator[_Check]:
@@ -93,7 +119,7 @@ def _checks(node: exp.Expr) -> Iterator[_Check]:
         case exp.Window():
             for shifted in (node.this, node.this.this):
                 if isinstance(shifted, exp.Lag | exp.Lead) and shifted.args.get("default") is not None:
-                    yield _Check(_CASTABLE, {"a": shifted.this, "b": shifted.args["default"]}, shifted.sql_name())
+                    yield _Check(CASTABLE, (shifted.this, shifted.args["default"]), shifted.sql_name())
         case exp.Binary() if isinstance(node, _ARITHMETIC) and not isinstance(node.expression, exp.Interval):
             yield from _computed(node)
 
@@ -133,23 +159,9 @@ def _compared(one: exp.Expr, other: exp.Expr) -> Iterator[_Check]:
         return
     for text, value in ((one, other), (other, one)):
         if isinstance(text, exp.Literal) and text.is_string:
-            yield _Check(_fits_text(text.name), {"b": value}, f"the text {text.name!r} beside a value")
+            yield _Check(fits_text(text.name), (value,), f"the text {text.name!r} beside a value")
             return
-    yield _Check(_COMPARABLE, {"a": one, "b": other}, "a comparison")
-
-
-def _fits_text(text: str) -> str:
-    """SQL condition: compared with `b`, this text means the same in both engines."""
-    kinds = [
-        kind
-        for pattern, kind in ((r"0|-?[1-9]\d{0,8}", "integer"), (_DATE, "DATE"), (_MOMENT, "TIMESTAMP"))
-        if re.fullmatch(pattern, text)
-    ]
-    return f"{_KIND.format('b')} IN ('VARCHAR', '\"NULL\"', {', '.join(map(repr, kinds)) or repr('VARCHAR')})"
-
-
-_DATE = r"\d{4}-\d{2}-\d{2}"
-_MOMENT = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}([.]\d{1,6})?)?"
+    yield _Check(ALIKE, (one, other), "a comparison")
 
 
 def _listed(node: exp.In) -> Iterator[_Check]:
@@ -162,18 +174,10 @@ def _listed(node: exp.In) -> Iterator[_Check]:
         for item in others:
             yield from _compared(node.this, item)
         return
-    kinds = [kind for pattern, kind in _CANONICAL if all(re.fullmatch(pattern, text) for text in texts)]
-    condition = f"{_KIND.format('b')} IN ('VARCHAR', '\"NULL\"', {', '.join(map(repr, kinds)) or repr('VARCHAR')})"
     for item in (node.this, *others):
-        yield _Check(condition, {"b": item}, f"IN ({', '.join(map(repr, texts[:3]))})")
+        yield _Check(fits_texts(texts), (item,), f"IN ({', '.join(map(repr, texts[:3]))})")
     for item in others:
         yield from _compared(node.this, item)
-
-
-_CANONICAL = (
-    (r"0|-?[1-9]\d{0,8}", "integer"), (r"\d{4}-\d{2}-\d{2}", "DATE"),
-    (r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}([.]\d{0,5}[1-9])?", "TIMESTAMP"),
-)  # fmt: skip
 
 
 def _case(node: exp.Case) -> Iterator[_Check]:
@@ -188,25 +192,55 @@ def _united(values: Sequence[exp.Expr | None], what: str) -> Iterator[_Check]:
     """Values of which one is chosen: of one type, or numbers, or dates and timestamps."""
     given = [value for value in values if value is not None and not isinstance(value, exp.Null)]
     for value in given[1:]:
-        yield _Check(_COMPARABLE, {"a": given[0], "b": value}, what)
+        yield _Check(ALIKE, (given[0], value), what)
 
 
 def _computed(node: exp.Binary) -> Iterator[_Check]:
-    operands = {"a": node.this, "b": node.expression}
-    is_number = f"regexp_full_match({_BOTH}, '{_NUMBERS} {_NUMBERS}|FLOAT FLOAT{{0}}')"
-    if isinstance(node, exp.Add | exp.Sub):
-        days = '|DATE (integer|"NULL")'
-        condition = f"{is_number.format(days)} AND typeof(b) IS NOT NULL"
-        # Spark cuts the fraction of a decimal that would have more than 38 digits.
-        whole = f"greatest({_WIDTH.format('a')}, {_WIDTH.format('b')}) < 38"
-        short = f"greatest({_SCALE.format('a')}, {_SCALE.format('b')}) <= 6"
-    else:
-        condition = is_number.format("|FLOAT .*|.* FLOAT" if isinstance(node, exp.Div) else "")  # a double in both
-        whole = f"{_WIDTH.format('a')} + {_WIDTH.format('b')} < 38"
-        short = f"{_SCALE.format('a')} + {_SCALE.format('b')} <= 6"
-    yield _Check(condition, operands, _SIGNS[type(node)])
+    operands = (node.this, node.expression)
+    yield _Check(computed_alike(node), operands, _SIGNS[type(node)])
     if not isinstance(node, exp.Div):
-        yield _Check(f"({whole}) OR ({short})", operands, _SIGNS[type(node)])
+        yield _Check(keeps_digits(node), operands, _SIGNS[type(node)])
 
 
 _SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+
+
+def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
+    match node:
+        case exp.SetOperation() if not isinstance(node.parent, exp.SetOperation):
+            rows = [_row_of(query) for query in _united_queries(node)]
+            yield _Check(ALIKE_QUERIES, rows, _SET_OPERATIONS[type(node)])
+        case exp.Select():
+            for number, join in enumerate(node.args.get("joins") or ()):
+                for column in join.args.get("using") or ():
+                    yield _Check(ALIKE, _joined(node, number, column), f"USING ({column.name})")
+
+
+def _united_queries(query: exp.Expr) -> Iterator[exp.Expr]:
+    """The queries of a chain of set operations."""
+    if isinstance(query, exp.SetOperation):
+        yield from _united_queries(query.this)
+        yield from _united_queries(query.expression)
+    else:
+        yield query
+
+
+def _row_of(query: exp.Expr) -> exp.Expr:
+    """The rows of a query as one value, whose type names those of all its columns."""
+    row = _parsed("row(*COLUMNS(*))").copy()
+    rows = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("_sml_rows")))
+    return exp.Subquery(this=exp.Select(expressions=[row], from_=exp.From(this=rows)))
+
+
+def _joined(select: exp.Select, number: int, column: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """A column of USING on either side of a join, as a subquery each."""
+    joins = select.args["joins"]
+    left = exp.Select(expressions=[exp.column(column.name)], joins=[join.copy() for join in joins[:number]])
+    for clause in ("from_", "laterals"):
+        if value := select.args.get(clause):
+            left.set(clause, [each.copy() for each in value] if isinstance(value, list) else value.copy())
+    right = exp.Select(expressions=[exp.column(column.name)], from_=exp.From(this=joins[number].this.copy()))
+    return (exp.Subquery(this=left), exp.Subquery(this=right))
+
+
+_SET_OPERATIONS = {exp.Union: "a UNION", exp.Intersect: "an INTERSECT", exp.Except: "an EXCEPT"}

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.bind_time_checks import with_type_checks
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE
+from sqlmesh_like.duckdb.type_conditions import WIDE_WHOLE
 from sqlmesh_like.sql_text import standard_literal
 
 UNKNOWN = "sml-not-checkable: "
@@ -85,6 +86,9 @@ def _guard_number(node: exp.Expr) -> None:
     match node:
         case exp.Div():
             _guard_result(node, _DIVIDED, "the quotient of decimals", {"a": node.this, "b": node.expression})
+            for operand in (node.this, node.expression):
+                if not isinstance(operand, exp.Literal):
+                    _guard(operand, _EXACT_DOUBLE, "the double of")
         case exp.Avg():
             whole, value = _computed_whole(node), _averaged(node)
             operand = value if isinstance(whole, exp.Window) else exp.Min(this=value.copy())
@@ -137,6 +141,8 @@ _DIVIDED = (
 )
 _AVERAGED = f"NOT {_IS_DECIMAL.format(name='a')} OR ({_SHORT.format(digits=4)})"
 _SUMMED_EXACTLY = "typeof(v) NOT IN ('BIGINT', 'HUGEINT') OR abs(v) < 10000000000"  # Spark adds them up as doubles
+# DuckDB rounds long whole numbers to other doubles; the text is cast as the branch must be bound for all types.
+_EXACT_DOUBLE = f"NOT regexp_full_match(typeof(v), '{WIDE_WHOLE}') OR length(replace(CAST(v AS VARCHAR), '-', '')) < 16"
 _FITS_INT = "abs(v) < 2147483648"  # Spark keeps the low bits of a longer number
 _NO_OVERFLOW = "typeof(v) <> 'HUGEINT' OR v BETWEEN -9223372036854775808 AND 9223372036854775807"
 
@@ -182,6 +188,8 @@ def _castable(cast: exp.Cast) -> str:
     if pattern is None:
         return "FALSE"
     alike = _spelt_as(pattern)
+    if cast.to.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
+        return f"{alike} AND ({_EXACT_DOUBLE})"
     return f"{alike} OR {_WHOLE}" if cast.to.is_type(*_MOMENTS) else alike
 
 

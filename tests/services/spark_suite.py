@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from tests.services.process import pinned
 
 _FOLDER = "sql-tests/results/"
-_STATEMENT = re.compile(r"-- !query\n(.*?)\n-- !query schema\n(.*?)\n-- !query output\n", re.DOTALL)
+_STATEMENT = re.compile(r"-- !query\n(.*?)\n-- !query schema\n(.*?)\n-- !query output\n([^\n]*)", re.DOTALL)
+_REFUSAL = re.compile(r"org\.apache\.spark\.sql\.(catalyst\.)?([\w.]*(Analysis|Parse)Exception)")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUERIES = ("select", "with", "values", "from", "table")
 _SETTINGS = ("create", "insert", "set", "use", "drop", "cache", "alter")
@@ -23,11 +24,15 @@ _LEFT_OUT = ("udf/", "udaf", "udtf")
 
 @dataclass(frozen=True)
 class Statement:
-    """`is_query`: it returned rows, else it prepares those that follow. `is_answered`: Spark did not refuse it."""
+    """`is_query`: it returned rows, else it prepares those that follow. `is_answered`: Spark did not fail.
+
+    `is_refused`: Spark's parser or analysis refused it, before any row was read.
+    """
 
     sql: str
     is_query: bool
     is_answered: bool
+    is_refused: bool
 
 
 def suite_jar() -> str:
@@ -46,8 +51,10 @@ def suite_files() -> Iterator[tuple[str, list[Statement]]]:
 
 
 def _statements(text: str) -> Iterator[Statement]:
-    for sql, schema in _STATEMENT.findall(text):
+    for sql, schema, output in _STATEMENT.findall(text):
         words = _COMMENT.sub(" ", sql).replace("(", " ").split(maxsplit=1)
         first = words[0].lower() if words else ""
         if first in (*_QUERIES, *_SETTINGS):
-            yield Statement(sql.strip().rstrip(";"), first in _QUERIES, schema != "struct<>")
+            is_answered = schema != "struct<>"
+            is_refused = not is_answered and _REFUSAL.match(output) is not None
+            yield Statement(sql.strip().rstrip(";"), first in _QUERIES, is_answered, is_refused)

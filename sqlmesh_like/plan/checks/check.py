@@ -18,6 +18,7 @@ from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, fo
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.syntax_errors import first_odd_character
+from sqlmesh_like.analyze.typed_literals import first_bad_literal
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.delta.snapshot import key_columns
@@ -173,6 +174,8 @@ class _Check:
             offset, message = gap
             hint = _COMMA_TOO_MANY if message.endswith("after a comma") else None
             raise SqlError(f"invalid SQL: {message}", location=locate(model, offset), hint=hint)
+        if bad := first_bad_literal(model.sql):
+            raise SqlError(bad[1], location=locate(model, bad[0]), hint="Spark refuses it before it reads a row")
         self._refuse_chance(facts)
         self._look_at_types(facts)
         written = WrittenTypes.of(facts, self._compiler.columns) if facts.relation is None else None

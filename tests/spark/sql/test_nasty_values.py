@@ -5,7 +5,6 @@ The expressions are made of the catalogue's own lists, so what is added to these
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,50 +22,33 @@ from sqlmesh_like.duckdb import allow_list
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox
-from sqlmesh_like.duckdb.duck_types import duck_type, without_zone
+from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 from sqlmesh_like.duckdb.guards import guarded, type_checked
 from tests.levels import IS_DEEP
-from tests.spark.sql.nasty_values import AGGREGATES, ALPHABETS, NAMES, expressions, pairs
+from tests.spark.sql.nasty_tables import create_duck_table, create_spark_view, duck_item, plain, spark_item
+from tests.spark.sql.nasty_values import AGGREGATES, NAMES, expressions
 
 pytestmark = pytest.mark.release
-TYPES = {f"{side}_{NAMES[type_]}": type_ for side in "ab" for type_ in ALPHABETS}
 LISTED = (*allow_list.FUNCTIONS, exp.Interval)
 KINDS = [kind for kind in LISTED if kind not in LIST_FORMS]
 OF_TWO = 1.0 if IS_DEEP else 0.2
 """The share of the expressions of two operands that is compared; of one operand, all are."""
 ATTEMPTS = 24
 """Into how many pieces the rows are cut at most, to find those that pass where some fail."""
-NUMBERS = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
-
 Values = dict[object, object]
 
 
 @pytest.fixture(scope="module")
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    rows = list(pairs())
     with closing(sandbox()) as db:
-        db.execute(f"CREATE TABLE texts (k INT, {', '.join(f'{name} VARCHAR' for name in TYPES)})")
-        one = f"({', '.join('?' * (len(TYPES) + 1))})"
-        for start in range(0, len(rows), 100):
-            part = [value for number, row in rows[start : start + 100] for value in (number, *row.values())]
-            db.execute(f"INSERT INTO texts VALUES {', '.join([one] * (len(part) // (len(TYPES) + 1)))}", part)
-        typed = [f"CAST({_text_of(name)} AS {duck_type(type_)}) AS {name}" for name, type_ in TYPES.items()]
-        db.execute(f"CREATE TABLE whole AS SELECT k, {', '.join(typed)} FROM texts")
+        create_duck_table(db, "whole")
         yield db
-
-
-def _text_of(name: str) -> str:
-    return f"replace({name}, '+10000', '10000')" if TYPES[name] in ("date", "timestamp") else name
 
 
 @pytest.fixture(scope="module")
 def values(spark: SparkSession) -> DataFrame:
-    rows = [(number, *row.values()) for number, row in pairs()]
-    frame = spark.createDataFrame(rows, ", ".join(["k int", *(f"{name} string" for name in TYPES)]))
-    typed = frame.selectExpr("k", *(f"cast({name} as {type_}) as {name}" for name, type_ in TYPES.items())).coalesce(1)
-    typed.cache().createOrReplaceTempView("v")
-    return typed
+    return create_spark_view(spark, "v")
 
 
 def test_every_listed_expression_gives_the_value_of_spark_or_fails(
@@ -81,7 +63,7 @@ def test_every_listed_expression_gives_the_value_of_spark_or_fails(
             for text, (type_, theirs) in _by_spark(spark, chosen[start : start + 50], is_group).items():
                 own = _by_duck(duck, computed[text], type_, 0 if is_group else values.count())
                 compared += len(own)
-                if wrong := {k: (v, theirs[k]) for k, v in own.items() if _plain(v) != _plain(theirs[k])}:
+                if wrong := {k: (v, theirs[k]) for k, v in own.items() if plain(v) != plain(theirs[k])}:
                     unlike[text] = list(wrong.items())[:2]
     assert not unlike
     assert compared > 100_000
@@ -117,8 +99,6 @@ def _trusted(duck: duckdb.DuckDBPyConnection, text: str) -> str | None:
 
 def _by_duck(duck: duckdb.DuckDBPyConnection, query: str, type_: str, count: int) -> Values:
     """The values of the rows on which DuckDB does not fail; `count` 0: of all rows at once."""
-    value = "x" if type_ == "void" else f"CAST(x AS {duck_type(type_)})"
-    value = {"date": f"{value} - DATE '1970-01-01'", "timestamp": f"epoch_us({value})"}.get(type_, value)
     own: Values = {}
     parts, attempts = [(0, count)], 0
     while parts and attempts < ATTEMPTS:
@@ -127,7 +107,7 @@ def _by_duck(duck: duckdb.DuckDBPyConnection, query: str, type_: str, count: int
         where = f" WHERE k >= {low} AND k < {high}" if count and " over " not in query.lower() else ""
         duck.execute(f"CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM whole{where}")
         try:
-            own |= dict(duck.execute(f"SELECT k, {value} FROM ({query})").fetchall())
+            own |= dict(duck.execute(f"SELECT k, {duck_item('x', type_)} FROM ({query})").fetchall())
         except duckdb.Error:
             if where and high - low > 1:
                 parts += [(low, (low + high) // 2), ((low + high) // 2, high)]
@@ -140,7 +120,7 @@ def _by_spark(spark: SparkSession, texts: list[str], is_group: bool) -> dict[str
     try:
         frame = spark.sql(_query(texts[0]).replace(f"{texts[0]} as x", items, 1))
         types = [field.dataType.simpleString() for field in frame.schema.fields[1:]]
-        shown = [NUMBERS.get(type_, "{}").format(f"x{number}") for number, type_ in enumerate(types)]
+        shown = [spark_item(f"x{number}", type_) for number, type_ in enumerate(types)]
         rows = frame.selectExpr("k", *shown).collect()
     except (PySparkException, Py4JJavaError):  # at analysis, or at a row
         if len(texts) == 1:
@@ -148,10 +128,3 @@ def _by_spark(spark: SparkSession, texts: list[str], is_group: bool) -> dict[str
         half = len(texts) // 2
         return _by_spark(spark, texts[:half], is_group) | _by_spark(spark, texts[half:], is_group)
     return {text: (types[n], {row[0]: row[n + 1] for row in rows}) for n, text in enumerate(texts)}
-
-
-def _plain(value: object) -> object:
-    """A double by all its digits, but for the sign of zero."""
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else repr(value + 0.0)
-    return value

@@ -181,10 +181,29 @@ OF_OTHER_TYPES = {
     "d = '2024-1-2'": "the text '2024-1-2' beside a value of DATE",
     "cast(c as decimal(38,18)) * c": "* of DECIMAL(38,18) and DECIMAL(5,2)",
     "(select max(v.x) from (values (1), ('1.9')) as v(x))": "VALUES of INTEGER and VARCHAR",
+    "s in (select f from t union all select s from t)": "a UNION of (DOUBLE) and (VARCHAR)",
+    "exists (select d, 1 from t intersect select s, c from t)": (
+        "an INTERSECT of (DATE, INTEGER) and (VARCHAR, DECIMAL(5,2))"
+    ),
+    "exists (select 1 union all (select null except select d from t) union all select '1.9')": (
+        "a UNION of (INTEGER) and (DATE) and (VARCHAR)"
+    ),
+    "(select max(a.s) from t as a join (select i as s from t) as b using (s))": "USING (s) of VARCHAR and INTEGER",
+    "exists (select 1 from t join (select i, 1 as z) as b using (i) left join (select s as i from t) as c using (i))": (
+        "USING (i) of INTEGER and VARCHAR"
+    ),
+    # Spark keeps the fraction of decimals that have more than 38 digits together, DuckDB the whole part.
+    "coalesce(cast(c as decimal(38,18)), cast(c as decimal(38,2)))": "COALESCE of DECIMAL(38,18) and DECIMAL(38,2)",
+    "cast(c as decimal(38,0)) < f": "a comparison of DECIMAL(38,0) and DOUBLE",  # DuckDB's double is another
+    "sum(i) * f": "* of HUGEINT and DOUBLE",
 }
 OF_FITTING_TYPES = (
     "s = '1.9'", "i = '2'", "i in ('2', 3)", "d >= '2024-01-02'", "d in ('2024-01-02')", "i < c and c <= f",
     "coalesce(i, 0) + sum(c) over () * 1.5", "d + 1", "(i, n) in (select i, s from t)", "greatest(i, null, 3)",
+    "i in (select 3 from t union select i + 1 from t except select null)", "sum(i) / 2",
+    "(select max(s) from t as a join t as b using (s, i) join (select i as s from t) as c on a.i = c.s)",
+    "exists (select c, 'x' from t union all select 1e0, s from t union all values (2, null))",
+    "s in (select i from t union all select s from t except select 3)",  # the text of a whole number in both
 )  # fmt: skip
 
 

@@ -1,0 +1,56 @@
+"""The nasty values as a table of each engine, and what of either's rows is compared."""
+
+from __future__ import annotations
+
+import math
+
+import duckdb
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.duckdb.duck_types import duck_type
+from tests.spark.sql.nasty_values import ALPHABETS, NAMES, pairs
+
+TYPES = {f"{side}_{NAMES[type_]}": type_ for side in "ab" for type_ in ALPHABETS}
+_NUMBERS = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
+
+
+def create_duck_table(db: duckdb.DuckDBPyConnection, name: str) -> None:
+    rows = list(pairs())
+    db.execute(f"CREATE TABLE texts (k INT, {', '.join(f'{column} VARCHAR' for column in TYPES)})")
+    one = f"({', '.join('?' * (len(TYPES) + 1))})"
+    for start in range(0, len(rows), 100):
+        part = [value for number, row in rows[start : start + 100] for value in (number, *row.values())]
+        db.execute(f"INSERT INTO texts VALUES {', '.join([one] * (len(part) // (len(TYPES) + 1)))}", part)
+    typed = [f"CAST({_text_of(column)} AS {duck_type(type_)}) AS {column}" for column, type_ in TYPES.items()]
+    db.execute(f"CREATE TABLE {name} AS SELECT k, {', '.join(typed)} FROM texts")
+
+
+def _text_of(column: str) -> str:
+    return f"replace({column}, '+10000', '10000')" if TYPES[column] in ("date", "timestamp") else column
+
+
+def create_spark_view(spark: SparkSession, name: str) -> DataFrame:
+    rows = [(number, *row.values()) for number, row in pairs()]
+    frame = spark.createDataFrame(rows, ", ".join(["k int", *(f"{column} string" for column in TYPES)]))
+    typed = frame.selectExpr("k", *(f"cast({column} as {type_}) as {column}" for column, type_ in TYPES.items()))
+    whole = typed.coalesce(1)
+    whole.cache().createOrReplaceTempView(name)
+    return whole
+
+
+def spark_item(name: str, type_: str) -> str:
+    """A column as Spark returns it to Python."""
+    return f"{_NUMBERS.get(type_, '{}').format(name)} as {name}"
+
+
+def duck_item(name: str, type_: str) -> str:
+    """The same column of DuckDB, with Spark's type."""
+    value = name if type_ == "void" else f"CAST({name} AS {duck_type(type_)})"
+    return {"date": f"{value} - DATE '1970-01-01'", "timestamp": f"epoch_us({value})"}.get(type_, value)
+
+
+def plain(value: object) -> object:
+    """A double by all its digits, but for the sign of zero."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else repr(value + 0.0)
+    return value

@@ -1,0 +1,100 @@
+"""Random queries whose clauses combine nasty values of any types: DuckDB gives the rows of Spark, or refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import duckdb
+import pytest
+import sqlglot
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.duckdb.allow_list import FUNCTIONS, first_unproven
+from sqlmesh_like.duckdb.dialect import duck_text
+from sqlmesh_like.duckdb.duck_connection import sandbox
+from sqlmesh_like.duckdb.duck_types import without_zone
+from sqlmesh_like.duckdb.guards import guarded, type_checked
+from tests.levels import IS_DEEP
+from tests.spark.sql.nasty_queries import queries
+from tests.spark.sql.nasty_tables import create_duck_table, create_spark_view, duck_item, plain, spark_item
+from tests.spark.sql.nasty_values import AGGREGATES, expressions
+
+pytestmark = pytest.mark.release
+COUNT = 12_000 if IS_DEEP else 1_200
+SEED = 38
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(sandbox()) as db:
+        create_duck_table(db, "v")
+        yield db
+
+
+def test_random_queries_give_the_rows_of_spark_or_are_refused(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection
+) -> None:
+    create_spark_view(spark, "v")
+    unlike: dict[str, object] = {}
+    compared = 0
+    for sql in queries(list(_scalars()), COUNT, SEED):
+        text = _trusted(duck, sql)
+        if text is None:
+            continue
+        columns = duck.execute(f"DESCRIBE {text}").fetchall()
+        theirs = _by_spark(spark, sql, len(columns))
+        if theirs is None:
+            continue
+        types, rows = theirs
+        items = ", ".join(duck_item(f"c{number}", type_) for number, type_ in enumerate(types))
+        names = ", ".join(f"c{number}" for number in range(len(types)))
+        own = _counted(duck.execute(f"SELECT {items} FROM ({text}) AS rows({names})").fetchall())
+        compared += 1
+        if own != rows:
+            unlike[sql] = (list((own - rows).elements())[:3], list((rows - own).elements())[:3])
+    assert not unlike, "\n".join(f"{sql}\n  DuckDB, Spark: {rows}" for sql, rows in unlike.items())
+    assert compared > COUNT // 8
+
+
+def _scalars() -> Iterator[str]:
+    """Expressions of one row that DuckDB is trusted with, if their types allow it."""
+    for text in expressions(FUNCTIONS):
+        if not text.startswith(AGGREGATES) and " over " not in text:
+            with suppress(SqlglotError):  # a number of arguments that the function has not
+                if first_unproven(sqlglot.parse_one(text, dialect=SPARK)) is None:
+                    yield text
+
+
+def _trusted(duck: duckdb.DuckDBPyConnection, sql: str) -> str | None:
+    """The query as DuckDB runs it; None if it is refused, or fails on these rows."""
+    tree = sqlglot.parse_one(sql, dialect=SPARK)
+    if first_unproven(tree):
+        return None
+    texts = [duck_text(made.transform(without_zone)) for made in (type_checked(tree), guarded(tree), tree.copy())]
+    try:
+        duck.execute(f"DESCRIBE {texts[0]}")
+        duck.execute(texts[1]).fetchall()
+    except duckdb.Error:
+        return None
+    return texts[2]
+
+
+def _by_spark(spark: SparkSession, sql: str, width: int) -> tuple[list[str], Counter[object]] | None:
+    """Types and rows; None if Spark refuses the query."""
+    try:
+        frame = spark.sql(sql).toDF(*(f"c{number}" for number in range(width)))
+        types = [field.dataType.simpleString() for field in frame.schema.fields]
+        shown = frame.selectExpr(*(spark_item(f"c{number}", type_) for number, type_ in enumerate(types)))
+        return types, _counted([tuple(row) for row in shown.collect()])
+    except (PySparkException, Py4JJavaError):
+        return None
+
+
+def _counted(rows: list[tuple[object, ...]]) -> Counter[object]:
+    return Counter(tuple(map(plain, row)) for row in rows)

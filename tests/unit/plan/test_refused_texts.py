@@ -1,0 +1,106 @@
+# ruff: noqa: E501
+"""What Spark's parser and analysis refuse whatever the columns are is told at compile; what is like it is accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlmesh_like.errors import SqlError
+from sqlmesh_like.plan.checks.check import check_models
+from tests.properties.lake import T, U, model, schema
+
+COLUMNS = schema(i="int", s="string", ts="timestamp")
+REFUSED = {
+    "select date '2024-13-01' as x from ods.t": "'2024-13-01' is not a date",
+    "select i from ods.t where date'mar 11 2016' < current_date": "'mar 11 2016' is not a date",
+    "select timestamp '2024-02-30 10:00:00' as x from ods.t": "'2024-02-30 10:00:00' is not a timestamp",
+    "select ts - interval '1 fortnight' as x from ods.t": "'1 fortnight' is not an interval",
+    "select ts - interval 'one' day as x from ods.t": "'one' is not a number of day",
+    "select ts + interval '1 2:03' hour to minute as x from ods.t": "'1 2:03' is not an interval from hour to minute",
+    "select ts + interval 1 month 2 days as x from ods.t": "an interval has months or smaller units, not both",
+    "select ts + interval '1 year 1 hour' as x from ods.t": "an interval has months or smaller units, not both",
+    "select interval '1-2' year to month '3' day as x": "an interval from one unit to another stands alone",
+    "select timestampadd('MONTH', 1, ts) as x from ods.t": "'MONTH' is a text: the unit of TIMESTAMPADD",
+    "select datediff('day', ts, ts) as x from ods.t": "'day' is a text: the unit of DATEDIFF",
+    "select 128Y as x from ods.t": "128Y is out of range",
+    "select -9223372036854775809L as x from ods.t": "9223372036854775809L is out of range",
+    "with a as (select i from ods.t), A as (select 1 as i) select i from a": "the name 'A' of WITH is ambiguous",
+    "with a as (select i from ods.t), b as (with a as (select 1 as i) select i from a) select i from b": (
+        "the name 'a' of WITH is ambiguous"
+    ),
+    "with a as (select i from b), b as (select i from ods.t) select i from a": "the table b is not a ref() or source()",
+    "select x.i from (with a as (select i from ods.t) select i from a) x join a on x.i = a.i": (
+        "the table a is not a ref() or source()"
+    ),
+    "select s like 'a%b' escape '%' as x from ods.t": "'%' escapes nothing in the pattern 'a%b'",
+    "select i, grouping(i) as x from ods.t group by i": "GROUPING(i) is of grouping sets only",
+    "select median(i) over (partition by s order by i) as x from ods.t": "MEDIAN(i) has no order of rows over a window",
+    "select percentile_cont(0.5) within group (order by i) over w as x from ods.t window w as (order by s)": (
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY i) has no order of rows over a window"
+    ),
+    "select ceil(2.5, 'a') as x from ods.t": "the scale of CEIL is a whole number, not 'a'",
+    "select * from ods.t order by 0": "ORDER BY position 0 is not in the SELECT list",
+    "select i from ods.t having i > 0": "HAVING without GROUP BY and without an aggregate",
+    "select i from ods.t where i in (select i, s from ods.u)": "IN has 1 value(s), and its query 2 column(s)",
+    "select explode(explode(array(array(i)))) as x from ods.t": "a generator cannot be nested in another one",
+    "select * from ods.t lateral view explode(null) e as x": "EXPLODE(NULL) takes an array or a map",
+    "select (select i, s from ods.u) as x from ods.t": "a subquery in the place of a value has 2 columns",
+    "select * from values (1, 2), (3) as v(a, b)": "the rows of VALUES have different numbers of columns",
+    "select i from ods.t where s like any ()": "the list of patterns is empty",
+    "select i from ods.t limit i": "LIMIT and OFFSET are known before any row is read: i",
+    "select ts - interval (i) days as x from ods.t": "the number of an interval is written without brackets",
+    "select sum(i) over w as x from ods.t": "the window 'w' is not defined",
+    "select sum(i) over w as x from ods.t window w as (order by s), W as (order by i)": "the window 'W' is defined twice",
+    "select count(i) filter (where i > 1) over (partition by s) as x from ods.t": "FILTER is not possible over a window",
+    "select sum(i) over (partition by s range between 1 preceding and current row) as x from ods.t": (
+        "a RANGE frame with an offset needs one column in ORDER BY, not 0"
+    ),
+    "select sum(i) over (order by s rows between 1 following and 1 preceding) as x from ods.t": (
+        "the frame ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING ends before it begins"
+    ),
+    "select sum(i) over (order by s rows between unbounded following and 1 following) as x from ods.t": (
+        "the frame ROWS BETWEEN UNBOUNDED FOLLOWING AND 1 FOLLOWING begins after all rows"
+    ),
+}
+ACCEPTED = (
+    "select date '2024-2-3' as a, date '-2024' as b, date' 2024-01-02T10 ' as c, date 'epoch' as d from ods.t",
+    "select timestamp '2024-01-01 1:2:3.5+01:00' as a, timestamp '10:11' as b, timestamp 'now' as c from ods.t",
+    "select timestamp '2024-01-01 10:00:00 Europe/Paris' as a, timestamp '2024' as b from ods.t",
+    "select cast('no date' as date) as a, s as date from ods.t",
+    "select ts - interval '1 day -2.5 seconds' as a, ts + interval -'1' month as b, interval 'INTERVAL 1 week' as c from ods.t",
+    "select interval '1-2' year to month as a, interval '-1 2:03:04.5' day to second as b, interval 3 days 4 hours as c from ods.t",
+    "select date_add('2024-01-01', 1) as a, datediff('2024-01-02', s) as b, timestampadd(month, 1, ts) as c from ods.t",
+    "select 127Y as a, -128Y as b, -9223372036854775808L as c, 1 as s from ods.t",
+    "with a as (select i from ods.t) select x.i from (with a as (select i from ods.t) select i from a) x join a on x.i = a.i",
+    "with a as (select i from ods.t), b as (with c as (select i from a) select i from c) select i from b",
+    "select s like 'a%%b%_' escape '%' as x from ods.t",
+    "select i, grouping(i) as x from ods.t group by i with rollup",
+    "select i, s, grouping_id(i) as x from ods.t group by grouping sets ((i), (s, i))",
+    "select median(i) over (partition by s) as x from ods.t",
+    "select sum(i) over (partition by s order by i) as x, ceil(2.5, 1) as y from ods.t",
+    "select count(*) as n from ods.t having count(*) > 0",
+    "select i from ods.t where (i, s) in (select i, s from ods.u) order by 1",
+    "select i, (select max(s) from ods.u) as x from ods.t where i = (select max(i) from ods.u) limit 1 + 1",
+    "select sum(i) over w as x, sum(i) over (w rows 1 preceding) as y from ods.t window w as (order by s)",
+    "select sum(i) over (order by i range between 1 preceding and 2 following) as x from ods.t",
+    "select count(i) filter (where i > 1) as n from ods.t where s like any ('a', 'b')",
+    "select x from ods.t lateral view explode(array(i)) e as x",
+    "with c (x) as (select 1 union all select * from range(5)) select x, sum(x) over w as s from c window w as (order by x)",
+    "select one_n from (select s, i from ods.t) pivot (count(*) as n for i in (1 as one, 2 as two))",
+)  # fmt: skip
+
+
+def error_of(sql: str) -> SqlError | None:
+    return check_models([model(sql)], {T: COLUMNS, U: COLUMNS}).errors.get(model(sql).unique_id)
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_spark_refuses_is_told_with_its_place(sql: str) -> None:
+    error = error_of(sql)
+    assert error is not None and error.message.startswith(REFUSED[sql]), error
+    assert error.location is not None and error.location.line == 1 and error.location.column
+
+
+@pytest.mark.parametrize("sql", ACCEPTED)
+def test_what_spark_answers_is_accepted(sql: str) -> None:
+    assert error_of(sql) is None

@@ -1,0 +1,115 @@
+"""Spark's own suite, checked without Spark: what it refuses is refused at compile, and what it answers is not.
+
+The columns of its tables are known as far as the types of the queries that make them are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pytest
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.errors import SqlError
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
+from sqlmesh_like.plan.checks.check import check_models
+from sqlmesh_like.plan.checks.written_types import WrittenTypes
+from sqlmesh_like.project.nodes import ModelConfig
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
+from tests.services.spark_suite import Statement, suite_files, suite_jar
+from tests.services.wanted import need
+
+pytestmark = pytest.mark.release
+_LEGACY = re.compile(r"cte-(non)?legacy|datetime-legacy|timestampNTZ/|charvarchar|ansi")
+"""Files under settings that no session of this project has."""
+_NO_MODEL = re.compile(
+    r"two columns are named|no name|is neither in GROUP BY|transform takes|TRANSFORM|unknown function|is not a ref"
+    r"|is a parameter|this is VALUES|'t4' in mydb1.t4.c2|grouping__id"
+)
+"""Refusals of what no model may hold: other commands' text, columns without a name or with the same. And two
+that are left: a correlated column that its table's schema qualifies, and Hive's name for `grouping_id()`."""
+MOST_LENIENT = 131
+
+
+def test_what_sparks_analysis_refuses_is_refused_and_nothing_that_it_answers() -> None:
+    need(suite_jar)
+    lenient, strict, asked = [], [], 0
+    for file, statements in suite_files():
+        tables: dict[str, Schema] = {}
+        for number, statement in enumerate(statements):
+            if statement.sql.lower().startswith("set ") or _LEGACY.search(file):
+                break
+            if not statement.is_query:
+                _prepare(statement.sql, tables)
+            elif statement.is_answered or statement.is_refused:
+                error = _error_of(statement, tables)
+                asked += 1
+                if statement.is_refused and error is None:
+                    lenient.append(f"{file} {number}: {statement.sql}")
+                elif statement.is_answered and error is not None and not _NO_MODEL.search(error):
+                    strict.append(f"{file} {number}: {error}: {statement.sql}")
+    assert asked > 4_000
+    assert not strict, "\n".join(strict)
+    assert len(lenient) <= MOST_LENIENT, "\n".join(lenient)
+
+
+def _prepare(sql: str, tables: dict[str, Schema]) -> None:
+    """Remember the columns of a view or table that a statement creates."""
+    with suppress(SqlglotError, SqlError, ValueError):  # ValueError: as many names as columns
+        create = sqlglot.parse_one(sql, dialect=SPARK)
+        if not isinstance(create, exp.Create):
+            return
+        table = create.this.this if isinstance(create.this, exp.Schema) else create.this
+        named = create.this.expressions if isinstance(create.this, exp.Schema) else []
+        tables.pop(table.name.lower(), None)
+        if isinstance(create.expression, exp.Query):
+            columns = _columns_of(create.expression.sql(SPARK), tables)
+            names = [column.name for column in named] or [column.name for column in columns]
+            columns = tuple(Column(name, column.type) for name, column in zip(names, columns, strict=True))
+        else:
+            kinds = [(column.name, column.args.get("kind")) for column in named]
+            columns = tuple(Column(name, kind.sql(SPARK).lower().replace(", ", ",")) for name, kind in kinds if kind)
+        if columns and all(column.type for column in columns):
+            tables[table.name.lower()] = columns
+
+
+def _columns_of(sql: str, tables: Mapping[str, Schema]) -> Schema:
+    model = _model(sql, tables)
+    compiler = Compiler(_schemas(tables))
+    facts = compiler.compile(model).facts
+    written = WrittenTypes.of(facts, compiler.columns) if facts.schema is None else None
+    outputs = (written.outputs() if written is not None else None) or []
+    return facts.schema or tuple(Column(name, type_) for name, type_ in outputs)
+
+
+def _error_of(statement: Statement, tables: Mapping[str, Schema]) -> str | None:
+    try:
+        model = _model(statement.sql, tables)
+    except SqlglotError as error:
+        return f"is not a ref or does not parse: {error}"
+    error_of_model = check_models([model], _schemas(tables)).errors.get(model.unique_id)
+    return None if error_of_model is None else error_of_model.message
+
+
+def _model(sql: str, tables: Mapping[str, Schema]) -> RenderedModel:
+    """A query as `sml sql` asks it: columns need no names. Tables are those that it names."""
+    trees = [tree for tree in sqlglot.parse(sql, dialect=SPARK) if tree is not None]
+    named = {(t.db, t.name) for tree in trees for t in tree.find_all(exp.Table) if t.name.lower() in tables}
+    refs = tuple(InputRef(_id(name), TableName(db, name), "model") for db, name in sorted(named))
+    own = NodeId("question", "suite", "asked")
+    config, place = ModelConfig(), TableName("", "asked")
+    return RenderedModel(own, "asked", "asked.sql", sql, sql, config, place, refs, SourceMap(sql, sql))
+
+
+def _schemas(tables: Mapping[str, Schema]) -> dict[str, Schema | None]:
+    return {_id(name): columns for name, columns in tables.items()}
+
+
+def _id(table: str) -> NodeId:
+    return NodeId("model", "suite", table.lower())
