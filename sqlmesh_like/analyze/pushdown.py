@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Projection,
     Relation,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -74,7 +75,7 @@ def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
             return replace(relation, branches=below)
         case Join():
             return replace(relation, left=below[0], right=below[1])
-        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK():
             return replace(relation, child=below[0])
 
 

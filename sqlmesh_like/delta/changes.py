@@ -106,7 +106,7 @@ class Changes:
             case Filter():
                 change = self.netted(source.child) if self.moves.can_change(source.child) else None
                 below = subquery(rows(source.child))
-                stay = self._staying(source.child, below, change) if change else rows(source.child)
+                stay = self.staying(source.child, below, change) if change else rows(source.child)
                 return changed_by_clock(source, change, stay)
             case Explode():
                 return exploded(source, subquery(self.of(source.child)), signed=True)
@@ -142,7 +142,7 @@ class Changes:
             if leaf not in changes:
                 sources[leaf] = rows_
             elif leaf < first:
-                sources[leaf] = subquery(self._staying(node, rows_, changes[leaf]))
+                sources[leaf] = subquery(self.staying(node, rows_, changes[leaf]))
             else:
                 sources[leaf] = subquery(self._tagged(node, rows_, changes[leaf]))
                 together.append(_is_together(column(_TAG, f"_sml_t{leaf}"), column(WEIGHT, f"_sml_t{first}")))
@@ -156,9 +156,9 @@ class Changes:
         tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
         moving = exp.select(*names(leaf), key(), tag).from_(exp.table_(change))
         zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
-        return stacked([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
+        return stacked([moving, self.staying(leaf, rows_, change).select(zero, copy=False)])
 
-    def _staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
+    def staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
         """Those of a table's rows that have not changed."""
         query = exp.select(*names(leaf), key()).from_(exp.alias_(rows_, "_sml_s", table=True, copy=False))
         return query.where(exp.Not(this=_has_key(change, "_sml_s")), copy=False)
@@ -202,7 +202,7 @@ class Changes:
         """Rows of a relation before the change, from its current rows and its change."""
         change = self.netted(source)
         left = exp.select(*names(source), key()).from_(exp.table_(change))
-        stay = self._staying(source, current, change)
+        stay = self.staying(source, current, change)
         return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
 
     def _affected(self, source: Relation) -> str:

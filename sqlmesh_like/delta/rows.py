@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Projection,
     Relation,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -70,6 +71,8 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
             return _distinct(node, sources[0])
         case Aggregate():
             return _grouped(node, sources[0])
+        case TopK():
+            return first_rows(node, [*names(node.child), key()], sources[0])
     raise AssertionError(f"{type(node).__name__} is part of a graph")
 
 
@@ -147,6 +150,32 @@ def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool
         selects.append(_from(exp.select(*renamed, branch_key, *[c.copy() for c in carried], copy=False), source))
     shown = [column(c.name) for c in union.schema]
     return _from(exp.select(*shown, key(), *carried, copy=False), subquery(stacked(selects)), "u")
+
+
+PLACE = "_sml_place"
+"""Column: the number of a row in the order of a LIMIT, from 1 on."""
+
+
+def first_rows(limit: TopK, shown: Sequence[exp.Expr], source: exp.Expr, *last: exp.Expr) -> exp.Select:
+    """The first rows of a FROM item. `last` orders rows of one key."""
+    numbered = _from(exp.select(*[item.copy() for item in shown], in_place(limit, *last), copy=False), source)
+    query = _from(exp.select(*[item.copy() for item in shown], copy=False), subquery(numbered))
+    return query.where(exp.LTE(this=column(PLACE), expression=exp.Literal.number(limit.count)), copy=False)
+
+
+def in_place(limit: TopK, *last: exp.Expr) -> exp.Expr:
+    """`PLACE` of rows that have the columns of a limit's child: ROW_NUMBER, since all engines agree on it.
+
+    Spark runs it as a LIMIT where only first rows are kept (`InferWindowGroupLimit`).
+    """
+    terms = [
+        exp.Ordered(this=column(term.column), desc=term.is_descending, nulls_first=term.is_null_first)
+        for term in limit.order
+    ]
+    ends = [exp.Ordered(this=end.copy(), desc=False, nulls_first=True) for end in (as_text(key()), *last)]
+    return exp.alias_(
+        exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[*terms, *ends])), PLACE, quoted=True
+    )
 
 
 def _outer(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Join, Relation
+from sqlmesh_like.analyze.algebra.relation import Join, Relation, TopK
 from sqlmesh_like.analyze.binding import subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
-from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, lookups, partitions, rows
+from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
@@ -155,21 +155,21 @@ def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
 
     def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Query:
         zero = exp.alias_(exp.Literal.number(0), changes._TAG, quoted=True)
-        return self._staying(leaf, condition, change).select(zero)
+        return self.staying(leaf, condition, change).select(zero)
 
     patch.setattr(changes.Changes, "_tagged", naive)
 
 
 def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
     """A row that is there now is joined with what left, though it came later."""
-    staying = changes.Changes._staying
+    staying = changes.Changes.staying
 
     def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Select:
         query = staying(self, leaf, condition, change)
         query.set("where", None)
         return query
 
-    patch.setattr(changes.Changes, "_staying", naive)
+    patch.setattr(changes.Changes, "staying", naive)
 
 
 def changes_of_both_directions_together(patch: pytest.MonkeyPatch) -> None:
@@ -265,6 +265,54 @@ def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
         return replace(joined, kind="anti")
 
     patch.setattr(subqueries.Subqueries, "_membership", naive)
+
+
+def too_few_first_rows_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """What is left of the stored rows, and what came, is the result: rows behind the last stored one are forgotten."""
+    last = limits._last
+    patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.false()))
+
+
+def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
+    """The last stored row counts as the boundary only if it stays."""
+
+    def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Select:
+        query = staying(self, leaf, condition, change)
+        changed.append(query.args["where"])
+        return query
+
+    last, staying, changed = limits._last, changes.Changes.staying, list[exp.Expr]()
+
+    def of_staying(source: TopK, kept: str) -> exp.Select:
+        query = last(source, kept)
+        return query.from_(exp.alias_(exp.table_(kept), "_sml_s", table=True)).where(changed[-1].this.copy())
+
+    patch.setattr(changes.Changes, "staying", naive)
+    patch.setattr(limits, "_last", of_staying)
+
+
+def first_rows_with_nulls_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    """NULL has the same end in every order."""
+    in_place = rows.in_place
+
+    def naive(limit: TopK, *last: exp.Expr) -> exp.Expr:
+        return in_place(replace(limit, order=tuple(replace(term, is_null_first=False) for term in limit.order)), *last)
+
+    for module in (rows, limits):
+        patch.setattr(module, "in_place", naive)
+
+
+def first_rows_tied(patch: pytest.MonkeyPatch) -> None:
+    """Another order of tied rows where the table goes on than where it is built."""
+    first_rows = limits.first_rows
+
+    def naive(limit: TopK, *given: object) -> exp.Select:
+        query = first_rows(limit, *given)  # type: ignore[arg-type]
+        for order in query.find_all(exp.Order):
+            order.expressions[len(limit.order)].set("desc", True)
+        return query
+
+    patch.setattr(limits, "first_rows", naive)
 
 
 def _zero() -> exp.Expr:

@@ -20,6 +20,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Projection,
     Relation,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -92,6 +93,10 @@ def _trace(relation: Relation) -> _Traced:
         case Projection() | Windowed():
             below = _trace(relation.child)
             return _Traced(_items(relation.items, below.values), below.influences)
+        case TopK():
+            below = _trace(relation.child)
+            order = [exp.column(term.column, quoted=True) for term in relation.order]
+            return _Traced(below.values, _influenced(below, below.values, order, "filters"))
         case Aggregate():
             return _aggregate(relation)
         case Join():

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Projection,
     Relation,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     columns,
@@ -49,6 +50,8 @@ def split_columns(relation: Relation) -> Origins:
             return _copied(relation.items, _copied(relation.keys, split_columns(relation.child)))
         case UnionAll():
             return _through_union(relation)
+        case TopK():
+            return {}
 
 
 def _copied(items: tuple[Named, ...], below: Origins) -> Origins:

@@ -26,6 +26,7 @@ from sqlmesh_like.analyze.binding.differences import counted_difference, distinc
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
+from sqlmesh_like.analyze.binding.limits import limited, read_limit
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
@@ -45,7 +46,7 @@ from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
     "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
-    "qualify", "laterals", "hint",
+    "qualify", "laterals", "hint", "limit", "offset",
 }  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
@@ -70,18 +71,15 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
                     raise _unsupported_part(part, query)
             return read(query.this, lookup, ctes)
         case exp.Union():
-            return _read_union(query, lookup, ctes)
+            return limited(query, _read_union(query, lookup, ctes))
         case exp.Select():
             return _read_select(query, FromReader(lookup, ctes, read))
         case exp.Intersect() | exp.Except():
-            return _read_difference(query, lookup, ctes)
+            return limited(query, _read_difference(query, lookup, ctes))
     raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    for part in ("limit", "offset"):
-        if limit := union.args.get(part):
-            raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
     if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
     left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
@@ -110,9 +108,6 @@ def _different_widths(what: str, second: exp.Expr, schemas: Sequence[Sequence[ob
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
     """INTERSECT and EXCEPT of two queries with columns of the same types."""
-    for part in ("limit", "offset"):
-        if limit := query.args.get(part):
-            raise Unsupported("QRY003", f"{part.upper()} of {query.key.upper()}", limit, part.upper())
     if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
     left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
@@ -161,6 +156,19 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     items = _expand_stars(selected, scope)
     _lateral_aliases(items, scope)
     _require_unique(items)
+    relation = _read_items(select, items, scope, subqueries)
+    limit = read_limit(select, relation, items, scope)
+    if limit is None:
+        return relation
+    if limit.added:
+        try:
+            relation = _read_items(select, [*items, *limit.added], scope, subqueries)
+        except UnknownName as unknown:
+            raise Unsupported("QRY003", f"ORDER BY with LIMIT: {unknown.message}", limit.node, "LIMIT") from None
+    return limit.of(relation)
+
+
+def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")

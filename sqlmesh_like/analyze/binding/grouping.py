@@ -97,7 +97,7 @@ class _Grouping:
 
     def key_of(self, node: exp.Expr) -> str | None:
         """Name of the key that an expression equals; None if there is none."""
-        key = self.written.get(_canonical(self.scope.resolve(node)))
+        key = self.written.get(canonical(self.scope.resolve(node)))
         return key.name if key else None
 
     def function(self, node: exp.Expr) -> exp.Expr | None:
@@ -105,7 +105,7 @@ class _Grouping:
         is_number = isinstance(node, exp.Column) and node.name.lower() == _HIVE_ID and _HIVE_ID not in self.scope.bare
         if self.sets is None or not (is_number or isinstance(node, exp.Grouping | exp.GroupingId)):
             return None
-        texts = [_canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
+        texts = [canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
         if isinstance(node, exp.Grouping) and len(texts) == 1 and texts[0] in self.sets.keys:
             return self.sets.is_left_out(texts[0])
         if isinstance(node, exp.Grouping) or (texts and texts != list(self.sets.keys)):
@@ -121,7 +121,7 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
             message = f"GROUP BY {expression.sql(SPARK)} is the aggregate {of.replace('`', '')}"
             raise UnknownName(message, expression, "leave it out: an aggregate is computed for each group")
         require_pure(resolved)
-        return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
+        return canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
 
     group = select.args.get("group")
     if group is None:
@@ -152,7 +152,7 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
     return expression
 
 
-def _canonical(expression: exp.Expr) -> str:
+def canonical(expression: exp.Expr) -> str:
     """Text that is equal for equal expressions. Parentheses are dropped: the tree itself shows precedence."""
     root = exp.Paren(this=expression.copy())
     for paren in list(root.find_all(exp.Paren)):
@@ -202,7 +202,7 @@ def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
 
 
 def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
-    text = _canonical(scope.resolve(node))
+    text = canonical(scope.resolve(node))
     if text not in calls:
         calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
     return calls[text]
