@@ -66,6 +66,7 @@ _ALL = (
          " of the first rows are left, the query is recomputed"),
     Rule("LIM002", "rows that ORDER BY of a LIMIT leaves tied are ordered by the row key, in the full and in the"
          " incremental plan"),
+    Rule("LIM003", "too few of the first rows of a LIMIT were left after the change: this run recomputed the query"),
     Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),

@@ -12,17 +12,18 @@ is one of the first k. No value is compared but by the order itself.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import TopK
+from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, key, weight
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import PLACE, first_rows, in_place, names, rows, signed, stacked, subquery
 
-RUNS_DRY = "too_few"
-"""The step that has a row if too few rows are left, so that the query is recomputed."""
 _BOUNDARY = "_sml_boundary"
 _ZERO, _ONE = exp.Literal.number(0), exp.Literal.number(1)
 
@@ -44,13 +45,14 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     boundary = column(_BOUNDARY)
     first = steps.add("first", first_rows(source, [*shown, boundary], subquery(flagged), boundary))
     is_boundary = exp.EQ(this=boundary.copy(), expression=_ONE.copy())
-    dry = steps.add(RUNS_DRY, exp.select(key()).from_(first).where(is_boundary))
-    recomputed = steps.add("recomputed", rows(source), unless_empty=dry)
-    enough = exp.Not(this=exp.Exists(this=exp.select(_ONE.copy()).from_(dry)))
+    too_few = steps.add("too_few", exp.select(key()).from_(first).where(is_boundary))
+    recomputed = steps.add("recomputed", rows(source), unless_empty=too_few)
+    enough = exp.Not(this=exp.Exists(this=exp.select(_ONE.copy()).from_(too_few)))
     left = exp.select(*shown).from_(first).where(exp.EQ(this=boundary.copy(), expression=_ZERO.copy()), enough)
     new = stacked([left, exp.select(*[item.copy() for item in shown]).from_(recomputed)])
     steps.add("signed", signed(shown, kept, subquery(new)))
-    return steps.program()
+    note = reason("LIM003", f"fewer than {source.count} rows were known to be first")
+    return replace(steps.program(), notes=((too_few, note),))
 
 
 def _last(source: TopK, kept: str) -> exp.Select:
