@@ -37,12 +37,13 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.analyze.binding.set_types import common_schema, converted
 from sqlmesh_like.analyze.binding.subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.names import Column, is_hidden
+from sqlmesh_like.names import Schema, is_hidden
 
 _SELECT_PARTS = {
     "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
@@ -83,13 +84,12 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
     left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
-    branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
-    schemas = [columns(branch) for branch in branches]
-    if len({len(schema) for schema in schemas}) != 1:
-        raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas[-2:])
-    by_position = zip(*schemas, strict=True)
-    merged = tuple(_merged_column(position, union) for position in by_position)
-    whole = UnionAll(branches, merged)
+    if len(columns(left)) != len(columns(right)):
+        schemas = [columns(left), columns(right)]
+        raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas)
+    schema = _common_schema(left, right, union)
+    sides = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
+    whole = UnionAll(tuple(converted(side, schema) for side in sides), schema)
     return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
 
 
@@ -114,8 +114,8 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
     schemas = [columns(left), columns(right)]
     if len(schemas[0]) != len(schemas[1]):
         raise _different_widths(f"the two queries of {_operator(query)}", query.expression, schemas)
-    for position in zip(*schemas, strict=True):
-        _merged_column(position, query)
+    schema = _common_schema(left, right, query)
+    left, right = converted(left, schema), converted(right, schema)
     kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
     if query.args.get("distinct"):
         return distinct_difference(left, right, kind, offset_of(query))
@@ -125,11 +125,12 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
     return counted_difference(left, right, kind, offset_of(query))
 
 
-def _merged_column(position: tuple[Column, ...], query: exp.SetOperation) -> Column:
-    if len({column.type for column in position}) != 1 or position[0].type is None:
-        message = f"{_operator(query)} column {position[0].name!r} has no one proven type in all branches"
+def _common_schema(left: Relation, right: Relation, query: exp.SetOperation) -> Schema:
+    schema, unproven = common_schema(left, right)
+    if unproven is not None:
+        message = f"{_operator(query)} column {unproven!r} has no one proven type in all branches"
         raise Unsupported("TYP001", message, query)
-    return position[0]
+    return schema
 
 
 def _operator(query: exp.SetOperation) -> str:

@@ -149,7 +149,9 @@ def test_first_rows_are_kept_in_their_order_and_replaced_from_the_query(lake: La
     assert lake.run_well() == models
     lake.assert_maintained()
     assert lake.rows("cheapest") == [(2, "y"), (4, "z"), (7, "zz")]
-    assert {name for name, result in lake.results.items() if "LIM003" in {r.rule for r in result.reasons}} == set(models)
+    assert {name for name, result in lake.results.items() if "LIM003" in {r.rule for r in result.reasons}} == set(
+        models
+    )
 
 
 @pytest.mark.release

@@ -114,7 +114,10 @@ FULL = {
     "select s, count(distinct rand()) as n from ods.t group by s": ("FUN002", 26),
     "select a, current_timezone() as r from ods.t": ("FUN001", 11),
     "select a from ods.t where s = current_user()": ("FUN001", 31),
-    "select a from ods.t union all select s from ods.t": ("TYP001", 8),
+    "select a from ods.t union all select b from ods.t": ("TYP001", 8),
+    "select null as a from ods.t union all select null as a from ods.t": ("TYP001", 8),
+    "select arr from ods.t union all select array('1') as arr from ods.t where a > 0 union all select s from ods.t":
+        ("TYP001", 8),
     "select a, m from ods.t": ("TYP002", None),
     "select s, mode(a) as n from ods.t group by s": ("AGG006", 11),
     "select s, collect_list(distinct a) as n from ods.t group by s": ("AGG006", 11),
