@@ -115,7 +115,7 @@ FULL = {
     "select a, current_timezone() as r from ods.t": ("FUN001", 11),
     "select a from ods.t where s = current_user()": ("FUN001", 31),
     "select a from ods.t union all select b from ods.t": ("TYP001", 8),
-    "select null as a from ods.t union all select null as a from ods.t": ("TYP001", 8),
+    "select null as a from ods.t union all select null as a from ods.t": ("TYP001", 16),
     "select arr from ods.t union all select array('1') as arr from ods.t where a > 0 union all select s from ods.t":
         ("TYP001", 8),
     "select a, m from ods.t": ("TYP002", None),
