@@ -67,6 +67,8 @@ _ALL = (
     Rule("LIM002", "rows that ORDER BY of a LIMIT leaves tied are ordered by the row key, in the full and in the"
          " incremental plan"),
     Rule("LIM003", "too few of the first rows of a LIMIT were left after the change: this run recomputed the query"),
+    Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"
+         " the run fails, as in Spark"),
     Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
@@ -74,7 +76,7 @@ _ALL = (
     Rule("QRY003", "OFFSET, LIMIT without ORDER BY or by values whose order is not proven, or LIMIT below another"
          " operator"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
-    Rule("QRY005", "a subquery in an expression"),
+    Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
     Rule("QRY012", "a correlated subquery that is not an aggregate over the rows equal in columns of one exact type",
          "join a query with GROUP BY instead"),
     Rule("QRY006", "a window function in a form that is not maintained"),
@@ -82,7 +84,7 @@ _ALL = (
          "explode one array in a LATERAL VIEW, and compute on its rows in a query around it"),
     Rule("QRY008", "an input that is not a ref() or source()", "declare it as a source"),
     Rule("QRY009", "a form of SQL that the compiler does not know"),
-    Rule("QRY011", "NOT IN of a query: one NULL in it changes every row", "use NOT EXISTS"),
+    Rule("QRY011", "NOT IN of a query with several columns: one NULL in it changes every row", "use NOT EXISTS"),
     Rule("QRY010", "GROUP BY ALL, or a form of GROUPING SETS, ROLLUP or CUBE that is not maintained",
          "name plain columns as keys, each once"),
     Rule("FUN001", "a function that is not known to be pure", "use a built-in function"),

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Distinct,
     Join,
     Relation,
+    ScalarValue,
     Scan,
     TopK,
     Windowed,
@@ -179,6 +180,9 @@ def _reasons_against_merging(
                 reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
                 reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+            case ScalarValue():
+                place = facts.position(node.offset, node.keyword)
+                reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
             case TopK():
                 reasons += _limit_reasons(node, facts)
     return tuple(dict.fromkeys(reasons))

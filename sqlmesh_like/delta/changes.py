@@ -41,7 +41,19 @@ from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, signed, stacked, subquery, union_rows
+from sqlmesh_like.delta.rows import (
+    as_it_was,
+    exploded,
+    from_item,
+    names,
+    net,
+    over,
+    rows,
+    signed,
+    stacked,
+    subquery,
+    union_rows,
+)
 from sqlmesh_like.names import KEY, WEIGHT
 
 _TAG = "_sml_tag"
@@ -192,7 +204,7 @@ class Changes:
                 continue
             previous = self._previous(child, current.copy())
             then.append(exp.table_(self.steps.add("rows_before", previous, affected)) if keys else subquery(previous))
-        old = self.steps.add("result_before", over(source, *then), affected)
+        old = self.steps.add("result_before", as_it_was(source, *then), affected)
         new = self.steps.add("result_after", over(source, *now), affected)
         shown = [key(), *names(source)]
         both = self.steps.add("difference", signed(shown, old, new))

@@ -20,6 +20,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     NodeNumbers,
     Relation,
+    ScalarValue,
     Scan,
     TopK,
     UnionAll,
@@ -152,7 +153,7 @@ class Lookups:
             return subquery(over(node, *(self._source(b, m) for b, m in zip(node.branches, below, strict=True))))
         if isinstance(node, Join):
             return self._outer(node, matches)
-        if isinstance(node, TopK):
+        if isinstance(node, TopK | ScalarValue):
             return None
         assert isinstance(node, Aggregate | Distinct | Windowed | Explode)
         passed = self._through(matches, _passed(node))

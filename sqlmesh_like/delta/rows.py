@@ -18,6 +18,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
     TopK,
     UnionAll,
@@ -71,6 +72,8 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
             return _distinct(node, sources[0])
         case Aggregate():
             return _grouped(node, sources[0])
+        case ScalarValue():
+            return _scalar_value(node, sources[0])
         case TopK():
             return first_rows(node, [*names(node.child), key()], sources[0])
     raise AssertionError(f"{type(node).__name__} is part of a graph")
@@ -150,6 +153,22 @@ def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool
         selects.append(_from(exp.select(*renamed, branch_key, *[c.copy() for c in carried], copy=False), source))
     shown = [column(c.name) for c in union.schema]
     return _from(exp.select(*shown, key(), *carried, copy=False), subquery(stacked(selects)), "u")
+
+
+def _scalar_value(node: ScalarValue, source: exp.Expr) -> exp.Select:
+    """The one row; engines refuse a subquery of several rows in an expression."""
+    (only,) = names(node)
+    value = exp.Subquery(this=_from(exp.select(only, copy=False), source))
+    return exp.select(_item(value, only.name), exp.alias_(encode([]), KEY, quoted=True), copy=False)
+
+
+def as_it_was(node: Relation, *sources: exp.Expr) -> exp.Select:
+    """`over` for rows as they were, which fails for none: rows that Spark did not read may have been too many."""
+    if not isinstance(node, ScalarValue):
+        return over(node, *sources)
+    (only,) = names(node)
+    most = _item(exp.Max(this=only), columns(node)[0].name)
+    return _from(exp.select(most, exp.alias_(encode([]), KEY, quoted=True), copy=False), sources[0])
 
 
 PLACE = "_sml_place"

@@ -86,6 +86,10 @@ def _by(b: Builder, key: Col, shown: Sequence[Col], named: Sequence[Col]) -> str
 
 def _having(b: Builder, columns: Sequence[Col]) -> str:
     template, _ = b.one_of([call for call in CALLS if call[1] == "int"])
+    if b.sometimes(3):
+        other = b.source(0, "h")
+        value = f"(select {b.one_of(['max', 'count'])}({b.one_of(of(other.columns, 'int')).name}) from {other.sql})"
+        return f" having {filled(b.draw, template, columns, 1)} {b.one_of(['<', '>=', '<>'])} {value}"
     return (
         f" having {filled(b.draw, template, columns, 2)} {b.one_of(['> 0', 'is not null', 'is null', '>= 1', '<> 1'])}"
     )

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Join, Relation, TopK
-from sqlmesh_like.analyze.binding import subqueries
+from sqlmesh_like.analyze.algebra.relation import Relation, TopK
+from sqlmesh_like.analyze.binding import match_flags, subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows
 from sqlmesh_like.delta.keys import as_text, column
@@ -254,17 +254,21 @@ def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
 
 def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
     """NOT IN is an anti join: a NULL on either side changes nothing."""
-    membership = subqueries.Subqueries._membership
+    with_membership = match_flags.with_membership
+    patch.setattr(subqueries, "with_membership", lambda *given, **_: with_membership(*given, is_condition=True))
 
-    def naive(self: subqueries.Subqueries, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
-        membership_test = part.this.unnest() if isinstance(part, exp.Not) else None
-        if not isinstance(membership_test, exp.In) or membership_test.args.get("query") is None:
-            return membership(self, scope, part, number)
-        joined = self._in(scope, membership_test, f"_sml_e{number}")
-        assert isinstance(joined, Join)
-        return replace(joined, kind="anti")
 
-    patch.setattr(subqueries.Subqueries, "_membership", naive)
+def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
+    """A value that is NULL is not known to be in a query without rows."""
+    with_membership = match_flags.with_membership
+
+    def naive(*given: object, **named: object) -> tuple[Scope, exp.Expr]:
+        scope, value = with_membership(*given, **named)  # type: ignore[arg-type]
+        if isinstance(value, exp.Case):
+            value.args["ifs"].pop(1)
+        return scope, value
+
+    patch.setattr(subqueries, "with_membership", naive)
 
 
 def too_few_first_rows_not_noticed(patch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Named,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
     TopK,
     UnionAll,
@@ -88,7 +89,7 @@ def _trace(relation: Relation) -> _Traced:
         case Filter():
             below = _trace(relation.child)
             return _Traced(below.values, _influenced(below, below.values, [relation.condition], "filters"))
-        case Distinct():
+        case Distinct() | ScalarValue():
             return _trace(relation.child)
         case Projection() | Windowed():
             below = _trace(relation.child)

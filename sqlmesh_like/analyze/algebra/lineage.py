@@ -15,6 +15,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Named,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
     TopK,
     UnionAll,
@@ -50,7 +51,7 @@ def split_columns(relation: Relation) -> Origins:
             return _copied(relation.items, _copied(relation.keys, split_columns(relation.child)))
         case UnionAll():
             return _through_union(relation)
-        case TopK():
+        case TopK() | ScalarValue():
             return {}
 
 

@@ -25,7 +25,8 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
-from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, read_aggregate
+from sqlmesh_like.analyze.binding.joining import filtered
 from sqlmesh_like.analyze.binding.limits import limited, read_limit
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import (
@@ -173,9 +174,9 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
-        relation = _read_groups(select, items, scope)
+        relation = _read_groups(select, items, scope, subqueries.scalars)
     else:
-        scope, items = _with_scalars(items, scope, subqueries.scalars)
+        scope, items = _with_scalars(items, scope, subqueries)
         relation = _read_projection(select, items, scope)
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
@@ -184,19 +185,36 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     return relation
 
 
-def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
+    having = select.args.get("having")
+    if having is not None and having.find(exp.Query):
+        return _read_having_query(select, items, scope, scalars)
     if not any(item.this.find(exp.Window) for item in items):
         return read_aggregate(select, scope, items)
     split = SplitItems(items)
     return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
 
 
-def _with_scalars(items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> tuple[Scope, list[exp.Alias]]:
-    """The SELECT list with scalar subqueries replaced by columns that the scope now has."""
+def _read_having_query(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
+    """Groups whose HAVING compares them with the value of a subquery, which is joined to all of them."""
+    having = select.args["having"].this
+    if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function beside a subquery in HAVING", window)
+    split = SplitItems([*items, having_item(having, items, scope)])
+    grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
+    above = split.scope(read_aggregate(grouped, scope, split.inner))
+    above, condition = scalars.joined(above, split.outer[-1].this, "_sml_h", is_correlated=False)
+    kept = filtered(above.relation, [above.resolve(condition)])
+    return Projection(kept, tuple(_named(item, above) for item in split.outer[:-1]))
+
+
+def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> tuple[Scope, list[exp.Alias]]:
+    """The SELECT list with subqueries replaced by columns that the scope now has."""
     replaced: list[exp.Alias] = []
     for number, item in enumerate(items):
         if item.this.find(exp.Query):
-            scope, value = scalars.joined(scope, item.this, f"_sml_i{number}")
+            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}", is_root_condition=False)
+            scope, value = subqueries.scalars.joined(scope, value, f"_sml_i{number}")
             item = named(value, item.alias)
         replaced.append(item)
     return scope, replaced

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Projection, Relation
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
@@ -55,7 +56,7 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
     if window := next((window_call for item in items for window_call in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
     having = select.args.get("having")
-    condition = [named(_having(having.this, items, scope), HAVING)] if having else []
+    condition = [having_item(having.this, items, scope)] if having else []
     calls: dict[str, Call] = {}
     outputs = tuple(_aggregate_item(item, grouping, calls) for item in [*items, *condition])
     aggregate = Aggregate(grouping.scope.relation, grouping.keys, tuple(calls.values()), outputs)
@@ -66,20 +67,23 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
     return Projection(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
 
 
-def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
-    """A HAVING condition with aliases of the SELECT list replaced by their expressions, aggregates included."""
+def having_item(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Alias:
+    """A HAVING condition with aliases of the SELECT list replaced by their expressions, aggregates included.
+
+    Subqueries are left as they are.
+    """
     aliases = {item.alias.lower(): item.this for item in items}
 
     def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query):
+            return node.copy()
         if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
             if node.name.lower() in scope.bare and not _is_same(aliases[node.name.lower()], node):
                 raise Unsupported("QRY002", f"{node.name} in HAVING, which is a column and an alias", node)
             return exp.Paren(this=aliases[node.name.lower()].copy())
         return node
 
-    if query := condition.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in HAVING", query, "SELECT")
-    return condition.copy().transform(replace)
+    return named(replaced(condition, replace), HAVING)
 
 
 def _is_same(expression: exp.Expr, column: exp.Column) -> bool:

@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Named,
     Projection,
     Relation,
+    ScalarValue,
     SortTerm,
     TopK,
     Windowed,
@@ -102,6 +103,8 @@ def has_one_row(relation: Relation) -> bool:
             return relation.kind != "full" and has_one_row(relation.left) and (is_left or has_one_row(relation.right))
         case TopK():
             return relation.count == 1
+        case ScalarValue():
+            return True
     return False
 
 

@@ -62,7 +62,7 @@ CASES = {
     f"select b.a from base b, {U} u where b.a = u.a": ("JOI001", "{{ source('shop', 'u')"),
     f"select b.a from base b\ninner join {U} u on b.a = u.a": ("JOI001", "inner join"),
     f"select b.a from base b full join {U} u on b.a > u.a": ("JOI003", "full join"),
-    f"select b.a from base b where {{{{ keep('s') }}}} and a not in (select a from {U})": ("QRY011", "a not in"),
+    f"select b.a from base b where {{{{ keep('s') }}}} and a not in (select a from {U})": ("JOI002", "a not in"),
     "select a from base order by a\nlimit {{ limit }}": ("LIM001", "limit"),
     "select a from base\nlimit {{ limit }}": ("QRY003", "limit"),
     "select a, my_udf(a) as x from base": ("FUN001", "my_udf("),
