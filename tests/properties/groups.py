@@ -58,6 +58,8 @@ def grouped(b: Builder, size: int, construct: str) -> Built:
     listed, named = b.named(shown)
     group = ", ".join(_by(b, key, shown, named) for key in keys)
     having = _having(b, columns) if construct == "having" else ""
+    if construct == "group by" and set(keys) <= set(shown) and b.sometimes(3):
+        group = "all"
     return Built(f"select {listed} from {text}{b.where(columns, 4)} group by {group}{having}", named, made(built))
 
 
@@ -146,8 +148,12 @@ def windowed(b: Builder, size: int, construct: str) -> Built:
     key = _window_key(b, source.columns)
     calls = [_window(b, source.columns, key) for _ in range(b.one_of([1, 1, 2]))]
     kept = b.some(source.columns, 1, 3)
+    clause = ""
+    if b.sometimes(4):
+        clause = f" window w1 as (partition by {key.name} {_order(b, source.columns)})"
+        calls = [*calls, Col("row_number() over w1", "int"), Col("count(*) over (W1)", "int")]
     listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
-    return Built(f"select {listed} from {source.sql}", named, made(source))
+    return Built(f"select {listed} from {source.sql}{clause}", named, made(source))
 
 
 def _window_key(b: Builder, columns: Sequence[Col]) -> Col:

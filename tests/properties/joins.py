@@ -80,7 +80,8 @@ def using(b: Builder, size: int, construct: str) -> Built:
         key, value = (b.one_of(of(source.columns, "int")).name for _ in range(2))
         sides.append(f"(select {key} as k, {value} as {other} from {source.sql}) as s{other}")
     kind = b.one_of(["join", "left join"])
-    sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {kind} {sides[1]} using (k)"
+    rest = b.one_of([f"{kind} {sides[1]} using (k)", f"natural {kind} {sides[1]}"])
+    sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {rest}"
     return Built(sql, tuple(Col(name, "int") for name in "kmn"), made(left, right) | {kind})
 
 

@@ -39,6 +39,7 @@ from sqlmesh_like.analyze.binding.scope import (
     with_names,
 )
 from sqlmesh_like.analyze.binding.set_types import common_schema, converted
+from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, written_out
 from sqlmesh_like.analyze.binding.subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
@@ -140,6 +141,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
+    select = written_out(select)
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -158,6 +160,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     items = _expand_stars(selected, scope)
     _lateral_aliases(items, scope)
     _require_unique(items)
+    select = grouped_by_all(select, items)
     relation = _read_items(select, items, scope, subqueries)
     limit = read_limit(select, relation, items, scope)
     if limit is None:
