@@ -176,25 +176,36 @@ PLACE = "_sml_place"
 
 
 def first_rows(limit: TopK, shown: Sequence[exp.Expr], source: exp.Expr, *last: exp.Expr) -> exp.Select:
-    """The first rows of a FROM item. `last` orders rows of one key."""
-    numbered = _from(exp.select(*[item.copy() for item in shown], in_place(limit, *last), copy=False), source)
-    query = _from(exp.select(*[item.copy() for item in shown], copy=False), subquery(numbered))
+    """The first rows of a FROM item. `last` orders rows of one key.
+
+    Written as ROW_NUMBER, which DuckDB is proven to compute as Spark does; Spark makes a LIMIT of it for up to so many
+    rows (`InferWindowGroupLimit`), and would otherwise number all rows in one task.
+    """
+    items = [item.copy() for item in shown]
+    if limit.count > _MOST_NUMBERED:
+        query = _from(exp.select(*items, copy=False), source)
+        query.set("order", exp.Order(expressions=_total_order(limit, last)))
+        return query.limit(limit.count, copy=False)
+    numbered = _from(exp.select(*items, in_place(limit, *last), copy=False), source)
+    query = _from(exp.select(*[item.copy() for item in items], copy=False), subquery(numbered))
     return query.where(exp.LTE(this=column(PLACE), expression=exp.Literal.number(limit.count)), copy=False)
 
 
-def in_place(limit: TopK, *last: exp.Expr) -> exp.Expr:
-    """`PLACE` of rows that have the columns of a limit's child: ROW_NUMBER, since all engines agree on it.
+_MOST_NUMBERED = 1000
 
-    Spark runs it as a LIMIT where only first rows are kept (`InferWindowGroupLimit`).
-    """
-    terms = [
+
+def in_place(limit: TopK, *last: exp.Expr) -> exp.Expr:
+    """`PLACE` of rows that have the columns of a limit's child."""
+    window = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=_total_order(limit, last)))
+    return exp.alias_(window, PLACE, quoted=True)
+
+
+def _total_order(limit: TopK, last: Sequence[exp.Expr]) -> list[exp.Expr]:
+    terms: list[exp.Expr] = [
         exp.Ordered(this=column(term.column), desc=term.is_descending, nulls_first=term.is_null_first)
         for term in limit.order
     ]
-    ends = [exp.Ordered(this=end.copy(), desc=False, nulls_first=True) for end in (as_text(key()), *last)]
-    return exp.alias_(
-        exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[*terms, *ends])), PLACE, quoted=True
-    )
+    return terms + [exp.Ordered(this=end.copy(), desc=False, nulls_first=True) for end in (as_text(key()), *last)]
 
 
 def _outer(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:

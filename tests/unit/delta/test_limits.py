@@ -48,6 +48,15 @@ def test_groups_enter_leave_and_change_places() -> None:
     assert [bool(each.notes) for each in done] == [False, False, True, False, True]
 
 
+def test_very_many_first_rows_are_not_numbered() -> None:
+    model = compiled("select p, v from ods.t order by v desc nulls first, p limit 1001", COLUMNS)
+    build = model.table.build
+    assert build is not None and "LIMIT 1001" in build.sql("spark") and "ROW_NUMBER" not in build.sql("spark")
+    rows = {str(number): ("a", number % 7 or None) for number in range(1003)}
+    done = check(model, COLUMNS, states(rows, {"5": None}, {"x": ("b", 9)}))
+    assert [len(each.notes) for each in done] == [1, 0]
+
+
 def test_what_the_order_needs_is_kept_and_not_shown() -> None:
     model = compiled("select p from ods.t order by v desc, upper(p) limit 2", COLUMNS)
     assert [column.name for column in model.facts.schema or ()] == ["p"]
