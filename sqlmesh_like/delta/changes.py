@@ -118,7 +118,7 @@ class Changes:
             case Filter():
                 change = self.netted(source.child) if self.moves.can_change(source.child) else None
                 below = subquery(rows(source.child))
-                stay = self.staying(source.child, below, change) if change else rows(source.child)
+                stay = self._staying(source.child, below, change) if change else rows(source.child)
                 return changed_by_clock(source, change, stay)
             case Explode():
                 return exploded(source, subquery(self.of(source.child)), signed=True)
@@ -154,7 +154,7 @@ class Changes:
             if leaf not in changes:
                 sources[leaf] = rows_
             elif leaf < first:
-                sources[leaf] = subquery(self.staying(node, rows_, changes[leaf]))
+                sources[leaf] = subquery(self._staying(node, rows_, changes[leaf]))
             else:
                 sources[leaf] = subquery(self._tagged(node, rows_, changes[leaf]))
                 together.append(_is_together(column(_TAG, f"_sml_t{leaf}"), column(WEIGHT, f"_sml_t{first}")))
@@ -168,25 +168,47 @@ class Changes:
         tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
         moving = exp.select(*names(leaf), key(), tag).from_(exp.table_(change))
         zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
-        return stacked([moving, self.staying(leaf, rows_, change).select(zero, copy=False)])
+        return stacked([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
 
-    def staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
+    def _staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
         """Those of a table's rows that have not changed."""
         query = exp.select(*names(leaf), key()).from_(exp.alias_(rows_, "_sml_s", table=True, copy=False))
         return query.where(exp.Not(this=_has_key(change, "_sml_s")), copy=False)
 
     def from_stored(self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr]) -> DeltaProgram:
         """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
-        affected, key_names = self._affected(source), key_columns(len(keys))
-        matching = exp.select(encode([column(name) for name in key_names])).from_(affected).subquery()
+        affected = self._affected(source)
         shown = [key(), *names(source)]
-        stored = exp.select(*shown).from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching))
-        bound = Prune(affected, {TARGET: shown_keys(source, key_names)})
+        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, len(keys)))
+        bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
-        current = self.steps.lookup(child, Match.by(keys, affected))
-        new = self.steps.add("recomputed", over(source, exp.table_(current)), affected)
+        new = self._groups_now(source, child, keys, affected)
         self.steps.add("signed", signed(shown, old, new))
         return self.steps.program()
+
+    def _groups_now(
+        self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr], affected: str
+    ) -> str:
+        """The step with the current groups of the affected keys."""
+        current = self.steps.lookup(child, Match.by(keys, affected))
+        return self.steps.add("recomputed", over(source, exp.table_(current)), affected)
+
+    def replaced_rows(self, source: Relation) -> tuple[str, exp.Expr, exp.Select]:
+        """What replaces rows of a relation by their keys: a step, which is empty if nothing does; the condition on
+        `_sml_key` for a row to be replaced; and all rows that come instead.
+
+        Rows of groups come as they are now, whether they have changed or not.
+        """
+        if isinstance(source, Aggregate | Distinct):
+            ((child, keys),) = sides_of(source)
+            if keys:
+                affected = self._affected(source)
+                now = self._groups_now(source, child, keys, affected)
+                return affected, _is_of(affected, len(keys)), exp.select(*names(source), key()).from_(now)
+        change = self.netted(source)
+        replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
+        enter = exp.select(*names(source), key()).from_(change)
+        return change, replaced, enter.where(exp.GT(this=weight(), expression=exp.Literal.number(0)))
 
     def _recomputed(self, source: Relation) -> str:
         """The step that holds the change of a non-linear node."""
@@ -214,13 +236,19 @@ class Changes:
         """Rows of a relation before the change, from its current rows and its change."""
         change = self.netted(source)
         left = exp.select(*names(source), key()).from_(exp.table_(change))
-        stay = self.staying(source, current, change)
+        stay = self._staying(source, current, change)
         return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
 
     def _affected(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children affect (without keys: a single row)."""
         moving = [(keys, self.netted(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
         return self.steps.add("affected", affected_keys(moving))
+
+
+def _is_of(affected: str, count: int) -> exp.Expr:
+    """Whether a row is the group of one of the affected keys."""
+    matching = exp.select(encode([column(name) for name in key_columns(count)])).from_(affected)
+    return exp.In(this=key(), query=matching.subquery())
 
 
 def _signed_rows(source: Relation, step: str) -> exp.Select:

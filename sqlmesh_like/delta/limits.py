@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import TopK
 from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.delta.changes import Changes
-from sqlmesh_like.delta.keys import column, key, weight
+from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import PLACE, first_rows, in_place, names, rows, signed, stacked, subquery
@@ -35,11 +35,10 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     if not moves.can_change(source):
         return steps.program()
     shown = [*names(source.child), key()]
-    change = changes.netted(source.child)
+    change, is_replaced, enter = changes.replaced_rows(source.child)
     stored = exp.select(*shown, in_place(source)).from_(outside("target", TARGET))
     kept = steps.add("kept", stored, unless_empty=change)
-    stay = changes.staying(source.child, exp.table_(kept), change)
-    enter = exp.select(*shown).from_(change).where(exp.GT(this=weight(), expression=_ZERO.copy()))
+    stay = exp.select(*shown).from_(kept).where(exp.Not(this=is_replaced))
     last = _last(source, kept)
     flagged = stacked([_flagged(stay, _ZERO), _flagged(enter, _ZERO), _flagged(last, _ONE)])
     boundary = column(_BOUNDARY)

@@ -155,21 +155,21 @@ def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
 
     def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Query:
         zero = exp.alias_(exp.Literal.number(0), changes._TAG, quoted=True)
-        return self.staying(leaf, condition, change).select(zero)
+        return self._staying(leaf, condition, change).select(zero)
 
     patch.setattr(changes.Changes, "_tagged", naive)
 
 
 def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
     """A row that is there now is joined with what left, though it came later."""
-    staying = changes.Changes.staying
+    staying = changes.Changes._staying
 
     def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Select:
         query = staying(self, leaf, condition, change)
         query.set("where", None)
         return query
 
-    patch.setattr(changes.Changes, "staying", naive)
+    patch.setattr(changes.Changes, "_staying", naive)
 
 
 def changes_of_both_directions_together(patch: pytest.MonkeyPatch) -> None:
@@ -279,20 +279,16 @@ def too_few_first_rows_not_noticed(patch: pytest.MonkeyPatch) -> None:
 
 def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
     """The last stored row counts as the boundary only if it stays."""
+    last, replaced_rows = limits._last, changes.Changes.replaced_rows
+    replaced: list[exp.Expr] = []
 
-    def naive(self: changes.Changes, leaf: Relation, condition: exp.Expr, change: str) -> exp.Select:
-        query = staying(self, leaf, condition, change)
-        changed.append(query.args["where"])
-        return query
+    def remember(self: changes.Changes, source: Relation) -> tuple[str, exp.Expr, exp.Select]:
+        step, is_replaced, enter = replaced_rows(self, source)
+        replaced.append(is_replaced)
+        return step, is_replaced, enter
 
-    last, staying, changed = limits._last, changes.Changes.staying, list[exp.Expr]()
-
-    def of_staying(source: TopK, kept: str) -> exp.Select:
-        query = last(source, kept)
-        return query.from_(exp.alias_(exp.table_(kept), "_sml_s", table=True)).where(changed[-1].this.copy())
-
-    patch.setattr(changes.Changes, "staying", naive)
-    patch.setattr(limits, "_last", of_staying)
+    patch.setattr(changes.Changes, "replaced_rows", remember)
+    patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.Not(this=replaced[-1].copy())))
 
 
 def first_rows_with_nulls_elsewhere(patch: pytest.MonkeyPatch) -> None:
