@@ -140,8 +140,12 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     ])  # fmt: skip
     form = b.one_of(["{other} or {test}", "not ({other} and {test})", "case when {test} then {other} else {other} end"])
     condition = form.format(other=expression(b.draw, outer.columns, "boolean", 1), test=test)
+    # In a SELECT list Spark's IN is false where DuckDB's is NULL.
+    shown = b.one_of(
+        [f"case when {condition} then true when {test} then false end", *([test] if "exists" in test else [])]
+    )
     if b.sometimes():
-        listed, named = b.named([*b.some(outer.columns, 1, 2), Col(b.one_of([test, condition]), "boolean")])
+        listed, named = b.named([*b.some(outer.columns, 1, 2), Col(shown, "boolean")])
         return Built(f"select {listed} from {outer.sql}", named, made(outer, inner))
     return Built(f"select * from {outer.sql} where {condition}", outer.query.columns, made(outer, inner))
 

@@ -255,7 +255,7 @@ def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
 def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
     """NOT IN is an anti join: a NULL on either side changes nothing."""
     with_membership = match_flags.with_membership
-    patch.setattr(subqueries, "with_membership", lambda *given, **_: with_membership(*given, is_condition=True))
+    patch.setattr(subqueries, "with_membership", lambda *given, **_: with_membership(*given, is_negated=False))
 
 
 def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -264,8 +264,8 @@ def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
 
     def naive(*given: object, **named: object) -> tuple[Scope, exp.Expr]:
         scope, value = with_membership(*given, **named)  # type: ignore[arg-type]
-        if isinstance(value, exp.Case):
-            value.args["ifs"].pop(1)
+        for fact in [node for node in value.find_all(exp.Column) if node.name.endswith(".empty")]:
+            fact.replace(exp.false())
         return scope, value
 
     patch.setattr(subqueries, "with_membership", naive)

@@ -1,10 +1,11 @@
 """EXISTS and IN of a query as values: below OR and NOT, in CASE, and NOT IN. Owns the joins that yield them.
 
-The distinct keys of the query are left-joined: a row has a match if there is one. IN has a third value where there is
-no match: NULL if the query has a NULL, or if the value itself is NULL, unless the query has no rows. Two facts about
-the query, whether it is empty and whether it has a NULL, are joined as one row, so that only rows of keys that change
-are computed while these facts stay. Source: Spark 3.5 `RewritePredicateSubquery`, whose ExistenceJoin and null-aware
-anti join have the same values.
+The distinct keys of the query are left-joined: a row has a match if there is one. IN is NULL where there is no match,
+if the query has a NULL, or if the value itself is NULL, unless the query has no rows. Below NOT that matters: two facts
+about the query, whether it is empty and whether it has a NULL, are joined as one row, so that only rows of keys that
+change are computed while these facts stay. Source: Spark 3.5 `RewritePredicateSubquery`, whose ExistenceJoin and
+null-aware anti join let the same rows through. A condition is all that IN may be: shown in a SELECT list, it is false
+in Spark where SQL has NULL.
 """
 
 from __future__ import annotations
@@ -58,11 +59,14 @@ def with_match(scope: Scope, keys: MatchedKeys, name: str, node: exp.Expr, keywo
 
 
 def with_membership(
-    scope: Scope, keys: MatchedKeys, name: str, node: exp.In, *, is_condition: bool
+    scope: Scope, keys: MatchedKeys, name: str, node: exp.In, *, is_negated: bool
 ) -> tuple[Scope, exp.Expr]:
-    """The scope joined with what IN depends on, and its value; NULL may be false where it `is_condition`."""
+    """The scope joined with what IN depends on, and its value in a condition, where NULL counts as false.
+
+    `is_negated`: it is below NOT, so that NULL counts as true here.
+    """
     scope, is_match = with_match(scope, keys, name, node, "")
-    if is_condition:
+    if not is_negated:
         return scope, is_match
     (only,) = columns(keys.relation)
     inner = Scope(keys.relation, (ScopeSource("", ((only.name, only.name),)),))
@@ -78,23 +82,26 @@ def with_membership(
     scope = _with_columns(scope, written_at(joined, node), f"{name}.facts", [fact.alias for fact in facts])
     is_empty, is_known = (exp.column(fact.alias, table=f"{name}.facts", quoted=True) for fact in facts)
     is_null = exp.Is(this=operand(node.this), expression=exp.Null())
-    result = exp.Case().when(is_match, exp.true()).when(is_empty, exp.false())
-    return scope, result.when(exp.or_(is_null, exp.Not(this=is_known)), exp.Null()).else_(exp.false())
+    may_match = exp.and_(exp.Not(this=is_empty), exp.or_(is_null, exp.Not(this=is_known)))
+    return scope, exp.or_(is_match, may_match)
 
 
-def is_condition(node: exp.Expr, root: exp.Expr) -> bool:
-    """Whether a part of a condition counts as false where it is NULL: nothing but AND and OR are above it.
+def is_negated(node: exp.Expr, root: exp.Expr | None) -> bool | None:
+    """Whether a part of a condition is below an odd number of NOT; None if its value is more than a condition.
 
-    `root` is a condition, of which NULL counts as false; so does the condition of a branch of CASE.
+    `root` is a condition (if there is one), of which NULL counts as false, as of a branch of CASE. Between it and the
+    part may only be AND, OR and NOT: Spark moves NOT down to the part (`BooleanSimplification`), and there NULL counts.
     """
+    negations = 0
     while node is not root:
         above = node.parent
         if isinstance(above, exp.If) and above.this is node and not (above.parent and above.parent.this):
-            return True
-        if not isinstance(above, exp.And | exp.Or | exp.Paren):
-            return False
+            break
+        if not isinstance(above, exp.And | exp.Or | exp.Paren | exp.Not):
+            return None
+        negations += isinstance(above, exp.Not)
         node = above
-    return True
+    return negations % 2 == 1
 
 
 def _with_columns(scope: Scope, relation: Relation, alias: str, names: Sequence[str]) -> Scope:

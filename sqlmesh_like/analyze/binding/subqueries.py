@@ -11,7 +11,7 @@ from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_ou
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join, written_at
-from sqlmesh_like.analyze.binding.match_flags import MatchedKeys, is_condition, with_match, with_membership
+from sqlmesh_like.analyze.binding.match_flags import MatchedKeys, is_negated, with_match, with_membership
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, require_pure
 
@@ -57,9 +57,11 @@ class Subqueries:
                 keys = self._exists_keys(scope, node, f"{name}_{position}")
                 scope, value = with_match(scope, keys, f"{name}_{position}", node, "EXISTS")
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
+                is_below_not = is_negated(node, root.this if is_root_condition else None)
+                if is_below_not is None:
+                    raise Unsupported("QRY005", "IN of a query as a value that is no condition", node)
                 keys = self._in_keys(scope, node)
-                is_plain = is_root_condition and is_condition(node, root.this)
-                scope, value = with_membership(scope, keys, f"{name}_{position}", node, is_condition=is_plain)
+                scope, value = with_membership(scope, keys, f"{name}_{position}", node, is_negated=is_below_not)
             else:
                 continue
             node.replace(exp.Paren(this=value))

@@ -36,9 +36,9 @@ MODELS = {
     ),
     "tested": (
         "group_recompute",
-        "select id, id in (select buyer from @orders) as bought, case when exists (select 1 from @orders o"
-        " where o.city = p.name) then 'here' end as place from @people p"
-        " where name is null or id in (select id from @orders)",
+        "select id, case when id in (select buyer from @orders) then 1 when not (id in (select buyer from @orders)"
+        " or name is null) then 2 end as bought, exists (select 1 from @orders o where o.city = p.name) as here"
+        " from @people p where name is null or id in (select id from @orders)",
     ),
     "above_one": (
         "group_recompute",

@@ -140,7 +140,7 @@ def test_first_rows_are_kept_in_their_order_and_replaced_from_the_query(lake: La
     assert lake.run_well() == models
     lake.assert_maintained()
     assert lake.rows("cheapest") == [(1, "x"), (2, "y"), (7, "zz")]
-    assert lake.rows("dearest") == [(None, D("9.00")), ("x", D("7.00"))]
+    assert lake.rows("dearest") == [("x", D("7.00")), (None, D("9.00"))]
     assert not [name for name, result in lake.results.items() if "LIM003" in {r.rule for r in result.reasons}]
     assert {name: result.engine for name, result in lake.results.items()} == {
         "cheapest": "duckdb", "dearest": "duckdb", "on_spark": "spark",
