@@ -59,7 +59,7 @@ class Subqueries:
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
                 is_below_not = is_negated(node, root.this if is_root_condition else None)
                 if is_below_not is None:
-                    raise Unsupported("QRY005", "IN of a query as a value that is no condition", node)
+                    raise Unsupported("QRY005", "IN of a query as other than a condition", node)
                 keys = self._in_keys(scope, node)
                 scope, value = with_membership(scope, keys, f"{name}_{position}", node, is_negated=is_below_not)
             else:
