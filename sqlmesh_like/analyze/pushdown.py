@@ -20,7 +20,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     NodeNumbers,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -74,7 +76,7 @@ def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
             return replace(relation, branches=below)
         case Join():
             return replace(relation, left=below[0], right=below[1])
-        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK() | ScalarValue():
             return replace(relation, child=below[0])
 
 

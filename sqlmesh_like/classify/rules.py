@@ -5,7 +5,7 @@ The documentation's table of rules is generated from `RULES`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,21 @@ _ALL = (
     Rule("WIN002", "tied order is decided by the row key, in the full and in the incremental plan"),
     Rule("WIN003", "window functions of one SELECT share no PARTITION BY expression: every row can touch every other",
          "add a PARTITION BY"),
+    Rule("LIM001", "LIMIT: the table's rows are merged with those that the change brings into the query; where too few"
+         " of the first rows are left, the query is recomputed"),
+    Rule("LIM002", "rows that ORDER BY of a LIMIT leaves tied are ordered by the row key, in the full and in the"
+         " incremental plan"),
+    Rule("LIM003", "too few of the first rows of a LIMIT were left after the change: this run recomputed the query"),
+    Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"
+         " the run fails, as in Spark"),
     Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
     Rule("QRY002", "a name in HAVING that is a column and an alias", "qualify the column or rename the alias"),
-    Rule("QRY003", "LIMIT or OFFSET"),
+    Rule("QRY003", "OFFSET, LIMIT without ORDER BY or by values whose order is not proven, or LIMIT below another"
+         " operator"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
-    Rule("QRY005", "a subquery in an expression"),
+    Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
     Rule("QRY012", "a correlated subquery that is not an aggregate over the rows equal in columns of one exact type",
          "join a query with GROUP BY instead"),
     Rule("QRY006", "a window function in a form that is not maintained"),
@@ -76,8 +84,8 @@ _ALL = (
          "explode one array in a LATERAL VIEW, and compute on its rows in a query around it"),
     Rule("QRY008", "an input that is not a ref() or source()", "declare it as a source"),
     Rule("QRY009", "a form of SQL that the compiler does not know"),
-    Rule("QRY011", "NOT IN of a query: one NULL in it changes every row", "use NOT EXISTS"),
-    Rule("QRY010", "GROUP BY ALL, or a form of GROUPING SETS, ROLLUP or CUBE that is not maintained",
+    Rule("QRY011", "NOT IN of a query with several columns: one NULL in it changes every row", "use NOT EXISTS"),
+    Rule("QRY010", "GROUP BY ALL of windows, or a form of GROUPING SETS, ROLLUP or CUBE that is not maintained",
          "name plain columns as keys, each once"),
     Rule("FUN001", "a function that is not known to be pure", "use a built-in function"),
     Rule("FUN002", "a function that is not deterministic"),
@@ -115,10 +123,15 @@ _ALL = (
          "group and rank by the event time too, for then both give the same rows"),
 )  # fmt: skip
 
-TIED = frozenset({"WIN002", "AGG008"})
+TIED = frozenset({"WIN002", "AGG008", "LIM002"})
 """Rules of plans whose result is one of several that the query allows; it is compared with the plan's own build."""
 
 RULES = {rule.id: rule for rule in _ALL}
+
+
+def without_partition_advice(given: Reason) -> Reason:
+    """The reason without the advice to partition the table, where that would not help."""
+    return replace(given, hint="") if given.hint == _PARTITION else given
 
 
 def reason(rule: str, message: str, position: tuple[int | None, int | None] = (None, None)) -> Reason:

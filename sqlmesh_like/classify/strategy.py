@@ -16,7 +16,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Distinct,
     Join,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     Windowed,
     columns,
     inputs,
@@ -25,6 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     walk,
 )
 from sqlmesh_like.analyze.binding.differences import COPY
+from sqlmesh_like.analyze.binding.limits import has_total_order
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
@@ -33,7 +36,7 @@ from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
-from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.rules import Reason, reason, without_partition_advice
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.project.nodes import AuthorStrategy
 
@@ -84,6 +87,8 @@ def classify(facts: QueryFacts) -> Classification:
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
     chosen = _ladder(facts, relation, verdicts)
+    if isinstance(relation, TopK):  # whole partitions cannot be rescanned
+        chosen = replace(chosen, reasons=tuple(without_partition_advice(each) for each in chosen.reasons))
     return replace(chosen, reasons=chosen.reasons + clock_reasons(relation, facts))
 
 
@@ -175,6 +180,11 @@ def _reasons_against_merging(
                 reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
                 reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+            case ScalarValue():
+                place = facts.position(node.offset, node.keyword)
+                reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
+            case TopK():
+                reasons += _limit_reasons(node, facts)
     return tuple(dict.fromkeys(reasons))
 
 
@@ -190,6 +200,8 @@ def reasons_against_recompute(
             if not is_exact_key(type_)
         ]
         match node:
+            case TopK() if node is not relation:
+                reasons.append(reason("QRY003", "LIMIT below another operator", _limit_place(node, facts)))
             case Windowed() if not window_keys(node):
                 reasons.append(
                     reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
@@ -200,19 +212,29 @@ def reasons_against_recompute(
                         "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
                     )
                 )
-            case Aggregate() | Windowed() if node is not relation and _is_inexact(node):
+            case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
                 reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
     return tuple(dict.fromkeys(reasons))
 
 
-def _is_inexact(node: Aggregate | Windowed) -> bool:
-    """Whether recomputing may change the last digits of values, so that nothing above may depend on them."""
+def _computed_on(node: Aggregate | Windowed, relation: Relation) -> frozenset[str] | None:
+    """The columns of a node on which the rest of a query depends; None for all of them."""
+    if isinstance(relation, TopK) and relation.child is node:
+        return frozenset(term.column for term in relation.order)
+    return frozenset() if node is relation else None
+
+
+def _is_inexact(node: Aggregate | Windowed, names: frozenset[str] | None) -> bool:
+    """Whether recomputing may change the last digits of these columns, so that nothing above may depend on them."""
+    items = [item for item in node.items if names is None or item.name in names]
     if isinstance(node, Aggregate):
-        return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
+        read = {column.name for item in items for column in item.expression.find_all(exp.Column)}
+        calls = [call for call in node.calls if names is None or call.name in read]
+        return any(_is_inexact_call(call.function, call.argument_type) for call in calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
-    windows = (core(window.this) for item in node.items for window in item.expression.find_all(exp.Window))
+    windows = (core(window.this) for item in items for window in item.expression.find_all(exp.Window))
     sums = [(record, call) for call in windows if (record := aggregate_of(call)) is not None and record.adds]
     return any(not record.is_repeatable(infer(call.this, known)) for record, call in sums)
 
@@ -257,6 +279,16 @@ def _window_place(windowed: Windowed, facts: QueryFacts) -> tuple[int | None, in
 
 def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | None, int | None]:
     return _place(node, facts) if isinstance(node, Aggregate) else _window_place(node, facts)
+
+
+def _limit_reasons(limit: TopK, facts: QueryFacts) -> list[Reason]:
+    place = _limit_place(limit, facts)
+    kept = reason("LIM001", f"the first {limit.count} rows" if limit.count > 1 else "the first row", place)
+    return [kept] if has_total_order(limit) else [kept, reason("LIM002", "the row key ends ORDER BY of LIMIT", place)]
+
+
+def _limit_place(limit: TopK, facts: QueryFacts) -> tuple[int | None, int | None]:
+    return facts.position(limit.offset, limit.keyword)
 
 
 def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:

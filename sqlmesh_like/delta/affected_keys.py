@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import window_keys
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Distinct, Join, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Distinct, Join, Relation, ScalarValue, Windowed, columns
 from sqlmesh_like.delta.keys import column
 
 
@@ -54,6 +54,8 @@ def sides_of(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
             return [(source.child, [column(c.name) for c in columns(source)])]
         case Windowed():
             return [(source.child, window_keys(source))]
+        case ScalarValue():
+            return [(source.child, [])]
     raise AssertionError(f"{type(source).__name__} is linear")
 
 

@@ -41,7 +41,19 @@ from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, signed, stacked, subquery, union_rows
+from sqlmesh_like.delta.rows import (
+    as_it_was,
+    exploded,
+    from_item,
+    names,
+    net,
+    over,
+    rows,
+    signed,
+    stacked,
+    subquery,
+    union_rows,
+)
 from sqlmesh_like.names import KEY, WEIGHT
 
 _TAG = "_sml_tag"
@@ -165,16 +177,38 @@ class Changes:
 
     def from_stored(self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr]) -> DeltaProgram:
         """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
-        affected, key_names = self._affected(source), key_columns(len(keys))
-        matching = exp.select(encode([column(name) for name in key_names])).from_(affected).subquery()
+        affected = self._affected(source)
         shown = [key(), *names(source)]
-        stored = exp.select(*shown).from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching))
-        bound = Prune(affected, {TARGET: shown_keys(source, key_names)})
+        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, len(keys)))
+        bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
-        current = self.steps.lookup(child, Match.by(keys, affected))
-        new = self.steps.add("recomputed", over(source, exp.table_(current)), affected)
+        new = self._groups_now(source, child, keys, affected)
         self.steps.add("signed", signed(shown, old, new))
         return self.steps.program()
+
+    def _groups_now(
+        self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr], affected: str
+    ) -> str:
+        """The step with the current groups of the affected keys."""
+        current = self.steps.lookup(child, Match.by(keys, affected))
+        return self.steps.add("recomputed", over(source, exp.table_(current)), affected)
+
+    def replaced_rows(self, source: Relation) -> tuple[str, exp.Expr, exp.Select]:
+        """What replaces rows of a relation by their keys: a step, which is empty if nothing does; the condition on
+        `_sml_key` for a row to be replaced; and all rows that come instead.
+
+        Rows of groups come as they are now, whether they have changed or not.
+        """
+        if isinstance(source, Aggregate | Distinct):
+            ((child, keys),) = sides_of(source)
+            if keys:
+                affected = self._affected(source)
+                now = self._groups_now(source, child, keys, affected)
+                return affected, _is_of(affected, len(keys)), exp.select(*names(source), key()).from_(now)
+        change = self.netted(source)
+        replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
+        enter = exp.select(*names(source), key()).from_(change)
+        return change, replaced, enter.where(exp.GT(this=weight(), expression=exp.Literal.number(0)))
 
     def _recomputed(self, source: Relation) -> str:
         """The step that holds the change of a non-linear node."""
@@ -192,7 +226,7 @@ class Changes:
                 continue
             previous = self._previous(child, current.copy())
             then.append(exp.table_(self.steps.add("rows_before", previous, affected)) if keys else subquery(previous))
-        old = self.steps.add("result_before", over(source, *then), affected)
+        old = self.steps.add("result_before", as_it_was(source, *then), affected)
         new = self.steps.add("result_after", over(source, *now), affected)
         shown = [key(), *names(source)]
         both = self.steps.add("difference", signed(shown, old, new))
@@ -209,6 +243,12 @@ class Changes:
         """The step with the distinct keys that changes of the children affect (without keys: a single row)."""
         moving = [(keys, self.netted(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
         return self.steps.add("affected", affected_keys(moving))
+
+
+def _is_of(affected: str, count: int) -> exp.Expr:
+    """Whether a row is the group of one of the affected keys."""
+    matching = exp.select(encode([column(name) for name in key_columns(count)])).from_(affected)
+    return exp.In(this=key(), query=matching.subquery())
 
 
 def _signed_rows(source: Relation, step: str) -> exp.Select:

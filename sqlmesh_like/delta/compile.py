@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
-from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.analyze.algebra.relation import Aggregate, TopK
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.strategy import Classification
-from sqlmesh_like.delta import aggregates, changes, partitions, rows
+from sqlmesh_like.delta import aggregates, changes, limits, partitions, rows
 from sqlmesh_like.delta.program import TablePlan
 
 
@@ -18,6 +18,8 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
     match classification.strategy:
         case "row_based" | "group_recompute":
             assert relation is not None
+            if isinstance(relation, TopK):
+                return TablePlan(rows.rows(relation), relation.order_only, derive=partial(limits.limit_delta, relation))
             return TablePlan(rows.rows(relation), derive=partial(changes.relation_delta, relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)

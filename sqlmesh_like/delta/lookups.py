@@ -20,7 +20,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     NodeNumbers,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     columns,
@@ -151,6 +153,8 @@ class Lookups:
             return subquery(over(node, *(self._source(b, m) for b, m in zip(node.branches, below, strict=True))))
         if isinstance(node, Join):
             return self._outer(node, matches)
+        if isinstance(node, TopK | ScalarValue):
+            return None
         assert isinstance(node, Aggregate | Distinct | Windowed | Explode)
         passed = self._through(matches, _passed(node))
         return subquery(over(node, exp.table_(self.lookup(node.child, *passed)))) if passed else None

@@ -16,6 +16,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.clock import clock_calls
+from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.delta import actions
 from sqlmesh_like.delta.actions import ACTIONS
@@ -92,13 +93,14 @@ class Backend(Protocol):
 class Actions:
     """What a run does to its table: the step `ACTIONS` has one row per key. `has_images`: also the column `BEFORE`.
 
-    `signed` is the step that they were netted from.
+    `signed` is the step that they were netted from; `notes`: what the run says of its work.
     """
 
     signed: str
     upserts: int
     deletes: int
     has_images: bool
+    notes: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Machine(Generic[Output]):
     prepared: PreparedQueries | None = None
     _empty: set[str] = field(default_factory=set)
     _skipped: dict[str, ProgramStep] = field(default_factory=dict)
+    _notes: tuple[Reason, ...] = ()
 
     def run(self, strategy: Strategy, moves: Moves) -> Output:
         """Bring the table up to date. Raises NodeError where a key is NULL or not unique; nothing is committed then."""
@@ -238,7 +241,7 @@ class Machine(Generic[Output]):
             entering = exp.select(*map(column, self.table.unique_key)).from_(rows)
             entering = entering.where(exp.not_(column(IS_DELETED)))
             self._require_unique(entering, _matching(ACTIONS, ((KEY, KEY),), self.table.unique_key, join_type="anti"))
-        return self.writer.apply_actions(Actions(signed, _number(upserts), _number(deletes), by_group))
+        return self.writer.apply_actions(Actions(signed, _number(upserts), _number(deletes), by_group, self._notes))
 
     def _are_single(self, signed: str) -> bool:
         """Whether at most one row of each key leaves. Raises NodeError if more than one enters."""
@@ -255,6 +258,7 @@ class Machine(Generic[Output]):
         needs = _needs(program)
         for step in program.steps:
             self._create(step, needs[step.name])
+        self._notes = tuple(note for step, note in program.notes if step not in self._empty)
         return None if not program.steps or program.result in self._empty else program.result
 
     def _create(self, step: ProgramStep, need: Need = "once") -> bool:

@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Relation, Scan, walk
 from sqlmesh_like.analyze.expressions.clock import clock_calls
+from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.names import Schema
 
 STATE_VERSION = 1
@@ -78,10 +79,11 @@ class ProgramStep:
 class DeltaProgram:
     """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight).
 
-    No steps: the table cannot change.
+    No steps: the table cannot change. `notes`: what a run says if a step has rows.
     """
 
     steps: tuple[ProgramStep, ...]
+    notes: tuple[tuple[str, Reason], ...] = ()
 
     @property
     def result(self) -> str:

@@ -18,7 +18,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -70,6 +72,10 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
             return _distinct(node, sources[0])
         case Aggregate():
             return _grouped(node, sources[0])
+        case ScalarValue():
+            return _scalar_value(node, sources[0])
+        case TopK():
+            return first_rows(node, [*names(node.child), key()], sources[0])
     raise AssertionError(f"{type(node).__name__} is part of a graph")
 
 
@@ -147,6 +153,59 @@ def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool
         selects.append(_from(exp.select(*renamed, branch_key, *[c.copy() for c in carried], copy=False), source))
     shown = [column(c.name) for c in union.schema]
     return _from(exp.select(*shown, key(), *carried, copy=False), subquery(stacked(selects)), "u")
+
+
+def _scalar_value(node: ScalarValue, source: exp.Expr) -> exp.Select:
+    """The one row; engines refuse a subquery of several rows in an expression."""
+    (only,) = names(node)
+    value = exp.Subquery(this=_from(exp.select(only, copy=False), source))
+    return exp.select(_item(value, only.name), exp.alias_(encode([]), KEY, quoted=True), copy=False)
+
+
+def as_it_was(node: Relation, *sources: exp.Expr) -> exp.Select:
+    """`over` for rows as they were, which fails for none: rows that Spark did not read may have been too many."""
+    if not isinstance(node, ScalarValue):
+        return over(node, *sources)
+    (only,) = names(node)
+    most = _item(exp.Max(this=only), columns(node)[0].name)
+    return _from(exp.select(most, exp.alias_(encode([]), KEY, quoted=True), copy=False), sources[0])
+
+
+PLACE = "_sml_place"
+"""Column: the number of a row in the order of a LIMIT, from 1 on."""
+
+
+def first_rows(limit: TopK, shown: Sequence[exp.Expr], source: exp.Expr, *last: exp.Expr) -> exp.Select:
+    """The first rows of a FROM item. `last` orders rows of one key.
+
+    Written as ROW_NUMBER, which DuckDB is proven to compute as Spark does; Spark makes a LIMIT of it for up to so many
+    rows (`InferWindowGroupLimit`), and would otherwise number all rows in one task.
+    """
+    items = [item.copy() for item in shown]
+    if limit.count > _MOST_NUMBERED:
+        query = _from(exp.select(*items, copy=False), source)
+        query.set("order", exp.Order(expressions=_total_order(limit, last)))
+        return query.limit(limit.count, copy=False)
+    numbered = _from(exp.select(*items, in_place(limit, *last), copy=False), source)
+    query = _from(exp.select(*[item.copy() for item in items], copy=False), subquery(numbered))
+    return query.where(exp.LTE(this=column(PLACE), expression=exp.Literal.number(limit.count)), copy=False)
+
+
+_MOST_NUMBERED = 1000
+
+
+def in_place(limit: TopK, *last: exp.Expr) -> exp.Expr:
+    """`PLACE` of rows that have the columns of a limit's child."""
+    window = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=_total_order(limit, last)))
+    return exp.alias_(window, PLACE, quoted=True)
+
+
+def _total_order(limit: TopK, last: Sequence[exp.Expr]) -> list[exp.Expr]:
+    terms: list[exp.Expr] = [
+        exp.Ordered(this=column(term.column), desc=term.is_descending, nulls_first=term.is_null_first)
+        for term in limit.order
+    ]
+    return terms + [exp.Ordered(this=end.copy(), desc=False, nulls_first=True) for end in (as_text(key()), *last)]
 
 
 def _outer(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:

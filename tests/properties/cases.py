@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from tests.levels import IS_DEEP
-from tests.properties import groups, joins, rowwise
+from tests.properties import groups, joins, limits, rowwise
 from tests.properties.case import Case
 from tests.properties.expressions import of
 from tests.properties.query import Builder, Built, Maker
 from tests.properties.values import batches, tables
 
 MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS}
-CONSTRUCTS = tuple(MAKERS)
-REBUILT: dict[str, Maker] = {"not in": joins.membership}
+TOPMOST: dict[str, Maker] = limits.MAKERS
+"""What is maintained only where nothing is above it."""
+CONSTRUCTS = (*MAKERS, *TOPMOST)
+REBUILT: dict[str, Maker] = {"correlated by less": joins.not_equal}
 """What is a full refresh by design."""
 _SIZES = (1, 1, 2, 2, 3, 4) if IS_DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
 _CLOCKS = tuple(datetime(*day, 12) for day in ((2023, 12, 31), (2024, 1, 1), (2024, 1, 2), (2024, 2, 29), (2024, 3, 1)))
@@ -46,7 +48,8 @@ def cases(draw: DrawFn, wanted: str = "", largest: int = 4, *, partitioned: bool
     """A case of up to so many operators whose top one has the wanted construct; partitioned for sure, or sometimes."""
     schemas = {name: draw(tables()) for name in "tuw"}
     size = min(draw(st.sampled_from(_SIZES)), largest)
-    built = Builder(draw, schemas, {**MAKERS, **(REBUILT if wanted in REBUILT else {})}).query(size, wanted)
+    further = {name: maker for name, maker in {**TOPMOST, **REBUILT}.items() if name == wanted}
+    built = Builder(draw, schemas, {**MAKERS, **further}).query(size, wanted)
     read = {name: columns for name, columns in schemas.items() if re.search(rf"\bods\.{name}\b", built.sql)}
     written = draw(batches(read))
     clocks = [draw(st.sampled_from(_CLOCKS)) for _ in written[1:]] if "clock filter" in built.constructs else []

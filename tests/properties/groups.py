@@ -58,6 +58,8 @@ def grouped(b: Builder, size: int, construct: str) -> Built:
     listed, named = b.named(shown)
     group = ", ".join(_by(b, key, shown, named) for key in keys)
     having = _having(b, columns) if construct == "having" else ""
+    if construct == "group by" and set(keys) <= set(shown) and b.sometimes(3):
+        group = "all"
     return Built(f"select {listed} from {text}{b.where(columns, 4)} group by {group}{having}", named, made(built))
 
 
@@ -86,6 +88,10 @@ def _by(b: Builder, key: Col, shown: Sequence[Col], named: Sequence[Col]) -> str
 
 def _having(b: Builder, columns: Sequence[Col]) -> str:
     template, _ = b.one_of([call for call in CALLS if call[1] == "int"])
+    if b.sometimes(3):
+        other = b.source(0, "h")
+        value = f"(select {b.one_of(['max', 'count'])}({b.one_of(of(other.columns, 'int')).name}) from {other.sql})"
+        return f" having {filled(b.draw, template, columns, 1)} {b.one_of(['<', '>=', '<>'])} {value}"
     return (
         f" having {filled(b.draw, template, columns, 2)} {b.one_of(['> 0', 'is not null', 'is null', '>= 1', '<> 1'])}"
     )
@@ -142,8 +148,12 @@ def windowed(b: Builder, size: int, construct: str) -> Built:
     key = _window_key(b, source.columns)
     calls = [_window(b, source.columns, key) for _ in range(b.one_of([1, 1, 2]))]
     kept = b.some(source.columns, 1, 3)
+    clause = ""
+    if b.sometimes(4):
+        clause = f" window w1 as (partition by {key.name} {_order(b, source.columns)})"
+        calls = [*calls, Col("row_number() over w1", "int"), Col("count(*) over (W1)", "int")]
     listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
-    return Built(f"select {listed} from {source.sql}", named, made(source))
+    return Built(f"select {listed} from {source.sql}{clause}", named, made(source))
 
 
 def _window_key(b: Builder, columns: Sequence[Col]) -> Col:

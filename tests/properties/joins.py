@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.properties.expressions import Col, filled, of, quoted
+from tests.properties.expressions import Col, expression, filled, of, quoted
 from tests.properties.groups import CALLS
 from tests.properties.query import Builder, Built, Maker, Source, made
 
@@ -80,7 +80,8 @@ def using(b: Builder, size: int, construct: str) -> Built:
         key, value = (b.one_of(of(source.columns, "int")).name for _ in range(2))
         sides.append(f"(select {key} as k, {value} as {other} from {source.sql}) as s{other}")
     kind = b.one_of(["join", "left join"])
-    sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {kind} {sides[1]} using (k)"
+    rest = b.one_of([f"{kind} {sides[1]} using (k)", f"natural {kind} {sides[1]}"])
+    sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {rest}"
     return Built(sql, tuple(Col(name, "int") for name in "kmn"), made(left, right) | {kind})
 
 
@@ -113,16 +114,48 @@ def membership(b: Builder, size: int, kind: str) -> Built:
     match kind:
         case "in" | "not in":
             column = b.one_of(of(inner.columns, "int"))
-            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql})"
+            known = f" where {column.name} > {b.one_of(['-1', '0'])}" if kind == "not in" and b.sometimes(2) else ""
+            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql}{known})"
         case "scalar subquery":
             column = b.one_of(of(inner.columns, "int"))
             one = f"(select {b.one_of(['max', 'min', 'sum'])}({column.name}) from {inner.sql})"
+            if b.sometimes():  # one row at most, which nothing proves
+                one = f"(select distinct m from (select max({column.name}) as m from {inner.sql}) as o where m <> 1)"
             part = f"{b.one_of(of(outer.columns, 'int')).name} {b.one_of(['<', '=', '>='])} {one}"
         case _:
             part = f"{kind} (select 1 from {inner.sql} where {_condition(b, inner, outer)})"
     extra = b.where(outer.columns, 3, " and")
     sql = f"select * from {outer.sql} where {part}{extra}"
     return Built(sql, outer.query.columns, made(outer, inner))
+
+
+def tested(b: Builder, size: int, construct: str) -> Built:
+    """EXISTS and IN as values: below OR and NOT, in CASE, in the SELECT list."""
+    outer, inner = b.two(size, "around", "inner1")
+    mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
+    where = _equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
+    test = b.one_of([
+        f"{mine} in (select {theirs} from {inner.sql})", f"{mine} not in (select {theirs} from {inner.sql})",
+        f"exists (select 1 from {inner.sql} where {where})",
+    ])  # fmt: skip
+    form = b.one_of(["{other} or {test}", "not ({other} and {test})", "case when {test} then {other} else {other} end"])
+    condition = form.format(other=expression(b.draw, outer.columns, "boolean", 1), test=test)
+    # In a SELECT list Spark's IN is false where DuckDB's is NULL.
+    shown = b.one_of(
+        [f"case when {condition} then true when {test} then false end", *([test] if "exists" in test else [])]
+    )
+    if b.sometimes():
+        listed, named = b.named([*b.some(outer.columns, 1, 2), Col(shown, "boolean")])
+        return Built(f"select {listed} from {outer.sql}", named, made(outer, inner))
+    return Built(f"select * from {outer.sql} where {condition}", outer.query.columns, made(outer, inner))
+
+
+def not_equal(b: Builder, size: int, construct: str) -> Built:
+    """A scalar subquery over the rows that are less in one column."""
+    outer, inner = b.two(size, "around", "inner1")
+    mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
+    one = f"(select max({theirs}) from {inner.sql} where {theirs} < {mine})"
+    return Built(f"select * from {outer.sql} where {mine} = {one}", outer.query.columns, made(outer, inner))
 
 
 def correlated(b: Builder, size: int, construct: str) -> Built:
@@ -148,6 +181,7 @@ MAKERS: dict[str, Maker] = {
     "using": using,
     "three tables": three_tables,
     "aggregate over join": grouped_join,
-    **dict.fromkeys(("exists", "not exists", "in", "scalar subquery"), membership),
+    **dict.fromkeys(("exists", "not exists", "in", "not in", "scalar subquery"), membership),
+    "tested": tested,
     **dict.fromkeys(("correlated in where", "correlated in select"), correlated),
 }

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Join, Relation
-from sqlmesh_like.analyze.binding import subqueries
+from sqlmesh_like.analyze.algebra.relation import Relation, TopK
+from sqlmesh_like.analyze.binding import match_flags, subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
-from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, lookups, partitions, rows
+from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
@@ -254,17 +254,65 @@ def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
 
 def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
     """NOT IN is an anti join: a NULL on either side changes nothing."""
-    membership = subqueries.Subqueries._membership
+    with_membership = match_flags.with_membership
+    patch.setattr(subqueries, "with_membership", lambda *given, **_: with_membership(*given, is_negated=False))
 
-    def naive(self: subqueries.Subqueries, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
-        membership_test = part.this.unnest() if isinstance(part, exp.Not) else None
-        if not isinstance(membership_test, exp.In) or membership_test.args.get("query") is None:
-            return membership(self, scope, part, number)
-        joined = self._in(scope, membership_test, f"_sml_e{number}")
-        assert isinstance(joined, Join)
-        return replace(joined, kind="anti")
 
-    patch.setattr(subqueries.Subqueries, "_membership", naive)
+def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
+    """A value that is NULL is not known to be in a query without rows."""
+    with_membership = match_flags.with_membership
+
+    def naive(*given: object, **named: object) -> tuple[Scope, exp.Expr]:
+        scope, value = with_membership(*given, **named)  # type: ignore[arg-type]
+        for fact in [node for node in value.find_all(exp.Column) if node.name.endswith(".empty")]:
+            fact.replace(exp.false())
+        return scope, value
+
+    patch.setattr(subqueries, "with_membership", naive)
+
+
+def too_few_first_rows_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """What is left of the stored rows, and what came, is the result: rows behind the last stored one are forgotten."""
+    last = limits._last
+    patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.false()))
+
+
+def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
+    """The last stored row counts as the boundary only if it stays."""
+    last, replaced_rows = limits._last, changes.Changes.replaced_rows
+    replaced: list[exp.Expr] = []
+
+    def remember(self: changes.Changes, source: Relation) -> tuple[str, exp.Expr, exp.Select]:
+        step, is_replaced, enter = replaced_rows(self, source)
+        replaced.append(is_replaced)
+        return step, is_replaced, enter
+
+    patch.setattr(changes.Changes, "replaced_rows", remember)
+    patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.Not(this=replaced[-1].copy())))
+
+
+def first_rows_with_nulls_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    """NULL has the same end in every order."""
+    in_place = rows.in_place
+
+    def naive(limit: TopK, *last: exp.Expr) -> exp.Expr:
+        return in_place(replace(limit, order=tuple(replace(term, is_null_first=False) for term in limit.order)), *last)
+
+    for module in (rows, limits):
+        patch.setattr(module, "in_place", naive)
+
+
+def first_rows_tied(patch: pytest.MonkeyPatch) -> None:
+    """Another order of tied rows where the table goes on than where it is built."""
+    first_rows = limits.first_rows
+
+    def naive(limit: TopK, *given: object) -> exp.Select:
+        query = first_rows(limit, *given)  # type: ignore[arg-type]
+        for order in query.find_all(exp.Order):
+            order.expressions[len(limit.order)].set("desc", True)
+        return query
+
+    patch.setattr(limits, "first_rows", naive)
 
 
 def _zero() -> exp.Expr:

@@ -60,6 +60,9 @@ class Builder:
     def one_of(self, options: Sequence[X]) -> X:
         return self.draw(st.sampled_from(options))
 
+    def shuffled(self, options: Sequence[X]) -> list[X]:
+        return self.draw(st.permutations(options))
+
     def sometimes(self, share: int = 3) -> bool:
         """True once in `share` cases."""
         return self.draw(st.integers(1, share)) == share

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from tests.properties.expressions import TYPES, Col, expression, filled, of
+from tests.properties.expressions import OTHER, TYPES, Col, expression, filled, of
 from tests.properties.query import Builder, Built, Maker, Source, made
 
 
@@ -69,18 +71,36 @@ def twice(b: Builder, size: int, construct: str) -> Built:
 
 
 def combined(b: Builder, size: int, word: str) -> Built:
-    """A set operation of two queries with columns of the same types."""
+    """A set operation of two queries with columns of the same types, or of types that have a common one."""
     left, right = b.two(size, "x", "y")
-    shared = [t for t in ("int", "string", "date", "boolean") if of(left.columns, t) and of(right.columns, t)]
-    types = ["int", *b.draw(st.lists(st.sampled_from(shared), max_size=2))]
-    names: tuple[Col, ...] = ()
+    possible = [(one, other) for one, other in _TYPES_OF_SETS if _has(left, one) and _has(right, other)]
+    types = [("int", "int"), *b.draw(st.lists(st.sampled_from(possible), max_size=2))]
+    pairs = [(_one(b, left, one), _one(b, right, other)) for one, other in types]
     texts = []
-    for source in (left, right):
-        items = [_exact(b.one_of(of(source.columns, type_))) for type_ in types]
-        listed, renamed = b.named(items)
-        names = names or renamed
+    named = [b.named(items) for items in zip(*pairs, strict=True)]
+    for source, (listed, _) in zip((left, right), named, strict=True):
         texts.append(f"select {listed} from {source.sql}{b.where(source.columns, 4)}")
-    return Built(f"{texts[0]} {word} {texts[1]}", names, made(left, right))
+    columns = tuple(
+        replace(column, type=_TYPES_OF_SETS[pair], copied=column.copied and pair[0] == pair[1])
+        for column, pair in zip(named[0][1], types, strict=True)
+    )
+    return Built(f"{texts[0]} {word} {texts[1]}", columns, made(left, right))
+
+
+_TYPES_OF_SETS = {
+    ("int", "int"): "int", ("string", "string"): "string", ("date", "date"): "date", ("boolean", "boolean"): "boolean",
+    ("int", "string"): "string", ("string", "date"): "string", ("decimal(10,2)", "int"): OTHER,
+    ("string", ""): "string", ("", "date"): "date", ("", "int"): "int",
+}  # fmt: skip
+"""Types of two sides, and what they become; nothing stands for NULL."""
+
+
+def _has(source: Source, type_: str) -> bool:
+    return not type_ or bool(of(source.columns, type_))
+
+
+def _one(b: Builder, source: Source, type_: str) -> Col:
+    return b.one_of(of(source.columns, type_)) if type_ else Col("null", type_)
 
 
 def exploded(b: Builder, size: int, construct: str) -> Built:
@@ -97,11 +117,6 @@ def exploded(b: Builder, size: int, construct: str) -> Built:
         f"lateral view {b.one_of(['', 'outer '])}posexplode({array}) {b.one_of(['view1', 'VIEW1'])} as place, element"
     )
     return Built(f"select {listed} from {source.sql} {view}{b.where(source.columns)}", named, made(source))
-
-
-def _exact(column: Col) -> Col:
-    """An integer of the one type that both sides can have."""
-    return Col(f"cast({column.name} as bigint)", "int") if column.type == "int" else column
 
 
 MAKERS: dict[str, Maker] = {

@@ -42,6 +42,7 @@ _ANTI = "select p, v from ods.t where not exists (select 1 from ods.u where u.p 
 _FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
 _MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
 _OUTER = "select t.p, count(*) as n, count(u.v) as met from ods.t left join ods.u on t.p = u.p group by t.p"
+_FIRST = "select p, v from ods.t order by v limit 2"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
@@ -108,6 +109,17 @@ CASES = (
          states({"1": ("x", "", -1)}, {"2": ("x", "", 2)})),
     Case("a prune by another column", mutants.prune_by_another_column, _MIN,
          states({"1": ("x", "y", 1), "2": ("x", "z", 2)}, {"1": None})),
+    Case("NOT IN by key", mutants.not_in_by_key, "select p, v from ods.t where v not in (select v from ods.u)",
+         [*both({"1": ("x", "", 1)}, {}), *both({"1": ("x", "", 1)}, {"1": ("y", "", None)})]),
+    Case("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, _FIRST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"1": None})),
+    Case("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, _FIRST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"2": ("y", "", 4)})),
+    Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,
+         "select p, count(*) as n from ods.t group by p order by p limit 1",
+         states({"1": ("x", "", 1)}, {"2": (None, "", 2)})),
+    Case("the row key ends the order another way", mutants.first_rows_tied, _FIRST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2), "4": ("y", "", 2)}, {"3": ("z", "", 2)})),
 )  # fmt: skip
 
 
@@ -146,6 +158,7 @@ MUTANTS = (
     Mutant("a row that left meets one that came", mutants.changes_of_both_directions_together, "join"),
     Mutant("what a row met before is not looked up", mutants.looked_up_by_after_images_only, "join"),
     Mutant("NOT IN by key", mutants.not_in_by_key, "not in"),
+    Mutant("NOT IN of nothing is not known", mutants.not_in_of_nothing, "not in"),
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
     Mutant("extrema never recomputed", mutants.extrema_never_recomputed, "group by"),
     Mutant("partitions of after-images only", mutants.partitions_of_after_images_only, "rescan aggregate", True),
@@ -157,6 +170,9 @@ MUTANTS = (
     Mutant("recomputed rows are only added", mutants.recomputed_rows_only_added, "full join"),
     Mutant("recomputed from the new rows twice", mutants.recomputed_from_the_new_rows_twice, "full join"),
     Mutant("groups without rows are kept", mutants.dead_groups_kept, "group by"),
+    Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit"),
+    Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit"),
+    Mutant("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere, "limit"),
 )
 BOUND = 100
 """Cases within which a rule must be found; most are found in less than ten."""

@@ -13,7 +13,7 @@ from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.levels import IS_DEEP, parametrize
 from tests.properties.lake import compare
 from tests.properties.tpch_data import states
-from tests.tpc.plans import WITHOUT_LIMIT, compiled_suite
+from tests.tpc.plans import compiled_suite
 
 SEEDS = range(20) if IS_DEEP else (1, 4)
 QUERIES = [f"q{number:02d}" for number in range(1, 23)]
@@ -26,11 +26,9 @@ ENOUGH = 2
 
 @cache
 def incremental() -> dict[str, CompiledModel]:
-    """The maintained queries by name, those with LIMIT without it."""
+    """The maintained queries by name."""
     return {
-        name.removesuffix(WITHOUT_LIMIT): compiled
-        for name, compiled in compiled_suite("h")
-        if compiled.classification.strategy != "full_refresh"
+        name: compiled for name, compiled in compiled_suite("h") if compiled.classification.strategy != "full_refresh"
     }
 
 

@@ -6,8 +6,7 @@ from functools import cache
 
 import pytest
 
-from sqlmesh_like.classify.strategy import Classification
-from tests.tpc.plans import LEAST, counted, page, plans_of
+from tests.tpc.plans import LEAST, page, plans_of
 from tests.tpc.suites import SUITES
 from tests.tpc.tables import FOLDER
 
@@ -23,17 +22,13 @@ def test_the_page_of_plans_is_what_the_compiler_decides(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_no_fewer_queries_are_incremental_than_before(suite: str) -> None:
-    incremental = [name for name, plan in _best(suite).items() if plan.strategy != "full_refresh"]
+    incremental = [name for name, plan in plans(suite).items() if plan.strategy != "full_refresh"]
     assert len(incremental) >= LEAST[suite]
-    assert len(_best(suite)) == QUERIES[suite]
+    assert len(plans(suite)) == QUERIES[suite]
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_full_refresh_says_why_and_where(suite: str) -> None:
-    for name, plan in _best(suite).items():
+    for name, plan in plans(suite).items():
         if plan.strategy == "full_refresh":
             assert plan.reasons and plan.reasons[0].line and plan.reasons[0].column, name
-
-
-def _best(suite: str) -> dict[str, Classification]:
-    return counted(plans(suite))

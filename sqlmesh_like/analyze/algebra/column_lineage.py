@@ -19,7 +19,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Named,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -87,11 +89,15 @@ def _trace(relation: Relation) -> _Traced:
         case Filter():
             below = _trace(relation.child)
             return _Traced(below.values, _influenced(below, below.values, [relation.condition], "filters"))
-        case Distinct():
+        case Distinct() | ScalarValue():
             return _trace(relation.child)
         case Projection() | Windowed():
             below = _trace(relation.child)
             return _Traced(_items(relation.items, below.values), below.influences)
+        case TopK():
+            below = _trace(relation.child)
+            order = [exp.column(term.column, quoted=True) for term in relation.order]
+            return _Traced(below.values, _influenced(below, below.values, order, "filters"))
         case Aggregate():
             return _aggregate(relation)
         case Join():

@@ -18,7 +18,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     children,
@@ -74,7 +76,7 @@ def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
             return [(side, read & _all(side)) for side in (node.left, node.right)]
         case UnionAll():
             return [(branch, _all(branch)) for branch in node.branches]
-        case Distinct():
+        case Distinct() | TopK() | ScalarValue():
             return [(node.child, _all(node.child))]
         case Aggregate():
             own = [key.expression for key in node.keys] + [call.call for call in node.calls]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, TopK, Windowed, columns
 from sqlmesh_like.render.rendered import RenderedModel
 
 
@@ -41,9 +41,12 @@ def in_order(tree: exp.Expr, relation: Relation | None, order: tuple[str, ...]) 
 
 def _relation_in_order(relation: Relation, wanted: list[str]) -> Relation:
     def rank(item: Named) -> int:
-        return wanted.index(item.name.lower())
+        name = item.name.lower()
+        return wanted.index(name) if name in wanted else len(wanted)  # what a query is only ordered by comes last
 
     if isinstance(relation, Projection | Windowed | Aggregate):
         return replace(relation, items=tuple(sorted(relation.items, key=rank)))
+    if isinstance(relation, TopK):
+        return replace(relation, child=_relation_in_order(relation.child, wanted))
     items = (Named(column.name, exp.column(column.name, quoted=True), column.type) for column in columns(relation))
     return Projection(relation, tuple(sorted(items, key=rank)))

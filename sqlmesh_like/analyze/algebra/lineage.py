@@ -15,7 +15,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Named,
     Projection,
     Relation,
+    ScalarValue,
     Scan,
+    TopK,
     UnionAll,
     Windowed,
     columns,
@@ -49,6 +51,8 @@ def split_columns(relation: Relation) -> Origins:
             return _copied(relation.items, _copied(relation.keys, split_columns(relation.child)))
         case UnionAll():
             return _through_union(relation)
+        case TopK() | ScalarValue():
+            return {}
 
 
 def _copied(items: tuple[Named, ...], below: Origins) -> Origins:

@@ -160,6 +160,52 @@ class Aggregate(_Listing):
     items: tuple[Named, ...]
 
 
+@dataclass(frozen=True)
+class SortTerm:
+    """One term of ORDER BY: a column of the ordered relation."""
+
+    column: str
+    is_descending: bool
+    is_null_first: bool
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The first `count` rows of the child by `order`, and by the row key where `order` leaves rows tied.
+
+    Its columns are those of the child that are `shown`; the child has further ones only to be ordered by. `offset` and
+    `keyword`: as those of a join.
+    """
+
+    child: Relation
+    order: tuple[SortTerm, ...]
+    count: int
+    shown: frozenset[str]
+    offset: int | None = None
+    keyword: str = ""
+
+    @cached_property
+    def schema(self) -> Schema:
+        return tuple(column for column in columns(self.child) if column.name in self.shown)
+
+    @cached_property
+    def order_only(self) -> Schema:
+        """The child's columns that are not shown."""
+        return tuple(column for column in columns(self.child) if column.name not in self.shown)
+
+
+@dataclass(frozen=True)
+class ScalarValue:
+    """One row with the only column of the child, which has at most one row: NULL if it has none, else an error.
+
+    `offset` and `keyword`: as those of a join.
+    """
+
+    child: Relation
+    offset: int | None = None
+    keyword: str = ""
+
+
 class NodeNumbers:
     """Numbers nodes and their parts by identity, in the order in which they are first seen.
 
@@ -174,7 +220,7 @@ class NodeNumbers:
         return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
 
-Relation = Scan | Filter | Projection | Explode | Windowed | UnionAll | Join | Distinct | Aggregate
+Relation = Scan | Filter | Projection | Explode | Windowed | UnionAll | Join | Distinct | Aggregate | TopK | ScalarValue
 
 
 def columns(relation: Relation) -> Schema:
@@ -182,7 +228,7 @@ def columns(relation: Relation) -> Schema:
     match relation:
         case Scan(schema=schema) | UnionAll(schema=schema):
             return schema
-        case Filter(child=child) | Distinct(child=child):
+        case Filter(child=child) | Distinct(child=child) | ScalarValue(child=child):
             return columns(child)
         case Explode():
             return (*columns(relation.child), Column(relation.position, "int"), relation.element)
@@ -190,7 +236,7 @@ def columns(relation: Relation) -> Schema:
             return columns(relation.left)
         case Join():
             return columns(relation.left) + columns(relation.right)
-        case Projection() | Windowed() | Aggregate():
+        case Projection() | Windowed() | Aggregate() | TopK():
             return relation.schema
 
 
@@ -202,7 +248,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return branches
         case Join():
             return (relation.left, relation.right)
-        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK() | ScalarValue():
             return (relation.child,)
 
 
@@ -279,7 +325,7 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
             own = {column.name.lower() for column in columns(relation.child)}
             read = _names([relation.array])
             _collect(relation.child, None if needed is None else (needed & own) | read, used)
-        case Distinct():
+        case Distinct() | TopK() | ScalarValue():
             _collect(relation.child, None, used)
         case Join():
             _collect_join(relation, needed, used)

@@ -25,7 +25,9 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
-from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, read_aggregate
+from sqlmesh_like.analyze.binding.joining import filtered
+from sqlmesh_like.analyze.binding.limits import limited, read_limit
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
@@ -36,16 +38,18 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.analyze.binding.set_types import common_schema, converted
+from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, written_out
 from sqlmesh_like.analyze.binding.subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.names import Column, is_hidden
+from sqlmesh_like.names import Schema, is_hidden
 
 _SELECT_PARTS = {
     "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
-    "qualify", "laterals", "hint",
+    "qualify", "laterals", "hint", "limit", "offset",
 }  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
@@ -70,28 +74,24 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
                     raise _unsupported_part(part, query)
             return read(query.this, lookup, ctes)
         case exp.Union():
-            return _read_union(query, lookup, ctes)
+            return limited(query, _read_union(query, lookup, ctes))
         case exp.Select():
             return _read_select(query, FromReader(lookup, ctes, read))
         case exp.Intersect() | exp.Except():
-            return _read_difference(query, lookup, ctes)
+            return limited(query, _read_difference(query, lookup, ctes))
     raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    for part in ("limit", "offset"):
-        if limit := union.args.get(part):
-            raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
     if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
     left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
-    branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
-    schemas = [columns(branch) for branch in branches]
-    if len({len(schema) for schema in schemas}) != 1:
-        raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas[-2:])
-    by_position = zip(*schemas, strict=True)
-    merged = tuple(_merged_column(position, union) for position in by_position)
-    whole = UnionAll(branches, merged)
+    if len(columns(left)) != len(columns(right)):
+        schemas = [columns(left), columns(right)]
+        raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas)
+    schema = _common_schema(left, right, union)
+    sides = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
+    whole = UnionAll(tuple(converted(side, schema) for side in sides), schema)
     return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
 
 
@@ -110,17 +110,14 @@ def _different_widths(what: str, second: exp.Expr, schemas: Sequence[Sequence[ob
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
     """INTERSECT and EXCEPT of two queries with columns of the same types."""
-    for part in ("limit", "offset"):
-        if limit := query.args.get(part):
-            raise Unsupported("QRY003", f"{part.upper()} of {query.key.upper()}", limit, part.upper())
     if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
     left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
     schemas = [columns(left), columns(right)]
     if len(schemas[0]) != len(schemas[1]):
         raise _different_widths(f"the two queries of {_operator(query)}", query.expression, schemas)
-    for position in zip(*schemas, strict=True):
-        _merged_column(position, query)
+    schema = _common_schema(left, right, query)
+    left, right = converted(left, schema), converted(right, schema)
     kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
     if query.args.get("distinct"):
         return distinct_difference(left, right, kind, offset_of(query))
@@ -130,11 +127,12 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
     return counted_difference(left, right, kind, offset_of(query))
 
 
-def _merged_column(position: tuple[Column, ...], query: exp.SetOperation) -> Column:
-    if len({column.type for column in position}) != 1 or position[0].type is None:
-        message = f"{_operator(query)} column {position[0].name!r} has no one proven type in all branches"
+def _common_schema(left: Relation, right: Relation, query: exp.SetOperation) -> Schema:
+    schema, unproven = common_schema(left, right)
+    if unproven is not None:
+        message = f"{_operator(query)} column {unproven!r} has no one proven type in all branches"
         raise Unsupported("TYP001", message, query)
-    return position[0]
+    return schema
 
 
 def _operator(query: exp.SetOperation) -> str:
@@ -143,6 +141,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
+    select = written_out(select)
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -161,12 +160,26 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     items = _expand_stars(selected, scope)
     _lateral_aliases(items, scope)
     _require_unique(items)
+    select = grouped_by_all(select, items)
+    relation = _read_items(select, items, scope, subqueries)
+    limit = read_limit(select, relation, items, scope)
+    if limit is None:
+        return relation
+    if limit.added:
+        try:
+            relation = _read_items(select, [*items, *limit.added], scope, subqueries)
+        except UnknownName as unknown:
+            raise Unsupported("QRY003", f"ORDER BY with LIMIT: {unknown.message}", limit.node, "LIMIT") from None
+    return limit.of(relation)
+
+
+def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
-        relation = _read_groups(select, items, scope)
+        relation = _read_groups(select, items, scope, subqueries.scalars)
     else:
-        scope, items = _with_scalars(items, scope, subqueries.scalars)
+        scope, items = _with_scalars(items, scope, subqueries)
         relation = _read_projection(select, items, scope)
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
@@ -175,19 +188,36 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     return relation
 
 
-def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
+    having = select.args.get("having")
+    if having is not None and having.find(exp.Query):
+        return _read_having_query(select, items, scope, scalars)
     if not any(item.this.find(exp.Window) for item in items):
         return read_aggregate(select, scope, items)
     split = SplitItems(items)
     return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
 
 
-def _with_scalars(items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> tuple[Scope, list[exp.Alias]]:
-    """The SELECT list with scalar subqueries replaced by columns that the scope now has."""
+def _read_having_query(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
+    """Groups whose HAVING compares them with the value of a subquery, which is joined to all of them."""
+    having = select.args["having"].this
+    if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function beside a subquery in HAVING", window)
+    split = SplitItems([*items, having_item(having, items, scope)])
+    grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
+    above = split.scope(read_aggregate(grouped, scope, split.inner))
+    above, condition = scalars.joined(above, split.outer[-1].this, "_sml_h", is_correlated=False)
+    kept = filtered(above.relation, [above.resolve(condition)])
+    return Projection(kept, tuple(_named(item, above) for item in split.outer[:-1]))
+
+
+def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> tuple[Scope, list[exp.Alias]]:
+    """The SELECT list with subqueries replaced by columns that the scope now has."""
     replaced: list[exp.Alias] = []
     for number, item in enumerate(items):
         if item.this.find(exp.Query):
-            scope, value = scalars.joined(scope, item.this, f"_sml_i{number}")
+            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}", is_root_condition=False)
+            scope, value = subqueries.scalars.joined(scope, value, f"_sml_i{number}")
             item = named(value, item.alias)
         replaced.append(item)
     return scope, replaced

@@ -99,8 +99,10 @@ class FromReader:
         return Scan(relation.input_id, relation.schema)
 
     def _joined(self, left: Scope, join: exp.Join) -> Scope:
-        kind = _kind(join)
         alias, relation = self._item(join.this)
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            join = _by_shared_names(join, left, relation)
+        kind = _kind(join)
         if alias in {source.alias for source in left.sources}:
             # Spark allows this as long as no column is qualified by the shared name.
             raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
@@ -119,6 +121,18 @@ class FromReader:
         again = {name.lower() for name, _ in merged}
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def _by_shared_names(join: exp.Join, left: Scope, right: Relation) -> exp.Join:
+    """A NATURAL JOIN by USING of the names that both sides have, in the order of the left side."""
+    names = {column.name.lower() for column in columns(right)}
+    shared = dict.fromkeys(name for name, _ in left.star() if name.lower() in names)
+    if not shared:
+        raise Unsupported("QRY009", "a NATURAL JOIN of tables that share no column", join, "NATURAL")
+    using = join.copy()
+    using.set("method", None)
+    using.set("using", [exp.to_identifier(name, quoted=True) for name in shared])
+    return using
 
 
 def joined_first(joins: Sequence[exp.Join]) -> exp.Join | None:

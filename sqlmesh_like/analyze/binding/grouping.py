@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Projection, Relation
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
@@ -55,7 +56,7 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
     if window := next((window_call for item in items for window_call in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
     having = select.args.get("having")
-    condition = [named(_having(having.this, items, scope), HAVING)] if having else []
+    condition = [having_item(having.this, items, scope)] if having else []
     calls: dict[str, Call] = {}
     outputs = tuple(_aggregate_item(item, grouping, calls) for item in [*items, *condition])
     aggregate = Aggregate(grouping.scope.relation, grouping.keys, tuple(calls.values()), outputs)
@@ -66,20 +67,23 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
     return Projection(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
 
 
-def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
-    """A HAVING condition with aliases of the SELECT list replaced by their expressions, aggregates included."""
+def having_item(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Alias:
+    """A HAVING condition with aliases of the SELECT list replaced by their expressions, aggregates included.
+
+    Subqueries are left as they are.
+    """
     aliases = {item.alias.lower(): item.this for item in items}
 
     def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query):
+            return node.copy()
         if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
             if node.name.lower() in scope.bare and not _is_same(aliases[node.name.lower()], node):
                 raise Unsupported("QRY002", f"{node.name} in HAVING, which is a column and an alias", node)
             return exp.Paren(this=aliases[node.name.lower()].copy())
         return node
 
-    if query := condition.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in HAVING", query, "SELECT")
-    return condition.copy().transform(replace)
+    return named(replaced(condition, replace), HAVING)
 
 
 def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
@@ -97,7 +101,7 @@ class _Grouping:
 
     def key_of(self, node: exp.Expr) -> str | None:
         """Name of the key that an expression equals; None if there is none."""
-        key = self.written.get(_canonical(self.scope.resolve(node)))
+        key = self.written.get(canonical(self.scope.resolve(node)))
         return key.name if key else None
 
     def function(self, node: exp.Expr) -> exp.Expr | None:
@@ -105,7 +109,7 @@ class _Grouping:
         is_number = isinstance(node, exp.Column) and node.name.lower() == _HIVE_ID and _HIVE_ID not in self.scope.bare
         if self.sets is None or not (is_number or isinstance(node, exp.Grouping | exp.GroupingId)):
             return None
-        texts = [_canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
+        texts = [canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
         if isinstance(node, exp.Grouping) and len(texts) == 1 and texts[0] in self.sets.keys:
             return self.sets.is_left_out(texts[0])
         if isinstance(node, exp.Grouping) or (texts and texts != list(self.sets.keys)):
@@ -121,7 +125,7 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
             message = f"GROUP BY {expression.sql(SPARK)} is the aggregate {of.replace('`', '')}"
             raise UnknownName(message, expression, "leave it out: an aggregate is computed for each group")
         require_pure(resolved)
-        return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
+        return canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
 
     group = select.args.get("group")
     if group is None:
@@ -152,7 +156,7 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
     return expression
 
 
-def _canonical(expression: exp.Expr) -> str:
+def canonical(expression: exp.Expr) -> str:
     """Text that is equal for equal expressions. Parentheses are dropped: the tree itself shows precedence."""
     root = exp.Paren(this=expression.copy())
     for paren in list(root.find_all(exp.Paren)):
@@ -202,7 +206,7 @@ def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
 
 
 def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
-    text = _canonical(scope.resolve(node))
+    text = canonical(scope.resolve(node))
     if text not in calls:
         calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
     return calls[text]

@@ -1,6 +1,7 @@
 """Scalar subqueries as joins. Owns the forms that provably have one value for each outer row.
 
-An aggregate without GROUP BY is one row: a cross join. One correlated by equalities is a left join with the aggregate
+An aggregate without GROUP BY is one row: a cross join. So is any other query that reads no outer row; a run fails if it
+has several, as in Spark. An aggregate correlated by equalities is a left join with the aggregate
 grouped by them; where no group matches, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,
 "Orthogonal optimization of subqueries and aggregation", 2001; Spark 3.5 `RewriteCorrelatedScalarSubquery`.
 """
@@ -11,7 +12,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Join, Named, Projection, Relation
+from sqlmesh_like.analyze.algebra.relation import (
+    Aggregate,
+    Call,
+    Join,
+    Named,
+    Projection,
+    Relation,
+    ScalarValue,
+    columns,
+)
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
@@ -22,6 +32,7 @@ from sqlmesh_like.analyze.binding.scope import (
     UnknownName,
     Unsupported,
     named,
+    offset_of,
     require_pure,
     with_names,
 )
@@ -37,17 +48,20 @@ class ScalarSubqueries:
 
     tables: FromReader
 
-    def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+    def joined(
+        self, scope: Scope, expression: exp.Expr, name: str, *, is_correlated: bool = True
+    ) -> tuple[Scope, exp.Expr]:
         """The scope joined with the values of the expression's subqueries, and the expression over them.
 
-        `name` prefixes the names of added columns and must be new in the scope. Raises Unsupported.
+        `name` prefixes the names of added columns and must be new in the scope; `is_correlated`: the subqueries may
+        read the scope. Raises Unsupported.
         """
         root = exp.Paren(this=expression.copy())
         outermost = [q for q in root.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
         for position, query in enumerate(outermost):
             if isinstance(query.parent, exp.In):
                 raise Unsupported("QRY005", "IN of a query inside another condition", query, "SELECT")
-            scope, value = self._joined_one(scope, query, f"{name}_{position}")
+            scope, value = self._joined_one(scope, query, f"{name}_{position}", is_correlated=is_correlated)
             query.replace(value)
         return scope, root.this
 
@@ -62,14 +76,20 @@ class ScalarSubqueries:
     def _read(self, query: exp.Expr) -> Relation:
         return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
 
-    def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+    def _joined_one(
+        self, scope: Scope, query: exp.Subquery, name: str, *, is_correlated: bool
+    ) -> tuple[Scope, exp.Expr]:
         try:
             relation = self._read(query)
         except UnknownName:
+            if not is_correlated:
+                raise Unsupported("QRY005", "a correlated subquery in HAVING", query, "SELECT") from None
             return self._correlated(scope, query, name)
-        if not isinstance(relation, Aggregate) or relation.keys or len(relation.items) != 1:
-            raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query, "SELECT")
-        item = relation.items[0]
+        if len(columns(relation)) != 1:
+            raise Unsupported("QRY005", "a subquery of several columns in an expression", query, "SELECT")
+        if not isinstance(relation, Aggregate) or relation.keys:
+            relation = ScalarValue(relation, offset_of(query), "SELECT")
+        (item,) = columns(relation)
         one = Projection(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
         cross_join = make_join(scope.relation, one, "inner", None)
         return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)

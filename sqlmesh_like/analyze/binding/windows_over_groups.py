@@ -1,7 +1,8 @@
-"""Window functions over aggregates: `rank() over (order by sum(x))`. Owns splitting such a SELECT into two.
+"""What is computed over the aggregates of the same SELECT: `rank() over (order by sum(x))`, HAVING with a subquery.
 
-Spark evaluates them after GROUP BY and HAVING: the aggregate gets an item for everything that the windows read, and
-the windows are in a projection above it. Source: Spark 3.5 `ExtractWindowExpressions`.
+Owns splitting such a SELECT into two. Spark evaluates windows after GROUP BY and HAVING: the aggregate gets an item for
+everything that the windows read, and the windows are in a projection above it. Source: Spark 3.5
+`ExtractWindowExpressions`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
 class SplitItems:
-    """A SELECT list as that of the aggregate (`inner`) and that of the windows above it (`outer`).
+    """A SELECT list as that of the aggregate (`inner`) and that of windows and subqueries above it (`outer`).
 
     Items keep their position in `inner`, because GROUP BY may refer to it; what windows read is appended.
     """
@@ -29,11 +30,11 @@ class SplitItems:
         self._read: dict[str, exp.Alias] = {}
         self.outer = [
             named(self._above(item.this), item.alias)
-            if _has_window(item)
+            if _is_above(item)
             else named(exp.column(item.alias, quoted=True), item.alias)
             for item in items
         ]
-        kept = [named(exp.Literal.number(1), f"_sml_x{n}") if _has_window(i) else i for n, i in enumerate(items)]
+        kept = [named(exp.Literal.number(1), f"_sml_x{n}") if _is_above(i) else i for n, i in enumerate(items)]
         self.inner = [*kept, *self._read.values()]
 
     def scope(self, groups: Relation) -> Scope:
@@ -42,6 +43,8 @@ class SplitItems:
 
     def _above(self, node: exp.Expr, *, is_window_function: bool = False) -> exp.Expr:
         """The expression with aggregate calls and columns replaced by columns of the aggregate."""
+        if isinstance(node, exp.Query):
+            return node.copy()
         is_call = isinstance(node, exp.AggFunc | exp.Filter) and not is_window_function
         if is_call or isinstance(node, exp.Column):
             return self._column(node)
@@ -71,5 +74,5 @@ def as_written(window: exp.Expr) -> str:
     return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql(SPARK))
 
 
-def _has_window(item: exp.Alias) -> bool:
-    return item.this.find(exp.Window) is not None
+def _is_above(item: exp.Alias) -> bool:
+    return item.this.find(exp.Window, exp.Query) is not None

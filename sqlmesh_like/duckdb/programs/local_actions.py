@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.actions import ACTIONS, require_unique
 from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
@@ -30,6 +31,7 @@ class LocalActions:
     upserts: int
     deletes: int
     log: ChangeLog | None = None  # the change log that the commit may name
+    notes: tuple[Reason, ...] = ()  # what the run says of its work
 
 
 NOTHING = LocalActions(Path(), (), 0, 0)
@@ -65,7 +67,7 @@ class LocalWriter:
             self.steps.db.execute(f"COPY ({actions}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
         is_logged = self.logged and bool(done.upserts + done.deletes) and not done.has_images
         log = self._log(columns, done.signed) if is_logged else None
-        return LocalActions(self.path, columns, done.upserts, done.deletes, log)
+        return LocalActions(self.path, columns, done.upserts, done.deletes, log, done.notes)
 
     def keep(self) -> LocalActions:
         return NOTHING

@@ -73,7 +73,7 @@ class LocalModels:
             return None
         # The change had no effect: a commit is worth it only if reading the change again would cost more.
         is_nothing = not actions.upserts and not actions.deletes
-        done = WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")
+        done = WriteResult(planned.strategy, 0, 0, committed=False, reasons=actions.notes, engine="duckdb")
         if is_nothing and _reads_little(planned) and not self._must_commit(planned):
             return done
         try:
@@ -147,7 +147,7 @@ class LocalModels:
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
         upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
-        return WriteResult(planned.strategy, actions.upserts, actions.deletes, committed=True, engine="duckdb")
+        return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")
 
     def release(self) -> None:
         """Forget what was read for the models of a run."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import duckdb
 from sqlglot import exp
 
+from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.actions import ACTIONS
 from sqlmesh_like.delta.machine import Actions, ReadyStep
 from sqlmesh_like.delta.program import TARGET, Prune, RescanProgram, split_relation
@@ -22,10 +23,11 @@ _TYPED = "_sml_typed"
 
 @dataclass(frozen=True)
 class RowActions:
-    """What a run did to the target: rows written and keys deleted, after netting."""
+    """What a run did to the target: rows written and keys deleted, after netting. `notes`: what it says of its work."""
 
     upserts: int
     deletes: int
+    notes: tuple[Reason, ...] = field(default=(), compare=False)
 
 
 class MemorySteps:
@@ -87,7 +89,7 @@ class MemoryWriter:
         self.steps.db.execute(f"DELETE FROM {STORED} WHERE {KEY} IN (SELECT {KEY} FROM {ACTIONS})")
         entering = f"SELECT {names} FROM {ACTIONS} WHERE NOT {IS_DELETED}"
         self.steps.db.execute(f"INSERT INTO {STORED} ({names}) {entering}")
-        return RowActions(done.upserts, done.deletes)
+        return RowActions(done.upserts, done.deletes, done.notes)
 
     def keep(self) -> RowActions:
         return RowActions(0, 0)

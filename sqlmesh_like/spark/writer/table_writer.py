@@ -63,17 +63,17 @@ class SparkWriter:
         stored = None if _has_stored_images(planned) else self._stored()
         metadata = self._metadata(planned.strategy, vars(counts))
         sinks.commit_actions(self.steps.frames[ACTIONS], counts, self.target, metadata, stored)
-        return WriteResult(planned.strategy, counts.upserts, counts.deletes, committed=True)
+        return WriteResult(planned.strategy, counts.upserts, counts.deletes, committed=True, reasons=done.notes)
 
     def write_local(self, done: LocalActions) -> WriteResult:
         """Commit the actions that DuckDB has computed."""
         if not done.upserts and not done.deletes:
-            return replace(self.keep(), engine="duckdb")
+            return replace(self.keep(), engine="duckdb", reasons=done.notes)
         columns = ", ".join(f"`{column.name}` {column.type}" for column in done.schema)
         reader = self.steps.bindings.session.read.schema(f"{columns}, {IS_DELETED} boolean")
         metadata = self._metadata(self.planned.strategy, {"upserts": done.upserts, "deletes": done.deletes})
         sinks.upsert_rows(self.target.prepared(reader.parquet(str(done.path))), self.target, metadata, done.log)
-        return WriteResult(self.planned.strategy, done.upserts, done.deletes, committed=True, engine="duckdb")
+        return WriteResult(self.planned.strategy, done.upserts, done.deletes, True, done.notes, engine="duckdb")
 
     def keep(self) -> WriteResult:
         """Commit the new frontier without rows, so that the same changes are not read again."""

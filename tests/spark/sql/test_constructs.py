@@ -29,6 +29,30 @@ MODELS = {
         "group_recompute",
         "select id, buyer * 2 as b, count(*) over (partition by b order by b, id) as n from @orders",
     ),
+    "not_in": ("group_recompute", "select id, name from @people where id not in (select buyer from @orders)"),
+    "not_in_known": (
+        "group_recompute",
+        "select id, name from @people where id not in (select buyer from @orders where buyer is not null)",
+    ),
+    "tested": (
+        "group_recompute",
+        "select id, case when id in (select buyer from @orders) then 1 when not (id in (select buyer from @orders)"
+        " or name is null) then 2 end as bought, exists (select 1 from @orders o where o.city = p.name) as here"
+        " from @people p where name is null or id in (select id from @orders)",
+    ),
+    "above_one": (
+        "group_recompute",
+        "select buyer, count(*) as n from @orders group by buyer having count(*) >= (select min(id) from @people)",
+    ),
+    "valued": (
+        "group_recompute",
+        "select id, (select name from @people where id = 1) as one from @orders where buyer is not null",
+    ),
+    "of_types": (
+        "group_recompute",
+        "select id, cast(1.5 as decimal(5,2)) as d, null as t from @orders"
+        " union select name, 3, date '2024-01-31' from @people",
+    ),
     "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
 }
 

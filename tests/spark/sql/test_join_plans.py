@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlmesh_like.compiler import CompiledModel
 from tests.tpc.join_blocks import TABLE, blocks
-from tests.tpc.plans import WITHOUT_LIMIT, compiled_suite
+from tests.tpc.plans import compiled_suite
 
 PRODUCT = re.compile("CartesianProduct|BroadcastNestedLoopJoin")
 ONE_ROW = {
@@ -51,10 +51,10 @@ def test_no_delta_program_multiplies_what_its_author_joins(spark: SparkSession) 
 
 
 def maintained(suite: str) -> Iterator[tuple[str, CompiledModel]]:
-    """The queries that are followed incrementally, those with LIMIT without it."""
+    """The queries that are followed incrementally."""
     for name, compiled in compiled_suite(suite):
         if compiled.classification.strategy != "full_refresh":
-            yield name.removesuffix(WITHOUT_LIMIT), compiled
+            yield name, compiled
 
 
 def products(session: SparkSession, texts: Sequence[str]) -> Iterator[str]:

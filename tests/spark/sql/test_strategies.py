@@ -123,6 +123,37 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
     assert lake.rows("all_of_it") == [(1, D("8.00"), D("8.00"))]
 
 
+def test_first_rows_are_kept_in_their_order_and_replaced_from_the_query(lake: Lake, orders: Table) -> None:
+    lake.model("cheapest", "select id, city from @orders order by amount, city desc limit 3")
+    by_city = "from @orders group by city order by sum(amount) desc, city nulls last limit 2"
+    lake.model("dearest", f"select city, sum(amount) as total {by_city}")
+    lake.model("on_spark", f"select soundex(city) as sounds, count(*) as n {by_city}")
+    orders.upsert(
+        order(1, 1, None, "x", "m1"), order(2, 1, "1", "y", "m1"), order(3, 1, "2", "Z", "m1"),
+        order(4, 1, "2", "z", "m1"), order(5, 1, "5", None, "m1"), order(6, 1, "7", "x", "m2"),
+    )  # fmt: skip
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("cheapest") == [(1, "x"), (2, "y"), (4, "z")]
+    models = dict.fromkeys(("cheapest", "dearest", "on_spark"), "group_recompute")
+    orders.upsert(order(7, 1, "1", "zz", "m3"), order(5, 1, "9", None, "m1"))
+    assert lake.run_well() == models
+    lake.assert_maintained()
+    assert lake.rows("cheapest") == [(1, "x"), (2, "y"), (7, "zz")]
+    assert lake.rows("dearest") == [("x", D("7.00")), (None, D("9.00"))]
+    assert not [name for name, result in lake.results.items() if "LIM003" in {r.rule for r in result.reasons}]
+    assert {name: result.engine for name, result in lake.results.items()} == {
+        "cheapest": "duckdb", "dearest": "duckdb", "on_spark": "spark",
+    }  # fmt: skip
+    orders.upsert(delete=[order(1, 1, None, "x", "m1"), order(5, 1, "9", None, "m1")])
+    assert lake.run_well() == models
+    lake.assert_maintained()
+    assert lake.rows("cheapest") == [(2, "y"), (4, "z"), (7, "zz")]
+    assert {name for name, result in lake.results.items() if "LIM003" in {r.rule for r in result.reasons}} == set(
+        models
+    )
+
+
 @pytest.mark.release
 def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     big = lake.source("big", "id int, g string, d decimal(38,10), n bigint")

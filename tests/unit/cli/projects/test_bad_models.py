@@ -66,7 +66,11 @@ ANYWHERE = {
     f"select explode(array(id), 2) as s from {ORDERS}": ("1:8", "explode takes 1 argument, not 2", "Spark refuses"),
     f"select id, id from {ORDERS} limit 1": ("1:12", "two columns are named 'id'", "another alias"),
     f"select id as `my id` from {ORDERS}": ("1:8", "a table cannot have a column named 'my id'", "give it an alias"),
-    f"select id as _sml_x from {ORDERS} limit 1": ("1:8", "a table cannot have a column named '_sml_x'", "an alias"),
+    f"select id as _sml_x from {ORDERS} tablesample (1 rows)": (
+        "1:8",
+        "a table cannot have a column named '_sml_x'",
+        "an alias",
+    ),
     f"select distinct on (id) id from {ORDERS}": ("1:", "DISTINCT ON is not Spark SQL", "QUALIFY"),
     f"{STRICT}select id,\n  rand() as r from {ORDERS}": ("3:3", "FUN002 RAND() is not deterministic", "refresh: auto"),
     f"{STRICT}select id from {ORDERS} where uuid() > 'a' limit 3": ("2:", "FUN002 UUID() is not", "refresh: auto"),
