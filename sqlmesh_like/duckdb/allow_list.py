@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
+from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
 
@@ -117,6 +118,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
                 return "SUBSTRING from a position that is not a positive number"
+        case exp.In() if node.args.get("query") and not is_condition(node):
+            return AS_VALUE
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
         case exp.AnyValue() if isinstance(node.parent, exp.Window | exp.Filter | exp.IgnoreNulls):

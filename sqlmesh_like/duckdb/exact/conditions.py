@@ -91,6 +91,8 @@ def _in(node: exp.In, types: Types) -> str:
     own = types.of(node.this)
     query = node.args.get("query")
     if query is not None:
+        if not is_condition(node):
+            raise Unproven(AS_VALUE)
         columns = types.of_query(query)
         members = [columns[0][1]] if len(columns) == 1 else []
         if members != [own]:
@@ -102,6 +104,24 @@ def _in(node: exp.In, types: Types) -> str:
             _compare(node.this, own, item, members[-1])
     require_hashed((own, *members))
     return "boolean"
+
+
+AS_VALUE = "IN of a query as a value"
+"""Where SQL, and DuckDB, have NULL, Spark has false."""
+
+
+def is_condition(node: exp.Expr) -> bool:
+    """Whether a predicate only decides whether a row stays, so that NULL and false are the same.
+
+    >>> import sqlglot
+    >>> def holds(sql): return is_condition(sqlglot.parse_one(sql, dialect="spark").find(exp.In))
+    >>> holds("select 1 from t where (a not in (select b from u) or c)"), holds("select a in (select b from u) from t")
+    (True, False)
+    """
+    around = node.parent.parent if isinstance(node.parent, exp.Not) else node.parent
+    while isinstance(around, exp.And | exp.Or | exp.Paren):
+        around = around.parent
+    return isinstance(around, exp.Where | exp.Having)
 
 
 def _exists(node: exp.Exists, types: Types) -> str:

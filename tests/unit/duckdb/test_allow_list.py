@@ -181,7 +181,9 @@ OF_OTHER_TYPES = {
     "d = '2024-1-2'": "the text '2024-1-2' beside a value of DATE",
     "cast(c as decimal(38,18)) * c": "* of DECIMAL(38,18) and DECIMAL(5,2)",
     "(select max(v.x) from (values (1), ('1.9')) as v(x))": "VALUES of INTEGER and VARCHAR",
-    "s in (select f from t union all select s from t)": "a UNION of (DOUBLE) and (VARCHAR)",
+    "exists (select 1 from t where s in (select f from t union all select s from t))": (
+        "a UNION of (DOUBLE) and (VARCHAR)"
+    ),
     "exists (select d, 1 from t intersect select s, c from t)": (
         "an INTERSECT of (DATE, INTEGER) and (VARCHAR, DECIMAL(5,2))"
     ),
@@ -199,11 +201,14 @@ OF_OTHER_TYPES = {
 }
 OF_FITTING_TYPES = (
     "s = '1.9'", "i = '2'", "i in ('2', 3)", "d >= '2024-01-02'", "d in ('2024-01-02')", "i < c and c <= f",
-    "coalesce(i, 0) + sum(c) over () * 1.5", "d + 1", "(i, n) in (select i, s from t)", "greatest(i, null, 3)",
-    "i in (select 3 from t union select i + 1 from t except select null)", "sum(i) / 2",
+    "coalesce(i, 0) + sum(c) over () * 1.5", "d + 1", "greatest(i, null, 3)",
+    "exists (select 1 from t where i in (select 3 from t union select i + 1 from t except select null))",
+    "sum(i) / 2",
     "(select max(s) from t as a join t as b using (s, i) join (select i as s from t) as c on a.i = c.s)",
     "exists (select c, 'x' from t union all select 1e0, s from t union all values (2, null))",
-    "s in (select i from t union all select s from t except select 3)",  # the text of a whole number in both
+    "exists (select 1 from t where (i, n) in (select i, s from t))",
+    # The text of a whole number is one in both.
+    "exists (select 1 from t where s in (select i from t union all select s from t except select 3))",
 )  # fmt: skip
 
 
@@ -217,6 +222,13 @@ def test_types_that_spark_combines_otherwise_do_not_bind(table: duckdb.DuckDBPyC
 @pytest.mark.parametrize("expression", OF_FITTING_TYPES)
 def test_types_that_both_engines_combine_alike_bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     _bind(table, expression)
+
+
+@pytest.mark.parametrize(
+    "sql", ["select a in (select b from t) as x from t", "select case when a in (select 1) then 1 end"]
+)
+def test_in_of_a_query_is_trusted_as_a_condition_alone(sql: str) -> None:
+    assert first_unproven(sqlglot.parse_one(sql, dialect="spark")) == "IN of a query as a value"
 
 
 def test_text_is_not_ordered_beside_numbers(table: duckdb.DuckDBPyConnection) -> None:
