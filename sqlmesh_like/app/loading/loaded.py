@@ -19,7 +19,6 @@ from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
-from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.limits.child import UnsendableError, run_limited, runs_limited
 from sqlmesh_like.limits.record import report_message, sends_messages
 from sqlmesh_like.plan.catalog import locations
@@ -243,8 +242,15 @@ def load(
     if invocation.warn_error:
         _refuse_warnings(list(dict.fromkeys(log.warnings())))
     project, target = cached.project, cached.target
-    use_store(target.warehouse, target.store)
+    _use_store(target)
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+
+
+def _use_store(target: Target) -> None:
+    if target.warehouse and "://" in target.warehouse:
+        from sqlmesh_like.hudi.stores.store_client import use_store  # `--help` needs nothing of a lake
+
+        use_store(target.warehouse, target.store)
 
 
 def _refuse_warnings(warnings: list[str]) -> None:
