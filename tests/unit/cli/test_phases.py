@@ -69,7 +69,6 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("watch", "asking the brokers"),
         ("run-operation done", "calling done"),
         ("deps -t test", "fetching packages"),
-        ("maintain --lock-timeout 1", "waiting for the locks of "),
     ],
 )
 def test_a_command_names_what_it_does(monkeypatch: pytest.MonkeyPatch, words: str, phase: str, tmp_path: Path) -> None:
