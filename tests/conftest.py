@@ -30,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take the JVM away where only tests that must do without it were asked for, and tell of failures at once."""
     config.pluginmanager.register(_Failures(config), "failures")
     asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+    # Calls of a test in its own process read projects there: it looks at what they do, and goes on without limits, as
+    # do the browsers that it starts. `tests/security` calls processes that have them.
+    child.is_on = False
     os.environ.setdefault("DBT_PARTIAL_PARSE", "false")  # projects of tests have no place in the user's cache
     if all(is_fast(path) for path in asked_for):
         _block_jvm()
@@ -86,12 +89,6 @@ def pytest_collection() -> Generator[None]:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # else DuckDB prints its objects as leaks
-
-
-@pytest.fixture(autouse=True)
-def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls of a test in its own process read projects there: it looks at what they do. `tests/security` has both."""
-    monkeypatch.setattr(child, "is_on", False)
 
 
 @pytest.fixture(scope="session")
