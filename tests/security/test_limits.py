@@ -198,9 +198,10 @@ def test_a_signal_to_the_parent_ends_both(
         below = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not (children := below.read_text().split()):
             time.sleep(0.02)
-        process.send_signal(number)
-        process.send_signal(number)  # a step of C code hears no signal: the second one ends it
-        assert process.wait() == 128 + number
+        while process.poll() is None:  # a step of C code hears no signal, and two that come at once count as one
+            process.send_signal(number)
+            time.sleep(0.1)
+        assert process.returncode in (128 + number, -number)  # a further one may end it by itself
         assert not Path(f"/proc/{children[0]}").exists()
     finally:
         process.kill()

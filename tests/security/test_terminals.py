@@ -187,7 +187,7 @@ HOSTS = {
     "127.0.0.1": True, "127.0.0.1:8080": True, "localhost": True, "localhost:1": True, "[::1]:8080": True,
     "LOCALHOST": True,
     "192.168.1.7:8080": True, "evil.example": False, "evil.example:8080": False, "localhost.evil.example": False,
-    "127.0.0.1.evil.example": False, "": False, "[": False, "a@localhost": True, "localhost@evil.example": False,
+    "127.0.0.1.evil.example": False, "": False, "[": False, "a@localhost": False, "localhost@evil.example": False,
 }  # fmt: skip
 
 
