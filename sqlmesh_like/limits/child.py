@@ -44,6 +44,8 @@ def runs_limited(*, beside_threads: bool = False) -> bool:
     """
     if not is_on or records.is_child() or sys.platform != "linux" or Limits.of_environment().are_lifted:
         return False
+    if records.has_limit("RLIMIT_FSIZE"):  # what a child tells is a file in memory, which may be larger
+        return False
     if beside_threads:
         return True
     names = {thread.name for thread in threading.enumerate()} - {threading.current_thread().name}

@@ -126,6 +126,13 @@ def set_limit(name: str, value: int) -> None:
     resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
+def has_limit(name: str) -> bool:
+    """Whether the system limits this process already."""
+    import resource
+
+    return bool(resource.getrlimit(getattr(resource, name))[0] != resource.RLIM_INFINITY)
+
+
 def note_file(path: str, size: int) -> None:
     """Say that a file of the project has been read: it is worked on, and the limits grow with it."""
     if (child := _Process.child) is not None:
