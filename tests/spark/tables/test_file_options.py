@@ -42,7 +42,7 @@ def test_codec_largest_size_and_tasks_reach_a_models_files(lake: Lake) -> None:
     config = f"{{{{ config(hudi={{'{SMALL}': '{limit}', '{CODEC}': 'snappy'}}) }}}}"
     lake.model("cut", f"{config} select id, amount from @orders")
     lake.model("whole", "select id, amount from @orders")
-    lake.delta_engine = "spark"
+    lake.use_engine("spark")
     with mock.patch.object(hudi_table, "write", side_effect=hudi_table.write) as written:
         lake.run_well()
     tasks = {call.args[1].name: call.args[1].tasks for call in written.call_args_list}
