@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,12 @@ def test_a_signal_to_the_parent_ends_both(
 ) -> None:
     enter_project(tmp_path, monkeypatch, {**FILES, "models/m.sql": TEMPLATES["a hash of tuples"]})
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SML_MAX_SECONDS": "300"}
-    process = subprocess.Popen([sys.executable, "-m", "sqlmesh_like", "ls"], env=environment, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sqlmesh_like", "ls"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # shells let what runs behind them ignore SIGINT
+    )
     try:
         below = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not (children := below.read_text().split()):
