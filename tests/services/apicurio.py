@@ -5,31 +5,19 @@ Confluent's is not in Maven's central repository; this one speaks its interface,
 
 from __future__ import annotations
 
-import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import requests
 
-from sqlmesh_like.spark.jvm.jars import cache_dir
 from sqlmesh_like.spark.jvm.java import find_jdk
-from tests.services.process import free_port, pinned, running
+from tests.services.process import free_port, running, unpacked
 
 
 def application() -> Path:
     """The folder of the application, unpacked in the user's cache. Raises MachineError where it cannot be fetched."""
-    (archive,) = pinned("apicurio", "app")
-    folder = cache_dir() / "plugins" / archive.name.removesuffix(".tar.gz")
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as half, tarfile.open(archive) as tar:
-        tar.extractall(half, filter="data")
-        Path(half).rename(folder)
-        Path(half).mkdir()  # what the context takes away
-    return folder
+    return unpacked("apicurio", "app")
 
 
 @contextmanager

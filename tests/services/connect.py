@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import tarfile
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import requests
 
-from sqlmesh_like.spark.jvm.jars import cache_dir
 from tests.services import postgres
 from tests.services.kafka import broker_jars
 from tests.services.mariadb import Server
-from tests.services.process import free_port, java, pinned, running
+from tests.services.process import free_port, java, pinned, running, unpacked
 
 
 def connect_jars() -> tuple[Path, ...]:
@@ -24,16 +21,7 @@ def connect_jars() -> tuple[Path, ...]:
 
 def plugin(database: str) -> Path:
     """The folder of Debezium's connector for a database, unpacked in the user's cache. Raises MachineError."""
-    (archive,) = pinned("debezium", database)
-    folder = cache_dir() / "plugins" / archive.name.removesuffix(".tar.gz")
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as half, tarfile.open(archive) as tar:
-        tar.extractall(half, filter="data")
-        Path(half).rename(folder)
-        Path(half).mkdir()  # what the context takes away
-    return folder
+    return unpacked("debezium", database)
 
 
 @contextmanager

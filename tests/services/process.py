@@ -6,13 +6,15 @@ import os
 import random
 import socket
 import subprocess
+import tarfile
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars
+from sqlmesh_like.spark.jvm.jars import Jar, cache_dir, ensure_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
 
 START_SECONDS = 300
@@ -27,6 +29,20 @@ def pinned(name: str, part: str | None = None) -> tuple[Path, ...]:
     entries = tomllib.loads((_FOLDER / f"{name}.lock.toml").read_text(encoding="utf-8"))["jar"]
     jars = (Jar(**entry) for entry in entries)
     return ensure_jars(tuple(jar for jar in jars if part is None or jar.part == part))
+
+
+def unpacked(name: str, part: str) -> Path:
+    """The folder of the one archive of a part, unpacked in the user's cache. Raises MachineError if it is missing."""
+    (archive,) = pinned(name, part)
+    folder = cache_dir() / "plugins" / archive.name.removesuffix(".tar.gz")
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as half, tarfile.open(archive) as tar:
+        tar.extractall(half, filter="data")
+        Path(half).rename(folder)
+        Path(half).mkdir()  # what the context takes away
+    return folder
 
 
 def java(jars: Sequence[Path], *options: str) -> list[str]:

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlglot import exp
+
 from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.delta.actions import ACTIONS, require_unique
+from sqlmesh_like.delta.actions import ACTIONS, key_conflicts, require_unique
+from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type, stored_type
@@ -97,21 +100,18 @@ class LocalWriter:
 
     def _require_keys(self) -> None:
         """Raise Unproven if two rows share a row key, which Spark reports; NodeError where a declared key repeats."""
-        if self._most_copies((KEY,)) != (1, 0):
+        copies, nulls = self._conflicts((KEY,))
+        if copies > 1 or nulls:
             raise Unproven("a row key that repeats")
         if key := self.steps.planned.unique_key:
-            copies, nulls = self._most_copies(key)
+            copies, nulls = self._conflicts(key)
             require_unique(table_name(self.steps.planned.compiled.model.table), key, copies=copies, nulls=nulls)
 
-    def _most_copies(self, names: Sequence[str]) -> tuple[int, int]:
-        """How many rows share the values of these columns, at most (1: none do), and how many rows have NULL there."""
-        shown = ", ".join(map(duck_quoted, names))
-        is_null = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in names)
-        groups = f"SELECT count(*) AS n, {is_null} AS is_null FROM {duck_quoted(FRESH)} GROUP BY {shown}"
-        row = self.steps.db.execute(
-            f"SELECT coalesce(max(n), 1), coalesce(sum(n) FILTER (WHERE is_null), 0) FROM ({groups})"
-        ).fetchall()[0]
-        return int(row[0]), int(row[1])
+    def _conflicts(self, names: Sequence[str]) -> tuple[int, int]:
+        """The most rows that share a value of these columns, and how many values have a NULL."""
+        entering = exp.select(*map(column, names)).from_(exp.table_(FRESH, quoted=True))
+        row = self.steps.first_row(key_conflicts(entering, entering.where("false"), names))
+        return int(str(row[0] or 0)), int(str(row[1] or 0))
 
     def _columns(self, signed: str) -> Schema:
         return tuple(column for column in self.steps.schemas[signed] if column.name != WEIGHT)

@@ -22,6 +22,7 @@ from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions, LocalWriter
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
+from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import NamedColumns
@@ -44,7 +45,7 @@ def local_actions(
     if tables is None:
         return None
     model = planned.compiled.model
-    target = MaintainedTable(str(model.table).replace(".", "_"), (KEY, *model.config.partition_by), planned.unique_key)
+    target = MaintainedTable(table_name(model.table), (KEY, *model.config.partition_by), planned.unique_key)
     try:
         with closing(shared.cursor()) as db:
             steps = LocalSteps(shared, db, planned, tables, named)

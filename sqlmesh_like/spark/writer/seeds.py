@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
@@ -27,7 +28,7 @@ def load_seed(
     fault_point("seed.begin")
     seed = table.seed
     options = {key: str(value) for key, value in hudi.items()}
-    hudi_table = HudiTable(state.uri, str(seed.table).replace(".", "_"), (KEY,), options=options)
+    hudi_table = HudiTable(state.uri, table_name(seed.table), (KEY,), options=options)
     record = TableRecord(
         seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
     )  # fmt: skip

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame
 
+from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
@@ -22,7 +23,7 @@ def store_failing_rows(
     if not state.exists and rows.isEmpty():
         return False
     options = {key: str(value) for key, value in hudi.items()}
-    table = HudiTable(place.uri, str(place.table).replace(".", "_"), (KEY,), options=options)
+    table = HudiTable(place.uri, table_name(place.table), (KEY,), options=options)
     record = TableRecord(place.unique_id, "", {}, now.isoformat(), "test")
     sinks.rebuild(rows, TableSpec(table, (), (), state), {RECORD_KEY: record.to_json()})
     return True

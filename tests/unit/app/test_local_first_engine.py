@@ -56,3 +56,14 @@ def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> No
     assert shop.stored(DAILY) == [("2024-01-01", 1, 20)]
     assert shop.stored(CUSTOMER) == [(1, 2)]
     assert {status for _, status, _ in called(tmp_path, "build")} == {"no-op"}
+
+
+def test_a_declared_key_that_repeats_makes_no_table(tmp_path: Path) -> None:
+    sql = "{{ config(unique_key='customer') }} select customer, day from {{ ref('orders') }}\n"
+    for path, text in {**FILES, "models/customer.sql": sql}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "seeds" / "orders.csv").write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,5,2024-01-02\n")
+    failed = [name for name, status, _ in called(tmp_path, "build") if status == "error"]
+    assert failed == [CUSTOMER]
+    assert not Path(Shop(tmp_path).timeline(CUSTOMER).uri).exists()
