@@ -91,6 +91,20 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()  # else DuckDB prints its objects as leaks
 
 
+@pytest.fixture(autouse=True)
+def _process_limits_stay() -> Iterator[None]:
+    """What is started by a later test inherits what this one sets: a browser without memory only says that it crashed."""
+    if sys.platform == "win32":
+        yield
+        return
+    import resource
+
+    kinds = (resource.RLIMIT_DATA, resource.RLIMIT_CPU, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)
+    before = [resource.getrlimit(kind) for kind in kinds]
+    yield
+    assert [resource.getrlimit(kind) for kind in kinds] == before, "this test limits its process to its end"
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The suite's Spark session: two cores, two shuffle partitions. Tests keep apart by `warehouse`."""
