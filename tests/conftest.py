@@ -99,7 +99,8 @@ def _process_limits_stay() -> Iterator[None]:
         return
     import resource
 
-    kinds = (resource.RLIMIT_DATA, resource.RLIMIT_CPU, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)
+    names = ("DATA", "CPU", "NOFILE", "FSIZE", "AS")
+    kinds = [getattr(resource, f"RLIMIT_{name}") for name in names]
     before = [resource.getrlimit(kind) for kind in kinds]
     yield
     assert [resource.getrlimit(kind) for kind in kinds] == before, "this test limits its process to its end"
