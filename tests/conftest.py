@@ -93,7 +93,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def _process_limits_stay() -> Iterator[None]:
-    """What is started by a later test inherits what this one sets: a browser without memory only says that it crashed."""
+    """What a later test starts inherits what this one sets: a browser without memory only says that it crashed."""
     if sys.platform == "win32":
         yield
         return
