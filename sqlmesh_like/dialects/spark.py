@@ -21,6 +21,7 @@ from sqlglot.time import format_time
 
 from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.node_notes import with_flat_notes
+from sqlmesh_like.dialects.predicates import with_whole_comparisons
 from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
 
 _NAME, _PATTERN, _COMMA, _UNIT = "written_name", "written_pattern", "written_comma", "written_unit"
@@ -36,6 +37,7 @@ def _corrected(tree: exp.Expr) -> exp.Expr:
 
     A hint stays a text: what it names are neither functions nor tables, and no other part of the tree refers to it.
     """
+    tree = with_whole_comparisons(tree)
     for hint in list(tree.find_all(exp.Hint)):
         hint.set("expressions", [exp.Var(this=", ".join(part.sql(FINGERPRINT) for part in hint.expressions))])
     for join in tree.find_all(exp.Join):

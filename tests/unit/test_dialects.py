@@ -71,6 +71,8 @@ def test_texts_are_those_of_a_new_generator() -> None:
         ("datediff(a, b)", "DATEDIFF(a, b)"),
         ("named_struct('a', 1), struct(1 as a)", "STRUCT(1 AS a), STRUCT(1 AS a)"),
         ("+ s, + '1', +1, a + b, (-1)", "- -s, - -'1', 1, a + b, (-1)"),
+        ("a = b in (c), a between b and c <> d", "(a = b) IN (c), a BETWEEN b AND (c <> d)"),
+        ("a = b like 'x' escape '!', a like any ('x')", "(a = b) LIKE 'x' ESCAPE '!', a LIKE ANY('x')"),
     ],
 )  # fmt: skip
 def test_a_text_comes_back_as_what_it_was(written: str, again: str) -> None:
