@@ -51,7 +51,7 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,jars and class archive,$(BIN)/sml deps)
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
 
-# 10,000 random cases instead of 290, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
+# 10,000 random cases instead of 150, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
 # instead of 48: one hour more. What fails is filed in tests/properties/failed_once.
 # Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
 # at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.

@@ -141,7 +141,7 @@ ROUNDS = 16
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(count(2, 8, 120))
+    @examples(count(1, 8, 120))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         sql = filled(data.draw, MODELS[name])
@@ -170,7 +170,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
     every_case()
 
 
-@examples(count(10, 26, 390))
+@examples(count(6, 26, 390))
 @given(data=st.data())
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, seed
 
 from tests.properties import mutants
 from tests.properties.case import Case, travelled
@@ -25,6 +25,7 @@ def test_a_case_that_failed_once_equals_a_recompute(path: Path) -> None:
 def test_what_fails_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mutants.after_images_only(monkeypatch)
 
+    @seed(0)
     @examples(100, shrink=False)
     @given(drawn=cases("filter", largest=1))
     def every_case(drawn: Drawn) -> None:

@@ -47,7 +47,7 @@ WHOLE = (
 def test_every_function_of_a_group_equals_a_recompute_after_every_batch(
     calls: tuple[str, ...], strategy: str, rule: str
 ) -> None:
-    @examples(count(9, 27, 500))
+    @examples(count(5, 27, 500))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         columns = data.draw(tables())

@@ -25,7 +25,7 @@ from tests.levels import count
 from tests.properties.cases import examples
 from tests.written_table import Row, Signed, WrittenTable
 
-CASES = count(10, 25, 300)
+CASES = count(6, 25, 300)
 KEYS = ("a", "b", "c", "d", "é", "😀", "", "a|b")
 COLUMNS = {"p": "string", "o": "long", "v": "long", "x": "double", "t": "string"}
 PLACE, ORDER = 1, 2

@@ -129,12 +129,6 @@ def test_it_completes_leads_and_shows(project: Path) -> None:
         assert await editor.definition("models/pages.sql", 0, 1) is None
         shown = await editor.hover("models/pages.sql", 0, text.index("source(") + 3)
         assert shown is not None and "| `page` | string |" in shown
-
-    with_editor(project, story)
-
-
-def test_a_hover_shows_columns_and_strategy(project: Path) -> None:
-    async def story(editor: Editor) -> None:
         editor.open("models/top.sql", "select * from {{ ref('per_code') }}")
         shown = await editor.hover("models/top.sql", 0, 20)
         assert shown is not None

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import browser as browser
 from tests.browser import needs_browser, silent_page
+from tests.levels import parametrize
 
 pytestmark = needs_browser
 
@@ -72,8 +73,7 @@ def test_a_narrow_page_has_its_own_drawings(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@parametrize(("scheme", "width"), suite=[("light", 1280)], release=[("light", 390), ("dark", 1280), ("dark", 390)])
 def test_the_report_is_accessible(
     browser: Browser, report_page: Path, scheme: Literal["light", "dark"], width: int
 ) -> None:
