@@ -16,7 +16,7 @@ _LAST_OPERAND: dict[type[exp.Expr], str] = {
     exp.ILike: "expression",
     exp.RegexpLike: "expression",
 }
-_PREDICATES = (exp.In, *_LAST_OPERAND)
+_PREDICATES: tuple[type[exp.Expr], ...] = (exp.In, *_LAST_OPERAND)
 
 
 def with_whole_comparisons(tree: exp.Expr) -> exp.Expr:
@@ -26,6 +26,8 @@ def with_whole_comparisons(tree: exp.Expr) -> exp.Expr:
     >>> read = lambda sql: with_whole_comparisons(sqlglot.parse_one(sql, dialect="spark")).sql("spark")
     >>> read("a = b not in (c)"), read("a = b = c between d and e")
     ('NOT (a = b) IN (c)', '(a = b = c) BETWEEN d AND e')
+    >>> read("a <=> b = c")
+    '(a IS NOT DISTINCT FROM b) = c'
     >>> read("a like b = c"), read("a = (b in (c)) and d > e"), read("not a < b in (c)")
     ('a LIKE (b = c)', 'a = (b IN (c)) AND d > e', 'NOT (a < b) IN (c)')
     """
@@ -36,6 +38,8 @@ def with_whole_comparisons(tree: exp.Expr) -> exp.Expr:
             _take_comparison(comparison, right)
         elif left is not None and _ends_with_operand(left):
             _give_comparison(comparison, left)
+        elif isinstance(comparison.this, exp.NullSafeEQ):  # it is written as IS NOT DISTINCT FROM
+            comparison.set("this", exp.Paren(this=comparison.this))
     made: exp.Expr = root.this
     return made.pop()
 

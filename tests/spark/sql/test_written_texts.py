@@ -18,6 +18,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
+from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.spark.program.query_plans import other_meaning
 from tests.services.spark_suite import suite_files, suite_jar
@@ -149,6 +150,31 @@ def test_two_texts_are_one_query_or_are_not(session: SparkSession) -> None:
         "select ts - interval 1 day 2 hours as x from t", "select ts - interval 1 day + interval 2 hours as x from t"
     )
     assert meaning("select 1 as n", "select 1L as n") == "n int, not n bigint"
+
+
+SPELLINGS = (
+    "i is not null", "i not in (1, 2)", "s not like 'x%'", "i not between 1 and 2", "s not rlike 'x'", "b is not true",
+    "i is not distinct from j", "i <=> j", "t.i::bigint", "s::decimal(10, 2)", "cast(i as long)", "cast(i as dec(5))",
+    "cast(i as real)", "cast(i as numeric(10, 2))", "int(s)", "string(i + 1)", "date(ts)", "double(int(s))", "1L + 2S",
+    "1.5D", "date '2020-02-29'", "timestamp '2020-02-29 01:02:03'", "ts + interval 3 months", "d - interval 1 day",
+    "current_date()", "substr(s, 1, 2)", "date_diff(d, ts)", "i != j", "i == j", "array_agg(i) over (partition by s)",
+    "row_number() over (partition by i order by s desc nulls last, d asc nulls first)", "not (i is null)",
+)  # fmt: skip
+PREDICATES = (
+    "b = c in (true, false)", "b = c not in (true)", "b <> c between false and true", "b between c and b = c",
+    "b <=> c in (c)", "b < c in (b)", "not b = c in (b)", "b <=> c = b", "b is not distinct from c = b",
+    "s = s like 'tr%'", "s like 'true' = b", "b = c = b in (c)", "b = c is null", "b = c is distinct from b",
+)  # fmt: skip
+
+
+def test_spellings_of_one_thing_are_one_to_spark(session: SparkSession) -> None:
+    columns = "1 as i, 2 as j, '3' as s, true as b, false as c, date '2020-01-01' as d, now() as ts"
+    session.sql(f"select {columns} from range(2)").createOrReplaceTempView("t")
+    for each in SPELLINGS + PREDICATES:
+        text = f"select {each} as x from t union distinct select all null from t"
+        tree = sqlglot.parse_one(text, dialect=SPARK)
+        assert is_text_again(text, tree) or each in PREDICATES, each
+        assert other_meaning(session.sql(text), session.sql(tree.sql(SPARK))) is None, each
 
 
 @pytest.mark.release

@@ -1,0 +1,172 @@
+"""Spellings that Spark reads as one thing, told by the tokens alone. Owns which these are.
+
+`tests/spark/sql/test_written_texts.py` asks Spark whether each pair has one analyzed plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlglot import Token, TokenType
+
+
+class _Word(NamedTuple):
+    """A token that means something. `kind`: text, number, name (which may be quoted), or nothing."""
+
+    kind: str
+    text: str
+
+
+_SILENT = frozenset({"as", "inner", "outer", "asc"})
+"""Words that Spark lets out or in with the same meaning."""
+_SAME = {
+    "!=": "<>", "==": "=", "array_agg": "collect_list", "date_diff": "datediff", "dec": "decimal", "integer": "int",
+    "long": "bigint", "minus": "except", "numeric": "decimal", "real": "float", "substr": "substring",
+}  # fmt: skip
+"""Two spellings of one thing."""
+_SUFFIXES = {"l": "bigint", "d": "double", "s": "smallint", "y": "tinyint", "f": "float"}
+"""The types of numbers as `1L`, which are tokenized as `1::L`."""
+_CASTS = frozenset({
+    "bigint", "boolean", "date", "double", "float", "int", "smallint", "string", "timestamp", "tinyint"
+})  # fmt: skip
+"""Types that are functions, too."""
+_CLOCKS = frozenset({"current_date", "current_timestamp"})
+"""What is written with and without parentheses."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_UNIT_OF = {"date": (_DATE, "%Y-%m-%d"), "timestamp": (_TIMESTAMP, "%Y-%m-%d %H:%M:%S")}
+_OPEN, _CLOSE, _CAST = _Word("", "("), _Word("", ")"), _Word("", "cast")
+
+
+def one_spelling(tokens: Sequence[Token]) -> list[str]:
+    """The tokens of a query in one spelling, texts in quotes; comments, hints and the last semicolon are left out.
+
+    >>> from sqlmesh_like.dialects import SPARK
+    >>> def said(sql): return " ".join(one_spelling(SPARK.tokenize(sql)))
+    >>> said("SELECT x.a::int, int(b), date '2024-01-31' d")
+    "select cast ( x . a int ) , cast ( b int ) , cast ( '2024-01-31' date ) d"
+    >>> said("interval 3 month"), said("1L + current_date()")
+    ("interval '3' month", 'cast ( 1 bigint ) + current_date')
+    """
+    words = [*_meaning(tokens)]
+    for rewritten in (_with_known_literals, _with_casts_of_operands, _with_casts_of_calls, _without_defaults):
+        words = [*rewritten(words)]
+    return [f"'{word.text}'" if word.kind == "text" else word.text for word in words]
+
+
+def _meaning(tokens: Sequence[Token]) -> Iterator[_Word]:
+    for token in tokens:
+        text = token.text.lower()
+        if token.token_type == TokenType.STRING:
+            yield _Word("text", token.text)
+        elif token.token_type == TokenType.NUMBER:
+            yield _Word("number", text)
+        elif token.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+            yield _Word("name", _SAME.get(text, text))
+        elif token.token_type not in (TokenType.SEMICOLON, TokenType.HINT) and text not in _SILENT:
+            yield _Word("", _SAME.get(text, text))
+
+
+def _with_known_literals(words: Sequence[_Word]) -> Iterator[_Word]:
+    """Literals of types as casts of texts, units of intervals after texts, clocks without parentheses."""
+    at = 0
+    while at < len(words):
+        word, rest = words[at], words[at + 1 : at + 3]
+        following = rest[0] if rest else None
+        if following and following.kind == "text" and _is_literal_of(word, following.text):
+            yield from (_CAST, _OPEN, following, _Word("", word.text), _CLOSE)
+            at += 2
+        elif word.text == "interval" and following and following.kind == "number":
+            yield from (word, _Word("text", following.text))
+            at += 2
+        else:
+            yield word
+            at += 3 if word.text in _CLOCKS and tuple(rest) == (_OPEN, _CLOSE) else 1
+
+
+def _is_literal_of(word: _Word, text: str) -> bool:
+    if word.kind or word.text not in _UNIT_OF:
+        return False
+    pattern, form = _UNIT_OF[word.text]
+    try:
+        return bool(pattern.fullmatch(text)) and datetime.strptime(text, form) is not None
+    except ValueError:
+        return False
+
+
+def _with_casts_of_operands(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`a.b::int` as `cast(a.b as int)`; casts of other operands stay."""
+    made: list[_Word] = []
+    at = 0
+    while at < len(words):
+        operand = _operand(made) if words[at].text == "::" and not words[at].kind else []
+        if operand and at + 1 < len(words):
+            type_ = words[at + 1].text
+            is_suffix = operand[0].kind == "number" and type_ in _SUFFIXES
+            parameters = [] if is_suffix else _parameters(words[at + 2 :])
+            del made[-len(operand) :]
+            named = _Word("", _SUFFIXES[type_] if is_suffix else type_)
+            made += [_CAST, _OPEN, *operand, named, *parameters, _CLOSE]
+            at += 2 + len(parameters)
+        else:
+            made.append(words[at])
+            at += 1
+    return iter(made)
+
+
+def _operand(words: Sequence[_Word]) -> list[_Word]:
+    """The literal or the name with its qualifiers that words end with; empty if it is anything else."""
+    if not words or words[-1].kind not in ("name", "number", "text"):
+        return []
+    first = len(words) - 1
+    while words[-1].kind == "name" and first >= 2 and words[first - 1].text == "." and words[first - 2].kind == "name":
+        first -= 2
+    return list(words[first:]) if first == 0 or words[first - 1].text != "." else []
+
+
+def _parameters(words: Sequence[_Word]) -> list[_Word]:
+    """The parameters in parentheses that words begin with."""
+    return list(words[: words.index(_CLOSE) + 1]) if words and words[0] == _OPEN and _CLOSE in words else []
+
+
+def _with_casts_of_calls(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`int(a)` as `cast(a as int)`."""
+    types: list[_Word | None] = []  # of the calls that are open
+    called: _Word | None = None
+    for at, word in enumerate(words):
+        is_qualified = at > 0 and words[at - 1].text == "."
+        is_call = word.kind != "text" and word.text in _CASTS and words[at + 1 : at + 2] == [_OPEN]
+        if is_call and not is_qualified:
+            called = _Word("", word.text)
+            yield _CAST
+            continue
+        if word == _OPEN:
+            types.append(called)
+            called = None
+        elif word == _CLOSE and types and (type_ := types.pop()) is not None:
+            yield type_
+        yield word
+
+
+def _without_defaults(words: Sequence[_Word]) -> Iterator[_Word]:
+    """Orders without the place of NULLs that they have anyway, set operations without DISTINCT, SELECT without ALL."""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        before, after = words[at - 1].text if at else "", words[at + 1].text if at + 1 < len(words) else ""
+        if word.text == "nulls" and after == ("last" if before == "desc" else "first"):
+            at += 2
+        elif (before in ("union", "except", "intersect") and word.text == "distinct") or (before, word.text) == (
+            "select",
+            "all",
+        ):
+            at += 1
+        elif [one.text for one in words[at : at + 4]] == ["is", "not", "distinct", "from"]:
+            yield _Word("", "<=>")
+            at += 4
+        else:
+            yield word
+            at += 1
