@@ -12,7 +12,7 @@ from sqlmesh_like.errors import Location, UsageError
 
 SECONDS, MEMORY, FILES, OUTPUT = "SML_MAX_SECONDS", "SML_MAX_MEMORY", "SML_MAX_FILES", "SML_MAX_OUTPUT"
 """0 lifts a limit; if the first two are lifted, no child is used."""
-DEFAULTS = {SECONDS: 25, MEMORY: 1500, FILES: 256, OUTPUT: 2000}
+DEFAULTS = {SECONDS: 22, MEMORY: 1500, FILES: 256, OUTPUT: 2000}
 """Seconds of a processor, megabytes, open files, and megabytes of one file."""
 SECONDS_PER_FILE, MEMORY_PER_FILE = 0.25, 2
 """What a file that is read adds: a project of 1,000 models may take its time."""
