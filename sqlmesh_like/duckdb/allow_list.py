@@ -139,6 +139,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
     match node:
         case exp.DPipe() if isinstance(node.expression, exp.Add | exp.Sub):
             return "|| before + or - without parentheses"  # Spark computes from left to right
+        case exp.NullSafeEQ() if isinstance(node.expression.unnest(), exp.In | exp.Between | exp.Like | exp.RegexpLike):
+            return "<=> before IN, BETWEEN or LIKE"  # what Spark takes before the predicate depends on parentheses
         case exp.Floor() | exp.Ceil() if node.args.get("decimals") is not None:
             return f"{node.sql_name()} to a number of digits"
         case exp.Lateral() if isinstance(node.this, exp.Subquery):

@@ -162,7 +162,7 @@ SPELLINGS = (
 )  # fmt: skip
 PREDICATES = (
     "b = c in (true, false)", "b = c not in (true)", "b <> c between false and true", "b between c and b = c",
-    "b <=> c in (c)", "b < c in (b)", "not b = c in (b)", "b <=> c = b", "b is not distinct from c = b",
+    "b < c in (b)", "not b = c in (b)", "b <=> c = b", "b is not distinct from c = b",
     "s = s like 'tr%'", "s like 'true' = b", "b = c = b in (c)", "b = c is null", "b = c is distinct from b",
 )  # fmt: skip
 

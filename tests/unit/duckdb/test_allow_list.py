@@ -112,6 +112,7 @@ UNPROVEN = {
     "substring(n, -2)": "SUBSTRING from a position that is not a positive number",
     "n like s": "LIKE with a pattern that is computed or has a backslash",
     "'a' || 1 + 2": "|| before + or - without parentheses",
+    "true <=> false in (true)": "<=> before IN, BETWEEN or LIKE",
     "floor(c, 1)": "FLOOR to a number of digits",
     "d + interval 1 day": "form INTERVAL",
     "datediff(month, d, d)": "DATEDIFF by a unit",
