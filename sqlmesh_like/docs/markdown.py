@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from functools import cache
 
 from markdown_it import MarkdownIt
+
+
+_LONGEST = 100_000
+"""Characters of a text that is read as Markdown, which takes the square of a text's length where it is all brackets."""
 
 
 @cache
@@ -20,5 +25,9 @@ def as_html(text: str) -> str:
     '<p>all <em>users</em> &lt;script&gt;alert(1)&lt;/script&gt;</p>\\n'
     >>> as_html("")
     ''
+    >>> as_html("*" * 200_000)[:8]
+    '<pre>***'
     """
+    if len(text) > _LONGEST:
+        return f"<pre>{html.escape(text)}</pre>\n"
     return _parser().render(text) if text.strip() else ""
