@@ -23,6 +23,7 @@ from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, 
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
+from sqlmesh_like.plan.reconciliation import reconciled
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -67,6 +68,7 @@ class PlannedModel:
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
     estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
     advances: bool = False
+    reconciles: bool = False  # the stored rows are not those of this query as of the recorded frontier
 
     @property
     def moves(self) -> Moves:
@@ -158,6 +160,10 @@ def plan_model(
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
+    if compared := reconciled(compiled, target, [item.state for item in inputs], forced, history):
+        return PlannedModel(
+            compiled, target, "recompute_merge", compared, inputs, print_, now, reconciles=True
+        )  # fmt: skip
     estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists

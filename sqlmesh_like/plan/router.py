@@ -50,6 +50,9 @@ class Router:
         return self._why_executors() or self.why_spark_reads(*uris)
 
     def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
+        model = planned.compiled.model
+        if planned.reconciles and not is_text_again(model.sql, planned.compiled.facts.tree):
+            return "Spark is asked whether it reads the query as the compiler does"
         return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:

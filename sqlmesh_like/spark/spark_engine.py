@@ -110,6 +110,8 @@ class SparkEngine:
         writer = self._writer(steps)
         at = (KEY, PARTITION) if writer.target.partition_by else (KEY,)
         table = MaintainedTable(writer.target.table.name, at, writer.target.unique_key)
+        if planned.reconciles and not writer.is_comparable:
+            return writer.rebuild()
         machine = Machine(planned.compiled.table, steps, writer, table, planned.now, planned.then)
         return machine.run(planned.strategy, planned.moves)
 

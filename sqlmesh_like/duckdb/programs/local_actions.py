@@ -60,6 +60,8 @@ class LocalWriter:
             raise Unproven("the table will have other types after this commit")
         if signed == SIGNED and {c.name for c in columns} != set(self.steps.columns(f"target.{TARGET}")):
             raise Unproven("other columns than the stored ones")
+        if self.steps.planned.reconciles:
+            refuse_breach(self.steps.planned.compiled.model, visible(columns))
         return signed
 
     def apply_actions(self, done: Actions) -> LocalActions:

@@ -50,6 +50,13 @@ class SparkWriter:
     def __post_init__(self) -> None:
         self.target = self.specify(self.planned)
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether Spark derives the query's rows as the compiler does, and as the table has them."""
+        frame, _, is_as_derived = self._whole()
+        rows = self.target.prepared(frame).withColumn(IS_DELETED, F.lit(False))
+        return is_as_derived and sinks.keeps_layout(self.target, rows)
+
     def stored_form(self, signed: str) -> str:
         """With the partition where there is one: a row that moves to another is deleted in the old one."""
         if not self.target.partition_by:
@@ -59,6 +66,8 @@ class SparkWriter:
 
     def apply_actions(self, done: Actions) -> WriteResult:
         planned, counts = self.planned, sinks.WriteCounts(done.upserts, done.deletes)
+        if planned.reconciles and self._is_most(done.upserts + done.deletes):
+            return self.rebuild()
         self._require_kept()
         stored = None if _has_stored_images(planned) else self._stored()
         metadata = self._metadata(planned.strategy, vars(counts))
@@ -146,9 +155,14 @@ class SparkWriter:
         assert timeline.frontier is not None
         return change_feed(self.steps.bindings.session, timeline).current(timeline.frontier, hidden=True)
 
+    def _is_most(self, rows: int) -> bool:
+        """Whether so many rows are more than half of the table: to replace all of them takes Hudi less time then."""
+        state = self.planned.target
+        return state.frontier is not None and 2 * rows > self.history.volume(state.uri, state.frontier).rows
+
     def _require_kept(self) -> None:
         """Raise RetryableError where files were cleaned since the plan: Hudi's reader may have returned fewer rows."""
-        for item in self.planned.inputs:
+        for item in () if self.planned.reconciles else self.planned.inputs:  # which reads no history
             if item.state.kind != "mor" or not item.has_moved or item.start is None or item.end is None:
                 continue
             if lost := self.history.lost(item.state.uri, item.start, item.end):

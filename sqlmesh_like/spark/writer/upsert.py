@@ -126,7 +126,7 @@ def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> N
     if sink.state.kind == "missing":
         hudi_table.write(rows, sink.table, "bulk_insert", metadata)
         return
-    if _keeps_layout(sink, rows):
+    if keeps_layout(sink, rows):
         hudi_table.write(rows, sink.table, "insert_overwrite_table", metadata)
         return
 
@@ -151,7 +151,7 @@ def have_same_columns(one: DataFrame, other: DataFrame) -> bool:
     return visible(frame_schema(one)) == visible(frame_schema(other))
 
 
-def _keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
+def keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
     """Whether columns, types, partitions and buckets are those of the table, so that it can be replaced in place."""
     record = sink.state.record
     if record is None or record.partition_by != sink.partition_by or record.buckets != sink.table.buckets:

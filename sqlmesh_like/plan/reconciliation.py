@@ -1,0 +1,73 @@
+"""When a table that cannot follow changes is compared with its whole query, so that only rows that differ are written.
+
+Owns that choice. Rows keep their keys where the query keeps how they are derived, so an edit, and history that is gone,
+reach the models below as the rows that they change, and not as the whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
+
+_COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
+"""Reasons that say nothing against the stored rows but that they are those of another query, or of earlier inputs."""
+_OWN_COLUMNS = ("_hoodie_", PARTITION)
+
+
+def reconciled(
+    compiled: CompiledModel,
+    target: TableState,
+    states: Iterable[TableState],
+    forced: tuple[Reason, ...],
+    history: History,
+) -> tuple[Reason, ...] | None:
+    """The reasons of a run that compares the table with the whole query; None where all rows have to be replaced."""
+    if not forced or not {each.rule for each in forced} <= _COMPARABLE:
+        return None
+    if not _is_comparable(compiled, target) or any(state.kind not in ("cow", "mor") for state in states):
+        return None
+    # A writer would mistake an older file of the group for the newest: merging into it would lose rows.
+    if history.missing(target.uri):
+        return None
+    return (*forced, reason("EDT001", "the stored rows are compared with those of the query"))
+
+
+def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:
+    """Whether the stored rows have the keys, columns and layout that the plan's program would write."""
+    model, record = compiled.model, target.record
+    config = model.config
+    if record is None or record.fingerprint.endswith(AS_WRITTEN) or config.refresh not in ("auto", "incremental"):
+        return False
+    if config.materialized == "table" or config.snapshot is not None or model.author_strategy is not None:
+        return False
+    if compiled.classification.strategy == "full_refresh" or compiled.table.build is None:
+        return False
+    is_laid_out_alike = record.partition_by == config.partition_by and target.kind == config.table_type
+    return is_laid_out_alike and _has_key_of(record, config.unique_key) and _has_columns(compiled, target)
+
+
+def _has_key_of(record: TableRecord, unique_key: tuple[str, ...]) -> bool:
+    """Whether the stored rows were found to be unique by this key: those that stay are not looked at again."""
+    return record.parts.get("unique_key", "") == ",".join(unique_key)
+
+
+def _has_columns(compiled: CompiledModel, target: TableState) -> bool:
+    """Whether the table has the query's columns in their order, and its state, with their types."""
+    shown, stored = compiled.facts.schema, target.stored
+    if shown is None or stored is None or _named(visible(stored)) != _named(shown):
+        return False
+    state = {name: type_ for name, type_ in _named(stored) if is_hidden(name) and not name.startswith(_OWN_COLUMNS)}
+    build = compiled.table.build
+    assert build is not None
+    wanted = _named(compiled.table.state)
+    is_state = state.keys() == {name for name in build.named_selects if is_hidden(name)}
+    return is_state and all(type_ is None or state.get(name) == type_ for name, type_ in wanted)
+
+
+def _named(schema: Schema) -> list[tuple[str, str | None]]:
+    """Names and types as a table stores them: Avro has no small integers."""
+    return [(c.name, "int" if c.type in ("tinyint", "smallint") else c.type) for c in schema]
