@@ -1,25 +1,54 @@
-"""The fingerprint of a model: what decides the meaning of stored rows. A table with another one is rebuilt."""
+"""The fingerprint of a model: what decides the meaning of stored rows. A table of another query cannot follow changes.
+
+A table is of a query where both have one text, or one meaning (`analyze.algebra.canonical_form`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
+from sqlmesh_like.analyze.algebra.canonical_form import canonical_form
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 from sqlmesh_like.dialects import FINGERPRINT
+from sqlmesh_like.plan.history import AS_WRITTEN, TableRecord
 
 _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
 
 def fingerprint(compiled: CompiledModel) -> str:
     """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
+    text = compiled.facts.tree.sql(FINGERPRINT, comments=False, normalize=True)
+    return _digest({"query": text, "columns": _columns(compiled.facts.relation), **_settings(compiled)})
+
+
+def meaning(compiled: CompiledModel) -> str:
+    """Hash of the same, with what the query means instead of how it is written; empty where that is not proven."""
+    if compiled.facts.relation is None or compiled.table.build is None:
+        return ""
+    relation = pruned_columns(compiled.facts.relation)
+    form = canonical_form(relation)
+    if form is None:
+        return ""
+    types = [column.type for column in columns(relation)]
+    return _digest({"form": form, "columns": _columns(relation), "types": types, **_settings(compiled)})
+
+
+def is_of_query(record: TableRecord, compiled: CompiledModel, print_: str | None = None) -> bool:
+    """Whether the rows that a commit left are those of a query: of one text, or of one meaning."""
+    if record.fingerprint.removesuffix(AS_WRITTEN) == (print_ or fingerprint(compiled)):
+        return True
+    return bool(record.meaning) and record.meaning == meaning(compiled)
+
+
+def _settings(compiled: CompiledModel) -> dict[str, object]:
     model = compiled.model
-    parts = {
-        "query": compiled.facts.tree.sql(FINGERPRINT, comments=False, normalize=True),
-        "columns": _columns(compiled),
+    parts: dict[str, object] = {
         "strategy": compiled.classification.strategy,
         "partition_by": model.config.partition_by,
         "unique_key": model.config.unique_key,
@@ -31,6 +60,10 @@ def fingerprint(compiled: CompiledModel) -> str:
         parts["joins"] = "flat"
     if compiled.facts.relation is not None and _averages_decimals(compiled.facts.relation):
         parts["averages"] = "doubles"
+    return parts
+
+
+def _digest(parts: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -45,17 +78,16 @@ def _averages_decimals(relation: Relation) -> bool:
     return any(call.function == "AVG" and averages_doubles(call.argument_type) for call in calls)
 
 
-def _columns(compiled: CompiledModel) -> object:
+def _columns(relation: Relation | None) -> object:
     """Input columns that the result depends on, with types, and the output columns, which `select *` may widen."""
-    facts = compiled.facts
-    if facts.relation is None:
+    if relation is None:
         return None
-    used = used_columns(facts.relation)
+    used = used_columns(relation)
     read = sorted(
         (node.input_id, column.name, column.type or "")
-        for node in walk(facts.relation)
+        for node in walk(relation)
         if isinstance(node, Scan)
         for column in node.schema
         if column.name in used[node.input_id]
     )
-    return {"read": read, "shown": [column.name for column in columns(facts.relation)]}
+    return {"read": read, "shown": [column.name for column in columns(relation)]}

@@ -41,6 +41,7 @@ class TableRecord:
     seconds_expected: float = 0.0  # how long that work should take; 0: not known
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
     parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
+    meaning: str = ""  # see `plan.fingerprint`
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

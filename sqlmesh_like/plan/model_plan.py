@@ -20,7 +20,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import Moves
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
-from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.plan.reconciliation import reconciled
@@ -126,7 +126,7 @@ class PlannedModel:
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
-            query_parts(self.compiled),
+            query_parts(self.compiled), meaning(self.compiled),
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -297,7 +297,7 @@ def _reasons_to_rebuild(
     reasons: list[Reason] = []
     if target.is_foreign_on_top:
         reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))
-    if target.record.fingerprint.removesuffix(AS_WRITTEN) != print_:
+    if not is_of_query(target.record, compiled, print_):
         reasons.append(
             reason("HIS002", f"changed since the last run: {change_of_query(compiled, target.record, target)}")
         )

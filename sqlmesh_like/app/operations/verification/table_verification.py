@@ -14,7 +14,7 @@ from typing import Literal
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NewerVersionError, NodeError, SmlError, UsageError
-from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.fingerprint import is_of_query
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
@@ -93,6 +93,6 @@ def _verifiable(planned: PlannedModel) -> PlannedModel:
     record = planned.target.record
     if record is None:
         raise NodeError(f"{name} has not been built by a run", hint="run it first: sml run")
-    if record.fingerprint.partition(":")[0] != fingerprint(planned.compiled):
+    if not is_of_query(record, planned.compiled):
         raise NodeError(f"the query of {name} changed since its last run", hint="run it first: sml run")
     return planned

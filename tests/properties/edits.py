@@ -1,0 +1,137 @@
+"""Edits of a query: the text before becomes one after. Owns them; what they do to a table is each test's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import sqlglot
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from sqlglot import exp
+
+from sqlmesh_like.dialects import SPARK
+from tests.properties.case import Case
+from tests.properties.cases import cases
+from tests.properties.expressions import Col, expression
+from tests.properties.query import quoted
+
+Edit = Callable[[DrawFn, exp.Query, Sequence[Col]], exp.Expr]
+_OWN = "_edited"
+
+
+def _around(items: str, query: exp.Expr, rest: str = "") -> exp.Expr:
+    return sqlglot.parse_one(f"select {items} from ({query.sql(SPARK)}) as {_OWN} {rest}", dialect=SPARK)
+
+
+def _wrapped(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    return _around("*", query)
+
+
+def _renamed_inside(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    inner = ", ".join(f"{column.name} as c{number}" for number, column in enumerate(columns))
+    outer = ", ".join(f"c{number} as {column.name}" for number, column in enumerate(columns))
+    return sqlglot.parse_one(
+        f"with w as (select {inner} from ({query.sql(SPARK)}) as q) select {outer} from w -- the same", dialect=SPARK
+    )
+
+
+def _turned(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """With the operands of AND and of comparisons in their other order."""
+    turned = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.And: exp.And}
+
+    def turn(node: exp.Expr) -> exp.Expr:
+        kind = turned.get(type(node))
+        return node if kind is None else kind(this=node.expression.copy(), expression=node.this.copy())
+
+    copy = query.copy()
+    for node in [node for node in copy.walk() if type(node) in turned]:
+        if not node.find_ancestor(*turned):
+            node.replace(turn(node))
+    return copy
+
+
+def _with_unread_column(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    shown = ", ".join(column.name for column in columns)
+    return _around(shown, _around("*, 1 as _unread", query))
+
+
+def _narrowed(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    return _around("*", query, f"where {expression(draw, columns, 'boolean')}")
+
+
+def _widened(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    copy = query.copy()
+    wheres = list(copy.find_all(exp.Where))
+    if wheres:
+        draw(st.sampled_from(wheres)).pop()
+    return copy
+
+
+def _extended(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    branch = f"select * from ({query.sql(SPARK)}) as b"
+    return sqlglot.parse_one(f"{branch} union all {branch}", dialect=SPARK)
+
+
+def _with_other_number(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    copy = query.copy()
+    numbers = [node for node in copy.find_all(exp.Literal) if not node.is_string and node.name.isdigit()]
+    if numbers:
+        draw(st.sampled_from(numbers)).replace(exp.Literal.number(draw(st.integers(0, 3))))
+    return copy
+
+
+def _with_other_operator(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    others = {exp.LT: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.NullSafeEQ, exp.And: exp.Or, exp.Or: exp.And, exp.Add: exp.Sub}
+    copy = query.copy()
+    nodes = [node for node in copy.walk() if type(node) in others]
+    if nodes:
+        node = draw(st.sampled_from(nodes))
+        node.replace(others[type(node)](this=node.this.copy(), expression=node.expression.copy()))
+    return copy
+
+
+def _with_sides_swapped(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """The two sides of a difference, or of a join's tables, are exchanged."""
+    copy = query.copy()
+    if nodes := list(copy.find_all(exp.Sub)):
+        node = draw(st.sampled_from(nodes))
+        node.replace(exp.Sub(this=node.expression.copy(), expression=node.this.copy()))
+    for select in copy.find_all(exp.Select):
+        joins, first = select.args.get("joins") or [], select.args.get("from_")
+        if first is not None and len(joins) == 1 and not joins[0].side and not joins[0].kind:
+            one, other = first.this.copy(), joins[0].this.copy()
+            first.set("this", other)
+            joins[0].set("this", one)
+    return copy
+
+
+def _with_keys_turned(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    copy = query.copy()
+    for group in copy.find_all(exp.Group):
+        group.set("expressions", group.expressions[::-1])
+    return copy
+
+
+SAME: dict[str, Edit] = {
+    "in a subquery": _wrapped, "renamed inside": _renamed_inside, "operands turned": _turned,
+    "a column that is not read": _with_unread_column,
+}  # fmt: skip
+"""Edits that change no row."""
+OTHER: dict[str, Edit] = {
+    "filter narrowed": _narrowed, "filter widened": _widened, "branch added": _extended, "number": _with_other_number,
+    "operator": _with_other_operator, "sides swapped": _with_sides_swapped, "keys turned": _with_keys_turned,
+}  # fmt: skip
+
+
+@st.composite
+def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) -> tuple[str, Case, Case]:
+    """Names of edits, a case and the case after them."""
+    before = draw(cases(construct)).case
+    names = draw(st.lists(st.sampled_from(sorted(edits)), min_size=1, max_size=most))
+    query = sqlglot.parse_one(before.sql, dialect=SPARK)
+    columns = [Col(quoted(c.name), c.type or "") for c in before.plan.facts.schema or ()]
+    for name in names:
+        assert isinstance(query, exp.Query)
+        query = edits[name](draw, query, columns) if columns else query
+    return ", ".join(names), before, replace(before, sql=query.sql(SPARK))

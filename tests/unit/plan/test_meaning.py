@@ -1,0 +1,65 @@
+"""Two texts of one meaning leave a table as it is; where that is not certain they have two."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.plan.fingerprint import is_of_query, meaning
+from sqlmesh_like.plan.history import TableRecord
+from tests.properties.lake import compiled, schema
+
+
+def of(sql: str) -> CompiledModel:
+    return compiled(sql, schema(a="int", b="int", x="double", s="string", ts="timestamp"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("select a, s from ods.t where a > 1 and b < 2", "select p.a, p.s -- why\nfrom ods.t as p where 2 > p.b and p.a > 1"),
+        ("select a + 1 as c from ods.t where a > 1", "with w as (select a as k, s from ods.t) select k + 1 c from w where k > 1"),
+        ("select a from ods.t where a > 1", "select a from (select *, upper(s) as big from ods.t) where not a <= 1"),
+        ("select t.a from ods.t join ods.u on t.a = u.b and u.a > 3", "select t.a from ods.t, ods.u where u.a > 3 and u.b = t.a"),
+        ("select a, sum(b) as n from ods.t group by a", "select q.k as a, sum(q.v) as n from (select a as k, b as v from ods.t) q group by 1"),
+        ("select distinct a from ods.t where b between 1 and 2", "select distinct a from ods.t where b <= 2 and b >= 1"),
+        ("select a, row_number() over (partition by b order by a) as n from ods.t",
+         "select k as a, row_number() over (partition by l order by k) as n from (select a as k, b as l from ods.t)"),
+    ],
+)  # fmt: skip
+def test_what_is_only_written_otherwise_rebuilds_nothing(before: str, after: str) -> None:
+    old = of(before)
+    record = TableRecord("model.p.m", "of the text", {}, "2024-01-01T00:00:00+00:00", "row_based", meaning=meaning(old))
+    assert is_of_query(TableRecord.from_json(record.to_json()), of(after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("select a, b from ods.t", "select b, a from ods.t"),
+        ("select a as c from ods.t", "select a as d from ods.t"),
+        ("select a - (b - 1) as c from ods.t", "select a - b - 1 as c from ods.t"),
+        ("select x + (x + b) as c from ods.t", "select x + x + b as c from ods.t"),
+        ("select t.a from ods.t join ods.u on t.a = u.a", "select t.a from ods.u join ods.t on t.a = u.a"),
+        ("select a from ods.t union all select b from ods.u", "select b as a from ods.u union all select a from ods.t"),
+        ("select a, b, count(*) as n from ods.t group by a, b", "select a, b, count(*) as n from ods.t group by b, a"),
+        ("select t.a from ods.t left join ods.u on t.a = u.a and t.b > 1",
+         "select t.a from ods.t left join ods.u on t.a = u.a where t.b > 1"),
+        ("select a from ods.t where a = 1 or b = 1", "select a from ods.t where a = 1 and b = 1"),
+        ("select a from ods.t where a <=> b", "select a from ods.t where a = b"),
+        ("select a, 1.0 as c from ods.t", "select a, 1.00 as c from ods.t"),
+        ("select max(n) as n from (select a, count(*) as n from ods.t where b > 1 group by a)",
+         "select max(n) as n from (select a, count(*) as n from ods.t group by a) where n > 1"),
+    ],
+)  # fmt: skip
+def test_what_may_have_other_rows_keys_or_columns_has_another_meaning(before: str, after: str) -> None:
+    assert meaning(of(before)) != meaning(of(after))
+
+
+@pytest.mark.parametrize("item", ["to_json(struct(a, b))", "raise_error(s)", "some_udf(a)", "named_struct('k', a)"])
+def test_what_may_read_names_or_fail_has_no_meaning_but_its_text(item: str) -> None:
+    assert meaning(of(f"select a, {item} as c from ods.t")) == ""
+
+
+def test_the_place_of_a_filter_by_the_clock_decides_row_keys() -> None:
+    assert meaning(of("select a from ods.t where ts > current_timestamp()")) == ""

@@ -1,0 +1,82 @@
+"""A table of another query is compared with the new one where it can keep its rows, and replaced where it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.fingerprint import fingerprint, meaning
+from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, TableRecord, TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
+from tests.properties.lake import T, U, compiled, schema
+from tests.unit.plan.test_cost import NOW, _History
+
+COLUMNS = schema(a="int", s="string")
+BEFORE = "select a, s from ods.t where a > 1"
+AFTER = "select a, s from ods.t where a > 2"
+STORED = (*schema(_hoodie_record_key="string", _sml_key="string"), *COLUMNS, Column("_hoodie_is_deleted", "boolean"))
+
+
+@dataclass
+class _Missing(_History):
+    lacking: str | None = None
+
+    def missing(self, uri: str) -> str | None:
+        return self.lacking
+
+
+def planned(
+    after: str = AFTER, stored: Schema = STORED, *, before: str = BEFORE, partition_by: tuple[str, ...] = (),
+    suffix: str = "", kind: str = "cow", full_refresh: bool = False, is_foreign: bool = False, missing: str | None = None,
+    refresh: str = "auto", keys: tuple[str, ...] = (), frontier: str = "1_1",
+) -> PlannedModel:  # fmt: skip
+    old, new = compiled(before, COLUMNS), compiled(after, COLUMNS)
+    config = replace(new.facts.model.config, refresh=refresh, partition_by=partition_by, unique_key=keys)  # type: ignore[arg-type]
+    new = replace(new, facts=replace(new.facts, model=replace(new.facts.model, config=config)))
+    record = TableRecord(
+        "model.shop.m", fingerprint(old) + suffix, {T: frontier}, NOW.isoformat(), "row_based", meaning=meaning(old)
+    )
+    shown = tuple(column for column in stored if not column.name.startswith("_"))
+    target = TableState("m", kind, "5_5", record, shown, stored, is_foreign_on_top=is_foreign)  # type: ignore[arg-type]
+    history = _Missing(NO_CHANGE, lacking=missing)
+    return plan_model(new, target, {T: TableState(T, "cow", "1_1"), U: TableState(U, "cow", "1_1")}, history, NOW, full_refresh=full_refresh)
+
+
+def test_an_edit_that_keeps_columns_is_compared_and_said() -> None:
+    plan = planned()
+    assert (plan.strategy, plan.reconciles) == ("recompute_merge", True)
+    assert [reason.rule for reason in plan.reasons] == ["HIS002", "EDT001"]
+
+
+def test_another_text_of_one_meaning_has_nothing_to_do() -> None:
+    assert planned("with w as (select * from ods.t where 1 < a) select w.a, w.s from w").strategy == "no_op"
+
+
+OTHER_TYPE = (*STORED[:2], Column("a", "bigint"), *STORED[3:])
+
+
+@pytest.mark.parametrize(
+    ("after", "settings"),
+    [
+        pytest.param("select a, s, a + 1 as b from ods.t", {}, id="column added"),
+        pytest.param("select s, a from ods.t", {}, id="columns reordered"),
+        pytest.param("select a, max(s) as s from ods.t group by a", {}, id="needs state"),
+        pytest.param("select a, s from ods.t limit 3", {}, id="rebuilt by design"),
+        pytest.param(AFTER, {"stored": OTHER_TYPE}, id="other type"),
+        pytest.param(AFTER, {"suffix": AS_WRITTEN}, id="rows as written"),
+        pytest.param(AFTER, {"partition_by": ("s",)}, id="other partitions"),
+        pytest.param(AFTER, {"kind": "mor"}, id="other table type"),
+        pytest.param(AFTER, {"is_foreign": True}, id="foreign commit"),
+        pytest.param(AFTER, {"missing": "a file is gone"}, id="missing file"),
+        pytest.param(AFTER, {"full_refresh": True}, id="full refresh asked for"),
+        pytest.param(AFTER, {"refresh": "full"}, id="refresh full"),
+        pytest.param(AFTER, {"refresh": "strict"}, id="refresh strict"),
+        pytest.param(AFTER, {"keys": ("a",)}, id="other unique_key"),
+    ],
+)
+def test_where_rows_cannot_stay_all_are_replaced(after: str, settings: dict[str, Any]) -> None:
+    plan = planned(after, **settings)
+    assert (plan.strategy, plan.reconciles) == ("full_refresh", False)
