@@ -23,7 +23,7 @@ from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, 
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
-from sqlmesh_like.plan.reconciliation import reconciled
+from sqlmesh_like.plan.reconciliation import reconciliation
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -68,7 +68,8 @@ class PlannedModel:
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
     estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
     advances: bool = False
-    reconciles: bool = False  # the stored rows are not those of this query as of the recorded frontier
+    reconciles: bool = False  # the stored rows, of another query or of lost history, are compared with all of the query
+    rewrites: bool = False  # all rows may be replaced within the table, which gets other columns
 
     @property
     def moves(self) -> Moves:
@@ -160,15 +161,19 @@ def plan_model(
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
-    if compared := reconciled(compiled, target, [item.state for item in inputs], forced, history):
+    kept = reconciliation(compiled, target, [item.state for item in inputs], forced, history)
+    if kept is not None and not kept.rewrites:
         return PlannedModel(
-            compiled, target, "recompute_merge", compared, inputs, print_, now, reconciles=True
+            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now, reconciles=True
         )  # fmt: skip
     estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
-    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated)
+    rewrites = kept is not None and kept.rewrites
+    return PlannedModel(
+        compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated, rewrites=rewrites
+    )  # fmt: skip
 
 
 def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:

@@ -1,12 +1,13 @@
-"""When a table that cannot follow changes is compared with its whole query, so that only rows that differ are written.
+"""What becomes of the stored rows where a table cannot follow changes: they are compared with the query's, or replaced.
 
-Owns that choice. Rows keep their keys where the query keeps how they are derived, so an edit, and history that is gone,
+Owns that choice. Compared, only rows that differ are written. Rows keep their keys where the query keeps how they are derived, so an edit, and history that is gone,
 reach the models below as the rows that they change, and not as the whole table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.compiler import CompiledModel
@@ -18,14 +19,25 @@ _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
 _OWN_COLUMNS = ("_hoodie_", PARTITION)
 
 
-def reconciled(
+@dataclass(frozen=True)
+class Reconciliation:
+    """A run whose query is run as a whole, over a table that keeps its files and history.
+
+    `rewrites`: the table gets other columns or state, so all rows are written; else only those that differ.
+    """
+
+    reasons: tuple[Reason, ...]
+    rewrites: bool
+
+
+def reconciliation(
     compiled: CompiledModel,
     target: TableState,
     states: Iterable[TableState],
     forced: tuple[Reason, ...],
     history: History,
-) -> tuple[Reason, ...] | None:
-    """The reasons of a run that compares the table with the whole query; None where all rows have to be replaced."""
+) -> Reconciliation | None:
+    """How a table for which following the change is ruled out (`forced`) is kept; None where it is made anew."""
     if not forced or not {each.rule for each in forced} <= _COMPARABLE:
         return None
     if not _is_comparable(compiled, target) or any(state.kind not in ("cow", "mor") for state in states):
@@ -33,11 +45,13 @@ def reconciled(
     # A writer would mistake an older file of the group for the newest: merging into it would lose rows.
     if history.missing(target.uri):
         return None
-    return (*forced, reason("EDT001", "the stored rows are compared with those of the query"))
+    if not _has_columns(compiled, target):
+        return Reconciliation(forced, rewrites=True)
+    return Reconciliation((*forced, reason("EDT001", "the stored rows are compared with those of the query")), False)
 
 
 def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:
-    """Whether the stored rows have the keys, columns and layout that the plan's program would write."""
+    """Whether the table has keys and the layout of the plan's, and its settings let it be kept."""
     model, record = compiled.model, target.record
     config = model.config
     if record is None or record.fingerprint.endswith(AS_WRITTEN) or config.refresh not in ("auto", "incremental"):
@@ -47,7 +61,7 @@ def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:
     if compiled.classification.strategy == "full_refresh" or compiled.table.build is None:
         return False
     is_laid_out_alike = record.partition_by == config.partition_by and target.kind == config.table_type
-    return is_laid_out_alike and _has_key_of(record, config.unique_key) and _has_columns(compiled, target)
+    return is_laid_out_alike and _has_key_of(record, config.unique_key)
 
 
 def _has_key_of(record: TableRecord, unique_key: tuple[str, ...]) -> bool:

@@ -56,7 +56,7 @@ class Router:
         return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
-        """Of the first build of a table."""
+        """Of the first build of a table, and of one whose rows are all replaced by others with other columns."""
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
@@ -77,7 +77,8 @@ class Router:
             case "no_op":
                 return Route(None, "")
             case "full_refresh":
-                built = self.why_spark_builds(planned) if planned.target.kind == "missing" else "all rows are written"
+                is_here = planned.target.kind == "missing" or planned.rewrites
+                built = self.why_spark_builds(planned) if is_here else "all rows are written"
                 return Route("spark", built) if built else Route("duckdb", "")
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import sqlglot
+from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 from sqlglot import exp
 
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.errors import SqlError
 from tests.properties.case import Case
 from tests.properties.cases import cases
 from tests.properties.expressions import Col, expression
@@ -62,7 +64,7 @@ def _narrowed(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Exp
 
 def _widened(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
     copy = query.copy()
-    wheres = list(copy.find_all(exp.Where))
+    wheres = [where for where in copy.find_all(exp.Where) if isinstance(where.parent, exp.Select)]
     if wheres:
         draw(st.sampled_from(wheres)).pop()
     return copy
@@ -134,4 +136,9 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
-    return ", ".join(names), before, replace(before, sql=query.sql(SPARK))
+    after = replace(before, sql=query.sql(SPARK))
+    try:
+        _ = after.plan.classification
+    except SqlError:
+        reject()  # no query any more
+    return ", ".join(names), before, after

@@ -84,11 +84,11 @@ class LocalWriter:
         raise Unproven("a strategy of the author")
 
     def rebuild(self) -> LocalActions:
-        """All rows of a table that does not exist yet."""
+        """All rows of a table that does not exist yet, or gets other columns: then with those that leave it."""
         planned = self.steps.planned
         build = planned.compiled.table.build
         whole = build and ready_query(build, planned.now, None, frozenset())
-        if planned.target.kind != "missing" or whole is None:
+        if (planned.target.kind != "missing" and not planned.rewrites) or whole is None:
             raise Unproven("all rows of a table")
         self.steps.create_step(ReadyStep(FRESH, whole))
         columns = self._columns(FRESH)
@@ -97,8 +97,29 @@ class LocalWriter:
         columns = tuple(Column(column.name, stored_type(column.type)) for column in columns)
         items = ", ".join(_parquet_item(column, "f") for column in columns)
         rows = f"SELECT {items} FROM {duck_quoted(FRESH)} AS f"
+        if planned.rewrites:
+            return self._rewritten(rows, columns)
+        return LocalActions(self.path, columns, self._written(rows), 0)
+
+    def _rewritten(self, rows: str, columns: Schema) -> LocalActions:
+        """The rows as upserts, all of them, and deletes of the others. Raises Unproven where a type would change."""
+        planned = self.steps.planned
+        stored = {c.name.lower(): c for c in planned.target.stored or () if not c.name.startswith("_hoodie_")}
+        if any(column != stored.get(column.name.lower(), column) for column in columns):
+            raise Unproven("a column of another type, or in another case")
+        at = (KEY, *planned.compiled.model.config.partition_by)
+        target = self.steps.bound_relation("target", TARGET)
+        same = " AND ".join(f"f.{duck_quoted(name)} IS NOT DISTINCT FROM t.{duck_quoted(name)}" for name in at)
+        items = ", ".join(_parquet_item(c, "t") if c.name in at else _null_item(c) for c in columns)
+        gone = f"SELECT {items}, true FROM {target} AS t ANTI JOIN {duck_quoted(FRESH)} AS f ON {same}"
+        (deletes,) = self.steps.db.execute(f"SELECT count(*) FROM ({gone})").fetchall()[0]
+        marked = f"SELECT *, false AS {IS_DELETED} FROM ({rows})"
+        count = self._written(f"{marked} UNION ALL {gone}")
+        return LocalActions(self.path, columns, count - int(deletes), int(deletes))
+
+    def _written(self, rows: str) -> int:
         copied = self.steps.db.execute(f"COPY ({rows}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
-        return LocalActions(self.path, columns, int(copied.fetchall()[0][0]), 0)
+        return int(copied.fetchall()[0][0])
 
     def _require_keys(self) -> None:
         """Raise Unproven if two rows share a row key, which Spark reports; NodeError where a declared key repeats."""
@@ -150,6 +171,10 @@ def _require_declared(planned: PlannedModel, columns: Schema) -> None:
     if not all(map(is_storable, names)) or not set(model.config.partition_by) <= names:
         raise Unproven("columns that no table can have")
     refuse_breach(model, shown)
+
+
+def _null_item(column: Column) -> str:
+    return f"CAST(NULL AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"
 
 
 def _parquet_item(column: Column, table: str) -> str:

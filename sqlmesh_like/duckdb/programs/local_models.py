@@ -24,7 +24,7 @@ from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
-from sqlmesh_like.hudi.writer.new_table import NewTable, table_name
+from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
@@ -54,13 +54,15 @@ class LocalModels:
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
-        is_new = planned.strategy == "full_refresh" and planned.target.kind == "missing"
-        reason = (self.router.why_spark_builds if is_new else self.router.why_spark_computes_model)(planned)
+        is_whole = planned.strategy == "full_refresh" and (planned.target.kind == "missing" or planned.rewrites)
+        reason = (self.router.why_spark_builds if is_whole else self.router.why_spark_computes_model)(planned)
         if reason:
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         try:
-            return self._built(planned, named) if is_new else self._written(planned, named)
+            if planned.rewrites:
+                return self._rewritten(planned, named)
+            return self._built(planned, named) if is_whole else self._written(planned, named)
         except OSError as error:
             table = planned.compiled.model.table
             message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
@@ -100,6 +102,27 @@ class LocalModels:
             _LOG.debug("%s is built by Spark: %s", model.unique_id, error)
             return None
         return WriteResult("full_refresh", rows.upserts, 0, committed=True, engine="duckdb")
+
+    def _rewritten(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
+        """Replace all rows of a table by rows with other columns, in one commit; None if Spark has to."""
+        model, target, started = planned.compiled.model, planned.target, datetime.now(UTC)
+        timeline, partition_field = settled_timeline(target.uri), PARTITION if model.config.partition_by else None
+        reason = unsupported_reason(timeline, (), partition_field, self._options(planned))
+        actions = local_actions(planned, self.shared, named, logged=False) if reason is None else None
+        if actions is None or target.record is None or actions.path.stat().st_size > _MOST_BYTES:
+            _LOG.debug("%s is rebuilt by Spark: %s", model.unique_id, reason)
+            return None
+        columns = (*actions.schema, *((Column(PARTITION, "string"),) if partition_field else ()))
+        buckets, counts = target.record.buckets, {"upserts": actions.upserts, "deletes": actions.deletes}
+        metadata = {RECORD_KEY: planned.record("full_refresh", buckets, counts, started).to_json()}
+        rows = _rows(actions, model.config.partition_by)
+        try:
+            avro = table_schema(NewTable(target.uri, table_name(model.table), columns, partition_field, buckets))
+            upsert(Upsert(timeline, target.frontier, rows, buckets, metadata, partition_field, avro=avro))
+        except UnsupportedRowsError as error:
+            _LOG.debug("%s is rebuilt by Spark: %s", model.unique_id, error)
+            return None
+        return WriteResult("full_refresh", actions.upserts, actions.deletes, committed=True, engine="duckdb")
 
     def _create(self, planned: PlannedModel, computed: LocalActions, started: datetime) -> None:
         """Make the table of these rows. Raises UnsupportedRowsError if Spark has to."""

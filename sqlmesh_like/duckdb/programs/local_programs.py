@@ -39,7 +39,8 @@ def local_actions(
     declared key is NULL or not unique.
     """
     work = work_of(planned.compiled.table, planned.strategy, planned.moves)
-    if isinstance(work, str) and not (work == "all rows" and planned.target.kind == "missing"):
+    is_built_here = planned.target.kind == "missing" or planned.rewrites
+    if isinstance(work, str) and not (work == "all rows" and is_built_here):
         return None
     tables = _tables_of(planned, shared.merged)
     if tables is None:

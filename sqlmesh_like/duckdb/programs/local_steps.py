@@ -44,7 +44,7 @@ class LocalSteps:
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
-            if self.planned.target.kind == "missing":
+            if self.planned.target.kind == "missing" or self.planned.reconciles or self.planned.rewrites:
                 return  # all rows are read, and no changes
             if item.start == item.end or self._change_of(item)[1] == 0:
                 yield f"changes.{item.ref.unique_id}"
@@ -122,6 +122,10 @@ class LocalSteps:
     def _columns_of(self, table: exp.Table) -> Schema:
         known = dict(self._views.values())
         return known[table.name] if table.name in known else self.schemas[table.name]
+
+    def bound_relation(self, role: str, name: str) -> str:
+        """The view of an outside relation, for SQL over it and steps."""
+        return self._view(role, name)[0]
 
     def _view(self, role: str, name: str) -> tuple[str, Schema]:
         """The view of an outside relation, and its columns."""

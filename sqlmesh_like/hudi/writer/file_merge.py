@@ -33,6 +33,7 @@ class GroupMerge:
     """A file group, its present file (`previous_path`, written by the instant `previous`), and actions on its rows.
 
     `actions`: all columns of the table except Hudi's, with one row per key. `ordering` empty: an action always wins.
+    `replaces`: the table gets other columns with this commit, and there is an action on each row of the file.
     """
 
     root: Path
@@ -45,6 +46,7 @@ class GroupMerge:
     ordering: tuple[str, ...] = ()
     previous: str | None = None
     previous_path: str | None = None
+    replaces: bool = False
 
     @property
     def file_name(self) -> str:
@@ -120,7 +122,10 @@ class _Merge:
             return
         source = pq.ParquetFile(self.merge.root / self.merge.previous_path)
         for batch in source.iter_batches(batch_size=_PIECE):
-            yield self._counted(self._merged(conformed_piece(pa.Table.from_batches([batch]), self.schema)))
+            piece = pa.Table.from_batches([batch])
+            if self.merge.replaces:  # other columns of the file are no matter: none of its rows stays
+                piece = piece.select([name for name in piece.column_names if name in self.schema.names])
+            yield self._counted(self._merged(conformed_piece(piece, self.schema)))
 
     def inserted(self) -> pa.Table:
         """Rows with keys that the previous file did not have."""
@@ -157,6 +162,8 @@ class _Merge:
         at = pc.index_in(old.column(self.merge.key), value_set=self.keys).combine_chunks()
         is_met = pc.is_valid(at)
         met_rows = pc.indices_nonzero(is_met)
+        if self.merge.replaces and len(met_rows) < old.num_rows:
+            raise UnsupportedRowsError("a row that would keep its old columns")
         if not len(met_rows):
             return renamed
         met_actions = at.take(met_rows).to_pylist()

@@ -34,8 +34,8 @@ _THREADS = min(8, os.cpu_count() or 1)
 class Upsert:
     """A commit to write, of `rows` (grain: key × partition; `_hoodie_is_deleted` marks deletes).
 
-    The rows are relative to the table at the frontier `previous`, None: to one without commits, whose Avro schema is
-    `avro`. Without `rows` the commit has metadata only. `buckets`: the table's number of buckets. `ordering` empty: the
+    The rows are relative to the table at the frontier `previous`, None: to one without commits. `avro`: the Avro schema
+    that the table gets, with other columns: then all of its rows must be among these. Without `rows` the commit has metadata only. `buckets`: the table's number of buckets. `ordering` empty: the
     last commit wins. `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change
     log; None: none is written.
     """
@@ -63,7 +63,7 @@ class UpsertResult:
 
 def upsert(work: Upsert) -> UpsertResult:
     """Commit the rows. Raises UnsupportedRowsError or RetryableError; then nothing is committed."""
-    avro = work.avro if work.previous is None else work.timeline.schema_json(work.previous)
+    avro = work.avro or (work.timeline.schema_json(work.previous) if work.previous is not None else None)
     if avro is None:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
     schema, root = file_schema(avro), Path(work.timeline.folder.path)
@@ -119,7 +119,7 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
         file_id = known.file_id if known else f"{bucket:08d}{str(uuid4())[8:]}-0"
         yield GroupMerge(
             root, partition, file_id, "", number, actions, KEY, work.ordering,
-            known.instant if known else None, known.path if known else None,
+            known.instant if known else None, known.path if known else None, work.avro is not None,
         )  # fmt: skip
 
 
