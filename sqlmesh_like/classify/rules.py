@@ -108,6 +108,7 @@ _ALL = (
     Rule("HIS005", "the set of inputs changed since the last run"),
     Rule("HIS006", "data files of the table are missing"),
     Rule("EDT001", "the query is run and compared with the table: only rows that differ are written"),
+    Rule("EDT002", "the edited query's rows follow from the stored ones: no input is read"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),

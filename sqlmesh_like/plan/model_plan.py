@@ -17,9 +17,10 @@ from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.program import Moves
+from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
+from sqlmesh_like.plan.edits import Edit, stored_outline
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
@@ -70,6 +71,7 @@ class PlannedModel:
     advances: bool = False
     reconciles: bool = False  # the stored rows, of another query or of lost history, are compared with all of the query
     rewrites: bool = False  # all rows may be replaced within the table, which gets other columns
+    edit: Edit | None = None  # the new rows follow from the stored ones
 
     @property
     def moves(self) -> Moves:
@@ -77,6 +79,12 @@ class PlannedModel:
         moved = {item.ref.unique_id for item in self.inputs if item.has_moved}
         small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
         return Moves(frozenset(moved), frozenset(small - moved))
+
+    @property
+    def table(self) -> TablePlan:
+        """What this run executes."""
+        plan = self.compiled.table
+        return plan if self.edit is None else replace(plan, build=self.edit.rows)
 
     @property
     def then(self) -> datetime | None:
@@ -127,7 +135,7 @@ class PlannedModel:
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
-            query_parts(self.compiled), meaning(self.compiled),
+            query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -161,18 +169,19 @@ def plan_model(
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
-    kept = reconciliation(compiled, target, [item.state for item in inputs], forced, history)
+    kept = reconciliation(compiled, target, inputs, forced, history)
     if kept is not None and not kept.rewrites:
         return PlannedModel(
-            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now, reconciles=True
-        )  # fmt: skip
+            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now, reconciles=True, edit=kept.edit
+        )
+    forced = kept.reasons if kept is not None else forced
     estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
-    rewrites = kept is not None and kept.rewrites
     return PlannedModel(
-        compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated, rewrites=rewrites
+        compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated,
+        rewrites=kept is not None, edit=kept.edit if kept is not None else None,
     )  # fmt: skip
 
 

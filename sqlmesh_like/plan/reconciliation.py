@@ -1,17 +1,19 @@
 """What becomes of the stored rows where a table cannot follow changes: they are compared with the query's, or replaced.
 
-Owns that choice. Compared, only rows that differ are written. Rows keep their keys where the query keeps how they are derived, so an edit, and history that is gone,
-reach the models below as the rows that they change, and not as the whole table.
+Owns that choice. Compared, only rows that differ are written: where the query keeps how keys are derived, an edit, or
+history that is gone, reaches the models below as the rows that it changes, and not as the whole table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.plan.edits import Edit, edit_of
 from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
 
 _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
@@ -19,35 +21,61 @@ _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
 _OWN_COLUMNS = ("_hoodie_", PARTITION)
 
 
+class ReadInput(Protocol):
+    """What is asked of an input (`plan.model_plan.InputVersion`)."""
+
+    @property
+    def state(self) -> TableState: ...
+
+    @property
+    def has_moved(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Reconciliation:
     """A run whose query is run as a whole, over a table that keeps its files and history.
 
-    `rewrites`: the table gets other columns or state, so all rows are written; else only those that differ.
+    `rewrites`: the table gets other columns or state, so all rows are written; else only those that differ. `edit`: the
+    query need not be run, the new rows follow from the stored ones.
     """
 
     reasons: tuple[Reason, ...]
     rewrites: bool
+    edit: Edit | None = None
 
 
 def reconciliation(
     compiled: CompiledModel,
     target: TableState,
-    states: Iterable[TableState],
+    inputs: Sequence[ReadInput],
     forced: tuple[Reason, ...],
     history: History,
 ) -> Reconciliation | None:
     """How a table for which following the change is ruled out (`forced`) is kept; None where it is made anew."""
     if not forced or not {each.rule for each in forced} <= _COMPARABLE:
         return None
-    if not _is_comparable(compiled, target) or any(state.kind not in ("cow", "mor") for state in states):
+    if not _is_comparable(compiled, target) or any(item.state.kind not in ("cow", "mor") for item in inputs):
         return None
     # A writer would mistake an older file of the group for the newest: merging into it would lose rows.
     if history.missing(target.uri):
         return None
-    if not _has_columns(compiled, target):
-        return Reconciliation(forced, rewrites=True)
-    return Reconciliation((*forced, reason("EDT001", "the stored rows are compared with those of the query")), False)
+    edit = _edit(compiled, target, inputs, forced)
+    rewrites = not _has_columns(compiled, target)
+    if edit is not None:
+        return Reconciliation((*forced, reason("EDT002", edit.words)), rewrites, edit)
+    if rewrites:
+        return Reconciliation(forced, rewrites)
+    return Reconciliation((*forced, reason("EDT001", "the stored rows are compared with those of the query")), rewrites)
+
+
+def _edit(
+    compiled: CompiledModel, target: TableState, inputs: Sequence[ReadInput], forced: tuple[Reason, ...]
+) -> Edit | None:
+    """The edit, where nothing else has changed: the stored rows are those of the inputs as they are."""
+    is_still = not any(item.has_moved for item in inputs)
+    if target.record is None or target.schema is None or not is_still or any(each.rule != "HIS002" for each in forced):
+        return None
+    return edit_of(target.record.outline, compiled, target.schema)
 
 
 def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:

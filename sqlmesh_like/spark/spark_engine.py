@@ -112,7 +112,7 @@ class SparkEngine:
         table = MaintainedTable(writer.target.table.name, at, writer.target.unique_key)
         if planned.reconciles and not writer.is_comparable:
             return writer.rebuild()
-        machine = Machine(planned.compiled.table, steps, writer, table, planned.now, planned.then)
+        machine = Machine(planned.table, steps, writer, table, planned.now, planned.then)
         return machine.run(planned.strategy, planned.moves)
 
     def _writer(self, steps: SparkSteps) -> SparkWriter:

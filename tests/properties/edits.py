@@ -84,7 +84,14 @@ def _with_other_number(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -
 
 
 def _with_other_operator(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
-    others = {exp.LT: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.NullSafeEQ, exp.And: exp.Or, exp.Or: exp.And, exp.Add: exp.Sub}
+    others = {
+        exp.LT: exp.LTE,
+        exp.GT: exp.LT,
+        exp.EQ: exp.NullSafeEQ,
+        exp.And: exp.Or,
+        exp.Or: exp.And,
+        exp.Add: exp.Sub,
+    }
     copy = query.copy()
     nodes = [node for node in copy.walk() if type(node) in others]
     if nodes:
@@ -115,6 +122,14 @@ def _with_keys_turned(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) ->
     return copy
 
 
+def _with_fewer_columns(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """Some of the columns, in another order, under other names."""
+    kept = draw(st.permutations(columns))[: draw(st.integers(1, len(columns)))]
+    new = draw(st.booleans())
+    items = ", ".join(f"{each.name} as n{number}" if new else each.name for number, each in enumerate(kept))
+    return _around(items, query)
+
+
 SAME: dict[str, Edit] = {
     "in a subquery": _wrapped, "renamed inside": _renamed_inside, "operands turned": _turned,
     "a column that is not read": _with_unread_column,
@@ -122,7 +137,8 @@ SAME: dict[str, Edit] = {
 """Edits that change no row."""
 OTHER: dict[str, Edit] = {
     "filter narrowed": _narrowed, "filter widened": _widened, "branch added": _extended, "number": _with_other_number,
-    "operator": _with_other_operator, "sides swapped": _with_sides_swapped, "keys turned": _with_keys_turned,
+    "columns": _with_fewer_columns, "operator": _with_other_operator, "sides swapped": _with_sides_swapped,
+    "keys turned": _with_keys_turned,
 }  # fmt: skip
 
 
@@ -136,6 +152,8 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
+        if name == "columns":
+            break  # the types of its columns are not known here
     after = replace(before, sql=query.sql(SPARK))
     try:
         _ = after.plan.classification

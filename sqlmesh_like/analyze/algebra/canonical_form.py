@@ -33,13 +33,13 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 
 _KNOWN: tuple[type[exp.Expr], ...] = (
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Star, exp.Var, exp.DataType, exp.DataTypeParam,
-    exp.Cast, exp.TryCast, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE,
-    exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod,
-    exp.Neg, exp.Abs, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least, exp.Concat, exp.DPipe,
-    exp.Lower, exp.Upper, exp.Trim, exp.Length, exp.Substring, exp.Round, exp.Floor, exp.Ceil, exp.Year, exp.Month,
-    exp.Day, exp.Quarter, exp.TsOrDsToDate, exp.TsOrDsAdd, exp.DateDiff, exp.TimestampTrunc, exp.DateTrunc,
-    exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Distinct, exp.Filter,
+    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Star, exp.Var, exp.DataType,
+    exp.DataTypeParam, exp.Cast, exp.TryCast, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.NullSafeEQ,
+    exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
+    exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest,
+    exp.Least, exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim, exp.Length, exp.Substring, exp.Round, exp.Floor,
+    exp.Ceil, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.TsOrDsToDate, exp.TsOrDsAdd, exp.DateDiff,
+    exp.TimestampTrunc, exp.DateTrunc, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Distinct, exp.Filter,
     exp.Where, exp.ArgMax, exp.ArgMin, exp.LogicalAnd, exp.LogicalOr, exp.Window, exp.WindowSpec, exp.Order,
     exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.First, exp.Last, exp.FirstValue,
     exp.LastValue, exp.AnyValue,
@@ -56,21 +56,75 @@ class _NoFormError(Exception):
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of `source` that meet all of `conditions`; `values`: each column (lower case) over the columns of `source`."""
+    """Rows of `source` that meet all of `conditions`; `values`: each column (lower case) over those of `source`."""
 
     source: object
     values: Mapping[str, exp.Expr]
-    conditions: frozenset[str] = frozenset()
+    conditions: Mapping[str, exp.Expr] = field(default_factory=dict)
 
     @property
     def form(self) -> object:
         return [self.source, sorted(self.conditions)]
 
 
-def canonical_form(relation: Relation) -> object | None:
-    """A value of lists and texts; None if the relation has none. Its columns are those of the relation, in their order.
+@dataclass(frozen=True)
+class Outline:
+    """The outermost projections and filters of a relation over its source, whose rows have the relation's keys.
 
-    The names of the relation's own columns are no part of it.
+    `columns`: text and name of each column, in their order. `conditions`: what rows must meet, by text.
+    """
+
+    source: str
+    columns: tuple[tuple[str, str], ...]
+    conditions: Mapping[str, exp.Expr]
+
+
+def outline(relation: Relation) -> Outline | None:
+    """The outline of a relation; None if it has none."""
+    try:
+        former = _Former()
+        block = former.block(relation)
+        texts = former.listed(block, relation)
+    except _NoFormError:
+        return None
+    named = tuple(zip(texts, (column.name for column in columns(relation)), strict=True))
+    return Outline(repr(block.source), named, block.conditions)
+
+
+def over_columns(condition: exp.Expr, columns: Mapping[str, str]) -> exp.Expr | None:
+    """A condition of an outline over columns (names by text); None if it reads what no column has."""
+    try:
+        return _over_columns(condition, columns)
+    except _NoFormError:
+        return None
+
+
+def _over_columns(node: exp.Expr, columns: Mapping[str, str]) -> exp.Expr:
+    if not isinstance(node, exp.Literal | exp.Boolean | exp.Null) and (name := columns.get(_key(node))) is not None:
+        return exp.column(name, quoted=True)
+    if isinstance(node, exp.Column):
+        raise _NoFormError
+
+    def below(child: object) -> object:
+        if not isinstance(child, exp.Expr):
+            return child
+        made = _over_columns(child, columns)
+        return exp.Paren(this=made) if isinstance(node, _OPERATORS) and isinstance(made, _OPERATORS) else made
+
+    args = {
+        name: [below(each) for each in value] if isinstance(value, list) else below(value)
+        for name, value in node.args.items()
+    }
+    return type(node)(**args)
+
+
+_OPERATORS = (exp.Binary, exp.Unary, exp.Predicate, exp.Between, exp.In)
+
+
+def canonical_form(relation: Relation) -> object | None:
+    """A value of lists and texts, with the relation's columns in their order; None if there is none.
+
+    It does not hold the names of these columns.
     """
     try:
         made = _Former()
@@ -89,12 +143,12 @@ class _Former:
     def block(self, relation: Relation) -> _Block:
         match relation:
             case Scan():
-                tokens = {column.name.lower(): column.name.lower() for column in relation.schema}
+                tokens = {column.name.lower(): f"{column.name.lower()}:{column.type}" for column in relation.schema}
                 return self._source(["scan", relation.input_id], tokens)
             case Filter():
                 block = self.block(relation.child)
                 conditions = _conjuncts(_formed(relation.condition, block.values))
-                return _Block(block.source, block.values, block.conditions | conditions)
+                return _Block(block.source, block.values, {**block.conditions, **conditions})
             case Projection():
                 block = self.block(relation.child)
                 return _Block(block.source, _values(relation.items, block.values), block.conditions)
@@ -134,9 +188,9 @@ class _Former:
     def _join(self, join: Join) -> _Block:
         left, right = self.block(join.left), self.block(join.right)
         values = {**left.values, **right.values}
-        matched = _conjuncts(_formed(join.condition, values)) if join.condition is not None else frozenset[str]()
+        matched = _conjuncts(_formed(join.condition, values)) if join.condition is not None else {}
         if join.kind == "inner":
-            conditions = left.conditions | right.conditions | matched
+            conditions = {**left.conditions, **right.conditions, **matched}
             return _Block(["join", left.source, right.source], values, conditions)
         sides = [[side.form, self.listed(side, of)] for side, of in ((left, join.left), (right, join.right))]
         return self._opaque([join.kind, *sides, sorted(matched)], join)
@@ -165,7 +219,8 @@ class _Former:
     def _top(self, relation: TopK) -> _Block:
         block = self.block(relation.child)
         order = [
-            [_text(block.values[term.column.lower()]), term.is_descending, term.is_null_first] for term in relation.order
+            [_text(block.values[term.column.lower()]), term.is_descending, term.is_null_first]
+            for term in relation.order
         ]
         source = ["top", block.form, order, relation.count, self.listed(block, relation)]
         return self._opaque(source, relation)
@@ -179,7 +234,7 @@ def _formed(expression: exp.Expr, over: Mapping[str, exp.Expr]) -> exp.Expr:
     """An expression over the columns of a source, in one of its spellings. Raises _NoFormError."""
 
     def form(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, _KNOWN) or (isinstance(node, exp.In) and not node.expressions):
+        if type(node) not in _KNOWN or (isinstance(node, exp.In) and not node.expressions):
             raise _NoFormError
         if isinstance(node, exp.Column):
             value = over.get(node.name.lower())
@@ -197,18 +252,18 @@ def _text(expression: exp.Expr) -> str:
     >>> import sqlglot
     >>> def text(sql): return _text(sqlglot.parse_one(sql, dialect="spark"))
     >>> text("b = a and (not 3 > c)") == text("c >= 3 and (a = b)")
-    False
-    >>> text("b = a and (not 3 < c)") == text("3 >= c and (a = b)"), text("a between 1 and b") == text("b >= a and a >= 1")
-    (True, True)
+    True
+    >>> text("a between 1 and b") == text("b >= a and 1 <= a")
+    True
     >>> text("a - b") == text("b - a"), text("a - (b - c)") == text("(a - b) - c")
     (False, False)
     """
     return _key(_bottom_up(expression.copy()))
 
 
-def _conjuncts(condition: exp.Expr) -> frozenset[str]:
-    """The conditions that must all be true."""
-    return frozenset(_key(each) for each in _flat(_bottom_up(condition.copy()), exp.And))
+def _conjuncts(condition: exp.Expr) -> dict[str, exp.Expr]:
+    """The conditions that must all be true, by their texts."""
+    return {_key(each): each for each in _flat(_bottom_up(condition.copy()), exp.And)}
 
 
 def _bottom_up(node: exp.Expr) -> exp.Expr:

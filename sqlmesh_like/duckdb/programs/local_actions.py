@@ -86,7 +86,7 @@ class LocalWriter:
     def rebuild(self) -> LocalActions:
         """All rows of a table that does not exist yet, or gets other columns: then with those that leave it."""
         planned = self.steps.planned
-        build = planned.compiled.table.build
+        build = planned.table.build
         whole = build and ready_query(build, planned.now, None, frozenset())
         if (planned.target.kind != "missing" and not planned.rewrites) or whole is None:
             raise Unproven("all rows of a table")

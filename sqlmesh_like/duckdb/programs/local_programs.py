@@ -38,7 +38,7 @@ def local_actions(
     `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. Raises NodeError where a
     declared key is NULL or not unique.
     """
-    work = work_of(planned.compiled.table, planned.strategy, planned.moves)
+    work = work_of(planned.table, planned.strategy, planned.moves)
     is_built_here = planned.target.kind == "missing" or planned.rewrites
     if isinstance(work, str) and not (work == "all rows" and is_built_here):
         return None
@@ -51,7 +51,7 @@ def local_actions(
         with closing(shared.cursor()) as db:
             steps = LocalSteps(shared, db, planned, tables, named)
             writer = LocalWriter(steps, shared.new_file(), logged)
-            machine = Machine(planned.compiled.table, steps, writer, target, planned.now, planned.then)
+            machine = Machine(planned.table, steps, writer, target, planned.now, planned.then)
             return machine.run(planned.strategy, planned.moves)
     except (Unproven, duckdb.Error, OSError) as error:
         # It may fail in Spark as well, which then reports the reason.

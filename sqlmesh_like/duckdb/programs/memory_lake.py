@@ -135,6 +135,11 @@ class MemoryLake:
         machine = Machine(compiled.table, self._steps, writer, table, self._now, self._then, self._prepared)
         return machine.run(chosen, Moves(moved, self._small - moved))
 
+    def derive(self, rows: exp.Query) -> None:
+        """Replace the target by the rows of a query over it."""
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bound_text(rows.copy())}")
+        self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT * FROM _sml_derived")
+
     def columns(self) -> list[str]:
         """Visible columns of the target."""
         return [name for name, _ in self._columns() if not is_hidden(name)]

@@ -34,10 +34,11 @@ _THREADS = min(8, os.cpu_count() or 1)
 class Upsert:
     """A commit to write, of `rows` (grain: key × partition; `_hoodie_is_deleted` marks deletes).
 
-    The rows are relative to the table at the frontier `previous`, None: to one without commits. `avro`: the Avro schema
-    that the table gets, with other columns: then all of its rows must be among these. Without `rows` the commit has metadata only. `buckets`: the table's number of buckets. `ordering` empty: the
-    last commit wins. `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change
-    log; None: none is written.
+    The rows are relative to the table at the frontier `previous`, None: to one without commits. Without `rows` the
+    commit has metadata only. `avro`: the Avro schema that the table gets with this commit; if it had another one, all
+    of its rows must be among these. `buckets`: the table's number of buckets. `ordering` empty: the last commit wins.
+    `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change log; None: none is
+    written.
     """
 
     timeline: Timeline

@@ -134,7 +134,7 @@ class SparkWriter:
         written = bindings.as_written()
         _require_storable(written, planned)
         refuse_breach(planned.compiled.model, visible(sinks.frame_schema(written)))
-        build = planned.compiled.table.build
+        build = planned.table.build
         if build is None or any(item.state.kind == "files" for item in planned.inputs):
             return keyed_by_content(written), (), build is None
         if meant := bindings.other_meaning(written):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.edits import edit_of, stored_outline
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, TableRecord, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
@@ -30,19 +31,26 @@ class _Missing(_History):
 
 def planned(
     after: str = AFTER, stored: Schema = STORED, *, before: str = BEFORE, partition_by: tuple[str, ...] = (),
-    suffix: str = "", kind: str = "cow", full_refresh: bool = False, is_foreign: bool = False, missing: str | None = None,
-    refresh: str = "auto", keys: tuple[str, ...] = (), frontier: str = "1_1",
+    suffix: str = "", kind: str = "cow", full_refresh: bool = False, is_foreign: bool = False,
+    missing: str | None = None, refresh: str = "auto", keys: tuple[str, ...] = (),
 ) -> PlannedModel:  # fmt: skip
     old, new = compiled(before, COLUMNS), compiled(after, COLUMNS)
     config = replace(new.facts.model.config, refresh=refresh, partition_by=partition_by, unique_key=keys)  # type: ignore[arg-type]
     new = replace(new, facts=replace(new.facts, model=replace(new.facts.model, config=config)))
     record = TableRecord(
-        "model.shop.m", fingerprint(old) + suffix, {T: frontier}, NOW.isoformat(), "row_based", meaning=meaning(old)
+        "model.shop.m", fingerprint(old) + suffix, {T: "1_1"}, NOW.isoformat(), "row_based", meaning=meaning(old)
     )
     shown = tuple(column for column in stored if not column.name.startswith("_"))
     target = TableState("m", kind, "5_5", record, shown, stored, is_foreign_on_top=is_foreign)  # type: ignore[arg-type]
     history = _Missing(NO_CHANGE, lacking=missing)
-    return plan_model(new, target, {T: TableState(T, "cow", "1_1"), U: TableState(U, "cow", "1_1")}, history, NOW, full_refresh=full_refresh)
+    return plan_model(
+        new,
+        target,
+        {T: TableState(T, "cow", "1_1"), U: TableState(U, "cow", "1_1")},
+        history,
+        NOW,
+        full_refresh=full_refresh,
+    )
 
 
 def test_an_edit_that_keeps_columns_is_compared_and_said() -> None:
@@ -80,3 +88,49 @@ OTHER_TYPE = (*STORED[:2], Column("a", "bigint"), *STORED[3:])
 def test_where_rows_cannot_stay_all_are_replaced(after: str, settings: dict[str, Any]) -> None:
     plan = planned(after, **settings)
     assert (plan.strategy, plan.reconciles) == ("full_refresh", False)
+
+
+def edited(after: str, *, small: str = "int") -> tuple[str, str] | None:
+    columns = schema(a=small, b="int", s="string")
+    before = compiled("select t.a, t.s, t.a + u.b as c from ods.t join ods.u on t.a = u.a where t.b > 0", columns)
+    plan = compiled(after, columns)
+    edit = edit_of(stored_outline(before), plan, before.facts.schema or ())
+    return None if edit is None else (edit.words, edit.rows.sql("spark"))
+
+
+FROM = "from ods.t join ods.u on t.a = u.a where t.b > 0"
+
+
+@pytest.mark.parametrize(
+    ("after", "words", "rows"),
+    [
+        (f"select t.a, t.s, t.a + u.b as c {FROM} and t.a - (t.a + u.b - 1) > 3", "a narrower filter",
+         "SELECT `t`.`a` AS `a`, `t`.`s` AS `s`, `t`.`c` AS `c`, `_sml_key` FROM `target`.`this` AS t"
+         " WHERE 3 < (`a` - (`c` - 1))"),
+        (f"select t.a + u.b as d, t.s {FROM}", "renamed c → d; without a; columns in another order",
+         "SELECT `t`.`c` AS `d`, `t`.`s` AS `s`, `_sml_key` FROM `target`.`this` AS t"),
+    ],
+)  # fmt: skip
+def test_rows_of_an_edit_that_follow_from_the_stored_ones(after: str, words: str, rows: str) -> None:
+    assert edited(after) == (words, rows)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        f"select t.a, t.s, t.a + u.b as c, 1 as more {FROM}",
+        f"select t.a, t.s, t.a + u.b as c {FROM} and u.s = 'x'",
+        f"select t.s {FROM} and t.a > 1",
+        "select t.a, t.s, t.a + u.b as c from ods.t join ods.u on t.a = u.a",
+        "select t.a, t.s, t.a + u.b as c from ods.t left join ods.u on t.a = u.a where t.b > 0",
+        "select u.a, t.s, t.a + u.b as c from ods.u join ods.t on t.a = u.a where t.b > 0",
+        f"select distinct t.a, t.s, t.a + u.b as c {FROM}",
+    ],
+    ids=["column added", "unread column", "column gone", "wider", "join", "keys", "distinct"],
+)
+def test_an_edit_that_needs_what_is_not_stored_reads_the_inputs(after: str) -> None:
+    assert edited(after) is None
+
+
+def test_small_integers_are_stored_as_others_and_so_not_computed_on() -> None:
+    assert edited(f"select t.a, t.s, t.a + u.b as c {FROM} and t.a > 1", small="smallint") is None

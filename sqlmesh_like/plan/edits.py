@@ -1,0 +1,107 @@
+"""Edits whose new rows follow from the stored ones alone. Owns which these are, and the query over the table.
+
+An edit is one if the query keeps its source (`analyze.algebra.canonical_form.Outline`): rows may leave by further
+conditions on stored columns, and columns may go, or change name and place. The commit of a table holds digests of the
+outline of its query, and no text of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline, over_columns
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.keys import key
+from sqlmesh_like.delta.program import STATE_VERSION, TARGET, relation
+from sqlmesh_like.names import Schema
+
+_NOT_STORED = frozenset((None, "tinyint", "smallint"))
+"""Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What an edit is, in words, and the query over `target.this` that yields the new rows."""
+
+    words: str
+    rows: exp.Query
+
+
+def stored_outline(compiled: CompiledModel) -> Mapping[str, str]:
+    """The outline of a query as its table's commits hold it; empty if there is none.
+
+    Digests by `source`, `where` (of all conditions) and `column.<name>`.
+    """
+    found = _outline(compiled)
+    if found is None:
+        return {}
+    columns = {f"column.{name}": _digest(text) for text, name in found.columns}
+    return {"source": _source(found), "where": " ".join(sorted(map(_digest, found.conditions))), **columns}
+
+
+def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) -> Edit | None:
+    """The edit from the query of a stored outline to this one; None if the inputs have to be read for it.
+
+    `stored`: the visible columns of the table.
+    """
+    found, types = _outline(compiled), {column.type for column in compiled.facts.schema or ()}
+    if found is None or before.get("source") != _source(found) or not types.isdisjoint(_NOT_STORED):
+        return None
+    names = {before.get(f"column.{column.name}"): column.name for column in stored}
+    items = [(names.get(_digest(text)), name) for text, name in found.columns]
+    kept = [(own, name) for own, name in items if own is not None]
+    if len(kept) < len(items):
+        return None
+    columns = {text: own for (text, _), (own, _) in zip(found.columns, kept, strict=True)}
+    conditions = _added_conditions(before, found, columns)
+    if conditions is None:
+        return None
+    return Edit(_words(kept, [column.name for column in stored], conditions), _rows(kept, conditions))
+
+
+def _source(found: Outline) -> str:
+    return _digest(f"{STATE_VERSION} {found.source}")
+
+
+def _outline(compiled: CompiledModel) -> Outline | None:
+    """The outline of a query whose table has no hidden state: it would have to be made from the inputs."""
+    facts, plan = compiled.facts, compiled.table
+    if facts.relation is None or plan.build is None or plan.state:
+        return None
+    return outline(pruned_columns(facts.relation))
+
+
+def _added_conditions(before: Mapping[str, str], found: Outline, columns: Mapping[str, str]) -> list[exp.Expr] | None:
+    """Conditions that the stored rows need not meet yet, over their `columns` (by text); None if there are others."""
+    old = set(before.get("where", "").split())
+    if not old <= set(map(_digest, found.conditions)):
+        return None
+    added = [over_columns(tree, columns) for text, tree in found.conditions.items() if _digest(text) not in old]
+    conditions = [condition for condition in added if condition is not None]
+    return conditions if len(conditions) == len(added) else None
+
+
+def _rows(items: Iterable[tuple[str, str]], conditions: Iterable[exp.Expr]) -> exp.Query:
+    shown = [exp.alias_(exp.column(own, table="t", quoted=True), name, quoted=True) for own, name in items]
+    query = exp.select(*shown, key()).from_(exp.alias_(relation("target", TARGET), "t", table=True))
+    return query.where(*conditions) if conditions else query
+
+
+def _words(items: list[tuple[str, str]], before: list[str], conditions: list[exp.Expr]) -> str:
+    kept = [own for own, _ in items]
+    renamed = [f"{own} → {name}" for own, name in items if own != name]
+    gone = [name for name in before if name not in kept]
+    words = ["a narrower filter"] * bool(conditions)
+    words += [f"renamed {', '.join(renamed)}"] * bool(renamed) + [f"without {', '.join(gone)}"] * bool(gone)
+    if kept != [name for name in before if name in kept]:
+        words.append("columns in another order")
+    return "; ".join(words)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

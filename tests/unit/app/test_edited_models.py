@@ -1,0 +1,108 @@
+"""A model that is edited on one machine: its table keeps its history, models below see what differs, no JVM starts."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like import Project
+from tests.faults.shop import DAILY, DETAIL, FILES, REGION, Shop
+from tests.levels import parametrize
+
+_DETAIL = "models/detail.sql"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A lake whose tables are up to date."""
+    root, dice = tmp_path_factory.mktemp("built"), random.Random(1)
+    shop = Shop.made(root)
+    (root / "models/region.sql").write_text(FILES["models/region.sql"].partition("}}\n")[2])  # not published
+    for _ in range(5):
+        shop.change(dice)
+    run(shop)
+    return shop
+
+
+@pytest.fixture
+def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A copy of that lake; to start Spark is an error."""
+
+    def no_spark(*_: object) -> None:
+        raise AssertionError("an edit must not need Spark")
+
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", no_spark)
+    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
+    return Shop(tmp_path, dict(built.rows_at), built.changes)
+
+
+def run(shop: Shop) -> dict[str, tuple[str | None, int, list[str]]]:
+    """Strategy, changed rows and rules of each model."""
+    with Project.load(shop.root) as project:
+        results = project.run().results
+    assert {result.status for result in results} <= {"success", "no-op"}, [result.message for result in results]
+    return {
+        each.node.unique_id: (each.strategy, each.upserts + each.deletes, [reason.rule for reason in each.reasons])  # type: ignore[union-attr]
+        for each in results
+    }  # fmt: skip
+
+
+def edit(shop: Shop, before: str, after: str, path: str = _DETAIL) -> None:
+    text = (shop.root / path).read_text()
+    assert before in text
+    (shop.root / path).write_text(text.replace(before, after))
+
+
+def test_models_below_an_edited_filter_see_the_rows_that_leave_and_enter(shop: Shop) -> None:
+    before = shop.stored(DETAIL)
+    edit(shop, "o.customer = c.id", "o.customer = c.id where o.amount > 12")
+    done = run(shop)
+    left = [row for row in before if row[2] <= 12]
+    assert left and shop.stored(DETAIL) == [row for row in before if row not in left]
+    assert (done[DETAIL][0], done[DETAIL][1]) == ("recompute_merge", len(left))
+    assert done[DETAIL][2] == ["HIS002", "EDT002"]
+    assert done[REGION][0] == "aggregate_merge"
+    assert sum(row[1] for row in shop.stored(REGION)) == len(shop.stored(DETAIL))
+    edit(shop, " where o.amount > 12", "")
+    done = run(shop)
+    assert shop.stored(DETAIL) == before and shop.stored(REGION) == shop.expected(REGION)
+    assert done[DETAIL] == ("recompute_merge", len(left), ["HIS002", "EDT001"])
+
+
+def test_a_model_that_is_only_written_otherwise_has_nothing_to_do(shop: Shop) -> None:
+    edit(shop, "o.customer = c.id", "c.id = o.customer -- by customer")
+    edit(shop, "where amount > 10", "where 10 < amount", "models/daily.sql")
+    assert {strategy for strategy, _, _ in run(shop).values()} == {"no_op"}
+
+
+@parametrize(
+    ("before", "after", "columns"),
+    suite=[("o.id, o.customer, o.amount, c.region", "c.region, o.amount, o.id + 1 as more", "region amount more")],
+    release=[
+        ("o.amount,", "o.amount, o.amount * 2 as twice,", "id customer amount twice region"),
+        ("o.id, o.customer, o.amount, c.region", "c.region, o.amount", "region amount"),
+    ],
+)
+def test_other_columns_keep_the_history_that_models_below_read(
+    shop: Shop, before: str, after: str, columns: str
+) -> None:
+    commits = len(shop.timeline(DETAIL).commit_instants)
+    edit(shop, before, after)
+    done = run(shop)
+    assert [column.name for column in Project.load(shop.root).table("detail").schema] == columns.split()
+    assert done[DETAIL][0] == "full_refresh" and done[REGION][:2] == ("aggregate_merge", 0)
+    assert len(shop.timeline(DETAIL).commit_instants) == commits + 1
+    shop.change(random.Random(2))
+    assert run(shop)[DETAIL][0] == "row_based"
+    assert shop.stored(REGION) == shop.expected(REGION)
+
+
+def test_rows_of_a_partitioned_table_leave_their_partition_where_a_column_is_added(shop: Shop) -> None:
+    edit(shop, "select day, id, amount", "select day, id, amount, amount + 1 as more", "models/daily.sql")
+    edit(shop, "amount > 10", "amount > 20", "models/daily.sql")
+    expected = [(day, key, amount, amount + 1) for day, key, amount in shop.expected(DAILY) if amount > 20]
+    run(shop)
+    assert shop.stored(DAILY) == expected
