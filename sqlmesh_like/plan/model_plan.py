@@ -71,7 +71,8 @@ class PlannedModel:
     advances: bool = False
     reconciles: bool = False  # the stored rows, of another query or of lost history, are compared with all of the query
     rewrites: bool = False  # all rows may be replaced within the table, which gets other columns
-    edit: Edit | None = None  # the new rows follow from the stored ones
+    edit: Edit | None = None  # the new rows follow from the stored ones, so inputs are those of the recorded frontier
+    follows: bool = False  # inputs have changed since: another plan has to follow this one
 
     @property
     def moves(self) -> Moves:
@@ -170,10 +171,14 @@ def plan_model(
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
     kept = reconciliation(compiled, target, inputs, forced, history)
+    edit = kept.edit if kept is not None else None
+    follows = edit is not None and any(item.has_moved for item in inputs)
+    inputs = tuple(replace(item, end=item.start, awaits=False) for item in inputs) if edit is not None else inputs
     if kept is not None and not kept.rewrites:
         return PlannedModel(
-            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now, reconciles=True, edit=kept.edit
-        )
+            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now,
+            reconciles=True, edit=edit, follows=follows,
+        )  # fmt: skip
     forced = kept.reasons if kept is not None else forced
     estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
@@ -181,7 +186,7 @@ def plan_model(
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     return PlannedModel(
         compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated,
-        rewrites=kept is not None, edit=kept.edit if kept is not None else None,
+        rewrites=kept is not None, edit=edit, follows=follows,
     )  # fmt: skip
 
 

@@ -59,21 +59,19 @@ def reconciliation(
     # A writer would mistake an older file of the group for the newest: merging into it would lose rows.
     if history.missing(target.uri):
         return None
-    edit = _edit(compiled, target, inputs, forced)
+    edit = _edit(compiled, target, forced)
     rewrites = not _has_columns(compiled, target)
     if edit is not None:
-        return Reconciliation((*forced, reason("EDT002", edit.words)), rewrites, edit)
+        follows = "; then the inputs' changes are followed" if any(item.has_moved for item in inputs) else ""
+        return Reconciliation((*forced, reason("EDT002", edit.words + follows)), rewrites, edit)
     if rewrites:
         return Reconciliation(forced, rewrites)
     return Reconciliation((*forced, reason("EDT001", "the stored rows are compared with those of the query")), rewrites)
 
 
-def _edit(
-    compiled: CompiledModel, target: TableState, inputs: Sequence[ReadInput], forced: tuple[Reason, ...]
-) -> Edit | None:
-    """The edit, where nothing else has changed: the stored rows are those of the inputs as they are."""
-    is_still = not any(item.has_moved for item in inputs)
-    if target.record is None or target.schema is None or not is_still or any(each.rule != "HIS002" for each in forced):
+def _edit(compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...]) -> Edit | None:
+    """The edit, where nothing but the query has changed: what inputs have changed since can still be followed."""
+    if target.record is None or target.schema is None or any(each.rule != "HIS002" for each in forced):
         return None
     return edit_of(target.record.outline, compiled, target.schema)
 

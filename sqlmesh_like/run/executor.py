@@ -177,6 +177,9 @@ class Executor:
         self._hook(model.unique_id, "pre_hook")
         is_snapshot = model.config.snapshot is not None
         applied = self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
+        if planned.follows:  # the table is now that of the edited query, at the frontier that it had
+            rest = self.planner.plan(model, pinned)
+            applied = applied.with_next(self.engine.apply(rest, self._shared)) if rest.strategy != "no_op" else applied
         self._hook(model.unique_id, "post_hook")
         return _BuiltModel(
             "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,

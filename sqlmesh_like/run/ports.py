@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import local
 from time import perf_counter
@@ -61,6 +61,14 @@ class WriteResult:
     @property
     def rows(self) -> int:
         return self.upserts + self.deletes
+
+    def with_next(self, later: WriteResult) -> WriteResult:
+        """This result with that of the run that followed it: the counts of both, told as this strategy's."""
+        return replace(
+            self, upserts=self.upserts + later.upserts, deletes=self.deletes + later.deletes,
+            committed=self.committed or later.committed, reasons=(*self.reasons, *later.reasons),
+            warning=self.warning or later.warning, engine=later.engine, spark=later.spark or self.spark,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

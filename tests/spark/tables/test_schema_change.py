@@ -64,6 +64,31 @@ def test_a_changed_query_is_rebuilt_with_its_new_schema(
     assert lake.run_well() == {"m": "no_op"}
 
 
+@parametrize("kind", suite=["cow"], release=["mor"])
+def test_an_edit_on_spark_writes_the_rows_that_differ(lake: Lake, orders: Table, kind: str) -> None:
+    """Only Spark shows that its writer compares and derives as this process does (`tests/unit/app`)."""
+    lake.use_engine("spark")
+    orders.upsert(*[(n, n, D(n), "x", "m1") for n in range(3, 12)])
+    head = f"{{{{ config(table_type='{kind}') }}}} "
+    lake.model("m", head + FLAT)
+    lake.model("child", "select city, count(*) as n, sum(amount) as total from {{ ref('m') }} group by city")
+    lake.run_well()
+    for sql, strategy, rule in (
+        (f"{FLAT} where amount > 3", "recompute_merge", "EDT002"),
+        (f"{FLAT} where amount > 2", "recompute_merge", "EDT001"),
+        (f"{FLAT} where amount > 9", "full_refresh", "EDT002"),  # most rows leave: all are replaced
+        ("select city, id as key, amount from @orders where amount > 9", "full_refresh", "EDT002"),
+        (f"{FLAT} where amount > 9", "full_refresh", "EDT002"),
+    ):
+        lake.model("m", head + sql)
+        assert lake.run_well()["m"] == strategy, sql
+        assert rule in lake.rules("m"), sql
+        lake.assert_maintained()
+    orders.upsert((20, 1, D("20.00"), "y", "m1"), delete=[(11, 11, D("11.00"), "x", "m1")])
+    assert lake.run_well() == {"m": "row_based", "child": "aggregate_merge"}
+    lake.assert_maintained()
+
+
 @pytest.mark.release
 def test_children_of_a_swapped_table_are_rebuilt_from_it(lake: Lake, orders: Table) -> None:
     lake.model("m", FLAT)

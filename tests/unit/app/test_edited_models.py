@@ -72,6 +72,15 @@ def test_models_below_an_edited_filter_see_the_rows_that_leave_and_enter(shop: S
     assert done[DETAIL] == ("recompute_merge", len(left), ["HIS002", "EDT001"])
 
 
+def test_changes_of_the_inputs_are_followed_after_the_edit(shop: Shop) -> None:
+    shop.change(random.Random(4))
+    edit(shop, "o.customer = c.id", "o.customer = c.id where o.amount > 12")
+    done = run(shop)
+    assert shop.stored(DETAIL) == [row for row in shop.expected(DETAIL) if row[2] > 12]
+    assert "EDT002" in done[DETAIL][2] and done[REGION][0] == "aggregate_merge"
+    assert {strategy for strategy, _, _ in run(shop).values()} == {"no_op"}
+
+
 def test_a_model_that_is_only_written_otherwise_has_nothing_to_do(shop: Shop) -> None:
     edit(shop, "o.customer = c.id", "c.id = o.customer -- by customer")
     edit(shop, "where amount > 10", "where 10 < amount", "models/daily.sql")
