@@ -42,7 +42,9 @@ class TableRecord:
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
     parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
     meaning: str = ""  # see `plan.fingerprint`
-    outline: Mapping[str, str] = field(default_factory=dict)  # digests of what the query selects, see `plan.edits`
+    outline: Mapping[str, str] = field(
+        default_factory=dict
+    )  # digests of what the query selects, see `plan.edits.outline`
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

@@ -20,11 +20,11 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
-from sqlmesh_like.plan.edits import Edit, stored_outline
+from sqlmesh_like.plan.edits.outline import Edit, stored_outline
+from sqlmesh_like.plan.edits.reconciliation import reconciliation
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
-from sqlmesh_like.plan.reconciliation import reconciliation
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000

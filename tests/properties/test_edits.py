@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis.strategies import sampled_from
 
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
-from sqlmesh_like.plan.edits import edit_of, stored_outline
+from sqlmesh_like.plan.edits.outline import edit_of, stored_outline
 from sqlmesh_like.plan.fingerprint import meaning
 from tests.levels import count
 from tests.properties.case import Case, require_equal

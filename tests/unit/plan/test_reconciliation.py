@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.plan.edits import edit_of, stored_outline
+from sqlmesh_like.plan.edits.outline import edit_of, stored_outline
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, TableRecord, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model

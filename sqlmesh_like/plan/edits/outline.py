@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline, over_columns
+from sqlmesh_like.analyze.algebra.canonical_expressions import over_columns
+from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
@@ -22,6 +23,10 @@ from sqlmesh_like.names import Schema
 
 _NOT_STORED = frozenset((None, "tinyint", "smallint"))
 """Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
+
+
+_MOST_PARTS = 400
+"""Columns and conditions of an outline that is stored: each commit has it."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,13 @@ def stored_outline(compiled: CompiledModel) -> Mapping[str, str]:
 
     Digests by `source`, `where` (of all conditions) and `column.<name>`.
     """
-    found = _outline(compiled)
-    if found is None:
+    shape = _outline(compiled)
+    if shape is None:
         return {}
-    columns = {f"column.{name}": _digest(text) for text, name in found.columns}
-    return {"source": _source(found), "where": " ".join(sorted(map(_digest, found.conditions))), **columns}
+    columns = {f"column.{name}": _digest(text) for text, name in shape.columns}
+    if len(columns) + len(shape.conditions) > _MOST_PARTS:
+        return {}
+    return {"source": _source(shape), "where": " ".join(sorted(map(_digest, shape.conditions))), **columns}
 
 
 def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) -> Edit | None:
@@ -49,23 +56,23 @@ def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) 
 
     `stored`: the visible columns of the table.
     """
-    found, types = _outline(compiled), {column.type for column in compiled.facts.schema or ()}
-    if found is None or before.get("source") != _source(found) or not types.isdisjoint(_NOT_STORED):
+    shape, types = _outline(compiled), {column.type for column in compiled.facts.schema or ()}
+    if shape is None or before.get("source") != _source(shape) or not types.isdisjoint(_NOT_STORED):
         return None
     names = {before.get(f"column.{column.name}"): column.name for column in stored}
-    items = [(names.get(_digest(text)), name) for text, name in found.columns]
+    items = [(names.get(_digest(text)), name) for text, name in shape.columns]
     kept = [(own, name) for own, name in items if own is not None]
     if len(kept) < len(items):
         return None
-    columns = {text: own for (text, _), (own, _) in zip(found.columns, kept, strict=True)}
-    conditions = _added_conditions(before, found, columns)
+    columns = {text: own for (text, _), (own, _) in zip(shape.columns, kept, strict=True)}
+    conditions = _added_conditions(before, shape, columns)
     if conditions is None:
         return None
     return Edit(_words(kept, [column.name for column in stored], conditions), _rows(kept, conditions))
 
 
-def _source(found: Outline) -> str:
-    return _digest(f"{STATE_VERSION} {found.source}")
+def _source(shape: Outline) -> str:
+    return _digest(f"{STATE_VERSION} {shape.source}")
 
 
 def _outline(compiled: CompiledModel) -> Outline | None:
@@ -76,12 +83,12 @@ def _outline(compiled: CompiledModel) -> Outline | None:
     return outline(pruned_columns(facts.relation))
 
 
-def _added_conditions(before: Mapping[str, str], found: Outline, columns: Mapping[str, str]) -> list[exp.Expr] | None:
+def _added_conditions(before: Mapping[str, str], shape: Outline, columns: Mapping[str, str]) -> list[exp.Expr] | None:
     """Conditions that the stored rows need not meet yet, over their `columns` (by text); None if there are others."""
     old = set(before.get("where", "").split())
-    if not old <= set(map(_digest, found.conditions)):
+    if not old <= set(map(_digest, shape.conditions)):
         return None
-    added = [over_columns(tree, columns) for text, tree in found.conditions.items() if _digest(text) not in old]
+    added = [over_columns(tree, columns) for text, tree in shape.conditions.items() if _digest(text) not in old]
     conditions = [condition for condition in added if condition is not None]
     return conditions if len(conditions) == len(added) else None
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
-from sqlmesh_like.plan.edits import Edit, edit_of
+from sqlmesh_like.plan.edits.outline import Edit, edit_of
 from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
 
 _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
