@@ -76,9 +76,9 @@ def test_an_edit_on_spark_writes_the_rows_that_differ(lake: Lake, orders: Table,
     for sql, strategy, rule in (
         (f"{FLAT} where amount > 3", "recompute_merge", "EDT002"),
         (f"{FLAT} where amount > 2", "recompute_merge", "EDT001"),
-        (f"{FLAT} where amount > 9", "full_refresh", "EDT002"),  # most rows leave: all are replaced
-        ("select city, id as key, amount from @orders where amount > 9", "full_refresh", "EDT002"),
-        (f"{FLAT} where amount > 9", "full_refresh", "EDT002"),
+        (f"{FLAT} where amount > 2 and id > 9", "full_refresh", "EDT002"),  # most rows leave: all are replaced
+        ("select city, id as key, amount from @orders where amount > 2 and id > 9", "full_refresh", "EDT002"),
+        (f"{FLAT} where id > 9 and amount > 2", "full_refresh", "EDT002"),
     ):
         lake.model("m", head + sql)
         assert lake.run_well()["m"] == strategy, sql
