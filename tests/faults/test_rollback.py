@@ -65,7 +65,7 @@ def test_models_that_read_what_is_taken_off_are_named_for_a_full_refresh(
     assert code == 0, output
     assert sml(shop, "rollback", "orders", "--to", known[2]) == 0
     said = capsys.readouterr().out
-    assert f"{CUSTOMER} has read what is taken off: the next run builds it anew (HIS003)" in said
+    assert f"{CUSTOMER} has read what is taken off: the next run runs its whole query (HIS003)" in said
     assert f"{DETAIL} has read nothing of what is taken off" in said
     assert sml(shop, "rollback", "orders", "--to", known[3]) == 0
     assert f"dws.orders stands at {known[3]} already" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 
 _EFFECTS: dict[Effect, str] = {
-    "full refresh": "has read what is taken off: the next run builds it anew (HIS003)",
+    "full refresh": "has read what is taken off: the next run runs its whole query (HIS003)",
     "goes on": "has read nothing of what is taken off: it goes on from there",
     "follows": "follows the models that it reads",
 }
