@@ -130,6 +130,10 @@ def _with_fewer_columns(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) 
     return _around(items, query)
 
 
+def _with_computed_column(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    return _around(f"*, {expression(draw, columns, 'int')} as computed", query)
+
+
 SAME: dict[str, Edit] = {
     "in a subquery": _wrapped, "renamed inside": _renamed_inside, "operands turned": _turned,
     "a column that is not read": _with_unread_column,
@@ -138,7 +142,7 @@ SAME: dict[str, Edit] = {
 OTHER: dict[str, Edit] = {
     "filter narrowed": _narrowed, "filter widened": _widened, "branch added": _extended, "number": _with_other_number,
     "columns": _with_fewer_columns, "operator": _with_other_operator, "sides swapped": _with_sides_swapped,
-    "keys turned": _with_keys_turned,
+    "keys turned": _with_keys_turned, "column computed": _with_computed_column,
 }  # fmt: skip
 
 
@@ -152,7 +156,7 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
-        if name == "columns":
+        if name in ("columns", "column computed"):
             break  # the types of its columns are not known here
     after = replace(before, sql=query.sql(SPARK))
     try:

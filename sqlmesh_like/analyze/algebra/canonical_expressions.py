@@ -59,7 +59,12 @@ def text_of(expression: exp.Expr) -> str:
     >>> text("a - b") == text("b - a"), text("a - (b - c)") == text("(a - b) - c")
     (False, False)
     """
-    return tree_text(_bottom_up(expression.copy()))
+    return tree_text(spelling(expression))
+
+
+def spelling(expression: exp.Expr) -> exp.Expr:
+    """The value whose tree `text_of` tells."""
+    return _bottom_up(expression.copy())
 
 
 def conditions_of(condition: exp.Expr) -> dict[str, exp.Expr]:
@@ -139,10 +144,10 @@ def _combined(operands: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
     return made
 
 
-def over_columns(condition: exp.Expr, columns: Mapping[str, str]) -> exp.Expr | None:
-    """A condition of an outline over columns (names by text); None if it reads what no column has."""
+def over_columns(value: exp.Expr, columns: Mapping[str, str]) -> exp.Expr | None:
+    """A condition or value of an outline over columns (names by text); None if it reads what no column has."""
     try:
-        return _over_columns(condition, columns)
+        return _over_columns(value, columns)
     except NoFormError:
         return None
 

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.canonical_expressions import NoFormError, canonical, conditions_of, text_of
+from sqlmesh_like.analyze.algebra.canonical_expressions import (
+    NoFormError,
+    canonical,
+    conditions_of,
+    spelling,
+    text_of,
+    tree_text,
+)
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
@@ -51,11 +58,11 @@ class _Block:
 class Outline:
     """The outermost projections and filters of a relation over its source, whose rows have the relation's keys.
 
-    `columns`: text and name of each column, in their order. `conditions`: what rows must meet, by text.
+    `columns`: text, name and value of each column, in their order. `conditions`: what rows must meet, by text.
     """
 
     source: str
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str, exp.Expr], ...]
     conditions: Mapping[str, exp.Expr]
 
 
@@ -64,11 +71,12 @@ def outline(relation: Relation) -> Outline | None:
     try:
         former = _Former()
         block = former.block(relation)
-        texts = former.listed(block, relation)
+        values = [spelling(block.values[column.name.lower()]) for column in columns(relation)]
     except (NoFormError, RecursionError):
         return None
-    named = tuple(zip(texts, (column.name for column in columns(relation)), strict=True))
-    return Outline(repr(block.source), named, block.conditions)
+    names = (column.name for column in columns(relation))
+    listed = tuple((tree_text(value), name, value) for value, name in zip(values, names, strict=True))
+    return Outline(repr(block.source), listed, block.conditions)
 
 
 def canonical_form(relation: Relation) -> object | None:

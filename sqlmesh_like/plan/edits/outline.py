@@ -1,8 +1,8 @@
 """Edits whose new rows follow from the stored ones alone. Owns which these are, and the query over the table.
 
 An edit is one if the query keeps its source (`analyze.algebra.canonical_form.Outline`): rows may leave by further
-conditions on stored columns, and columns may go, or change name and place. The commit of a table holds digests of the
-outline of its query, and no text of it.
+conditions on stored columns, and columns may go, change name and place, or be computed of stored ones. The commit of a
+table holds digests of the outline of its query, and no text of it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stored_outline(compiled: CompiledModel) -> Mapping[str, str]:
     shape = _outline(compiled)
     if shape is None:
         return {}
-    columns = {f"column.{name}": _digest(text) for text, name in shape.columns}
+    columns = {f"column.{name}": _digest(text) for text, name, _ in shape.columns}
     if len(columns) + len(shape.conditions) > _MOST_PARTS:
         return {}
     return {"source": _source(shape), "where": " ".join(sorted(map(_digest, shape.conditions))), **columns}
@@ -60,15 +60,13 @@ def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) 
     if shape is None or before.get("source") != _source(shape) or not types.isdisjoint(_NOT_STORED):
         return None
     names = {before.get(f"column.{column.name}"): column.name for column in stored}
-    items = [(names.get(_digest(text)), name) for text, name in shape.columns]
-    kept = [(own, name) for own, name in items if own is not None]
-    if len(kept) < len(items):
-        return None
-    columns = {text: own for (text, _), (own, _) in zip(shape.columns, kept, strict=True)}
+    columns = {text: names[_digest(text)] for text, _, _ in shape.columns if _digest(text) in names}
+    items = [(over_columns(value, columns), name) for _, name, value in shape.columns]
+    shown = [(value, name) for value, name in items if value is not None]
     conditions = _added_conditions(before, shape, columns)
-    if conditions is None:
+    if len(shown) < len(items) or conditions is None:
         return None
-    return Edit(_words(kept, [column.name for column in stored], conditions), _rows(kept, conditions))
+    return Edit(_words(shown, [column.name for column in stored], conditions), _rows(shown, conditions))
 
 
 def _source(shape: Outline) -> str:
@@ -93,17 +91,20 @@ def _added_conditions(before: Mapping[str, str], shape: Outline, columns: Mappin
     return conditions if len(conditions) == len(added) else None
 
 
-def _rows(items: Iterable[tuple[str, str]], conditions: Iterable[exp.Expr]) -> exp.Query:
-    shown = [exp.alias_(exp.column(own, table="t", quoted=True), name, quoted=True) for own, name in items]
-    query = exp.select(*shown, key()).from_(exp.alias_(relation("target", TARGET), "t", table=True))
+def _rows(items: Iterable[tuple[exp.Expr, str]], conditions: Iterable[exp.Expr]) -> exp.Query:
+    shown = [exp.alias_(value, name, quoted=True) for value, name in items]
+    query = exp.select(*shown, key()).from_(relation("target", TARGET))
     return query.where(*conditions) if conditions else query
 
 
-def _words(items: list[tuple[str, str]], before: list[str], conditions: list[exp.Expr]) -> str:
-    kept = [own for own, _ in items]
-    renamed = [f"{own} → {name}" for own, name in items if own != name]
+def _words(items: list[tuple[exp.Expr, str]], before: list[str], conditions: list[exp.Expr]) -> str:
+    copied = [(value.name, name) for value, name in items if isinstance(value, exp.Column)]
+    kept = [own for own, _ in copied]
+    renamed = [f"{own} → {name}" for own, name in copied if own != name]
+    computed = [name for value, name in items if not isinstance(value, exp.Column)]
     gone = [name for name in before if name not in kept]
     words = ["a narrower filter"] * bool(conditions)
+    words += [f"{' and '.join(computed)} computed of stored columns"] * bool(computed)
     words += [f"renamed {', '.join(renamed)}"] * bool(renamed) + [f"without {', '.join(gone)}"] * bool(gone)
     if kept != [name for name in before if name in kept]:
         words.append("columns in another order")
