@@ -130,6 +130,14 @@ def _with_fewer_columns(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) 
     return _around(items, query)
 
 
+def _renamed_at_top(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """The columns of an aggregate keep its state under other names."""
+    copy = query.copy()
+    if isinstance(copy, exp.Select) and not copy.is_star and not copy.args.get("order"):
+        copy.set("expressions", [exp.alias_(each.unalias().copy(), f"n{n}") for n, each in enumerate(copy.expressions)])
+    return copy
+
+
 def _with_computed_column(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
     return _around(f"*, {expression(draw, columns, 'int')} as computed", query)
 
@@ -143,6 +151,7 @@ OTHER: dict[str, Edit] = {
     "filter narrowed": _narrowed, "filter widened": _widened, "branch added": _extended, "number": _with_other_number,
     "columns": _with_fewer_columns, "operator": _with_other_operator, "sides swapped": _with_sides_swapped,
     "keys turned": _with_keys_turned, "column computed": _with_computed_column,
+    "renamed at the top": _renamed_at_top,
 }  # fmt: skip
 
 
@@ -156,7 +165,7 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
-        if name in ("columns", "column computed"):
+        if name in ("columns", "column computed", "renamed at the top"):
             break  # the types of its columns are not known here
     after = replace(before, sql=query.sql(SPARK))
     try:

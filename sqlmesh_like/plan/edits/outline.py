@@ -48,7 +48,8 @@ def stored_outline(compiled: CompiledModel) -> Mapping[str, str]:
     columns = {f"column.{name}": _digest(text) for text, name, _ in shape.columns}
     if len(columns) + len(shape.conditions) > _MOST_PARTS:
         return {}
-    return {"source": _source(shape), "where": " ".join(sorted(map(_digest, shape.conditions))), **columns}
+    conditions = " ".join(sorted(map(_digest, shape.conditions)))
+    return {"source": _source(shape, compiled), "where": conditions, **columns}
 
 
 def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) -> Edit | None:
@@ -57,7 +58,7 @@ def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) 
     `stored`: the visible columns of the table.
     """
     shape, types = _outline(compiled), {column.type for column in compiled.facts.schema or ()}
-    if shape is None or before.get("source") != _source(shape) or not types.isdisjoint(_NOT_STORED):
+    if shape is None or not types.isdisjoint(_NOT_STORED) or before.get("source") != _source(shape, compiled):
         return None
     names = {before.get(f"column.{column.name}"): column.name for column in stored}
     columns = {text: names[_digest(text)] for text, _, _ in shape.columns if _digest(text) in names}
@@ -66,17 +67,19 @@ def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) 
     conditions = _added_conditions(before, shape, columns)
     if len(shown) < len(items) or conditions is None:
         return None
-    return Edit(_words(shown, [column.name for column in stored], conditions), _rows(shown, conditions))
+    hidden = [(exp.column(column.name, quoted=True), column.name) for column in compiled.table.state]
+    return Edit(_words(shown, [column.name for column in stored], conditions), _rows([*shown, *hidden], conditions))
 
 
-def _source(shape: Outline) -> str:
-    return _digest(f"{STATE_VERSION} {shape.source}")
+def _source(shape: Outline, compiled: CompiledModel) -> str:
+    """A digest of the source and of the hidden state, which follows from it: a query that keeps both keeps it."""
+    state = [(column.name, column.type) for column in compiled.table.state]
+    return _digest(f"{STATE_VERSION} {state} {shape.source}")
 
 
 def _outline(compiled: CompiledModel) -> Outline | None:
-    """The outline of a query whose table has no hidden state: it would have to be made from the inputs."""
-    facts, plan = compiled.facts, compiled.table
-    if facts.relation is None or plan.build is None or plan.state:
+    facts = compiled.facts
+    if facts.relation is None or compiled.table.build is None:
         return None
     return outline(pruned_columns(facts.relation))
 

@@ -133,5 +133,13 @@ def test_an_edit_that_needs_what_is_not_stored_reads_the_inputs(after: str) -> N
     assert edited(after) is None
 
 
+def test_state_is_kept_by_an_edit_that_keeps_groups_and_calls() -> None:
+    columns = schema(a="int", s="string")
+    before = compiled("select s, count(a) as n from ods.t group by s", columns)
+    after = compiled("select s as city, count(a) as n from ods.t group by s", columns)
+    edit = edit_of(stored_outline(before), after, before.facts.schema or ())
+    assert edit is not None and {c.name for c in before.table.state} <= set(edit.rows.named_selects)
+
+
 def test_small_integers_are_stored_as_others_and_so_not_computed_on() -> None:
     assert edited(f"select t.a, t.s, t.a + u.b as c {FROM} and t.a > 1", small="smallint") is None
