@@ -61,6 +61,52 @@ REFUSED = {
     "select sum(i) over (order by s rows between unbounded following and 1 following) as x from ods.t": (
         "the frame ROWS BETWEEN UNBOUNDED FOLLOWING AND 1 FOLLOWING begins after all rows"
     ),
+    "select from_json(s, 1) as x from ods.t": "a schema is a text such as 'a INT, b STRING', not 1",
+    "select from_json(s, 'a INTT') as x from ods.t": "'INTT' in the schema 'a INTT' is not a type",
+    "select from_csv(s, 'Array<int>') as x from ods.t": "a row of CSV is a struct, not Array<int>",
+    "select from_json(s, 'a INT', map('mode', 1)) as x from ods.t": "options are texts, not 1",
+    "select to_json(struct(i), named_struct('a', 'b')) as x from ods.t": "options are a map, not a struct",
+    "select schema_of_json(s) as x from ods.t": "the schema is that of one example, not of a column or NULL",
+    "select to_binary(s, 'hax') as x from ods.t": "to_binary() takes hex, utf-8 or base64 as its format, not 'hax'",
+    "select mask(s, 'XX') as x from ods.t": "mask() replaces by one character that is written out, not 'XX'",
+    "select mask(upperChar => 'X', s) as x from ods.t": "an argument without a name follows one with a name",
+    "select mask(upperChar => 'X') as x from ods.t": "mask() lacks the text to mask",
+    "select regexp_replace(s, 'a', 'b', 0) as x from ods.t": "regexp_replace() begins at a position from 1, not 0",
+    "select sort_array(array(s), 'x') as x from ods.t": "sort_array() takes true or false, not 'x'",
+    "select to_number(s, '99D9G9') as x from ods.t": "thousands are separated before the decimal point only",
+    "select to_number(s, '999G') as x from ods.t": "a separator of thousands stands between digits",
+    "select format_string('%0$s', s) as x from ods.t": "the arguments of format_string() are numbered from 1",
+    "select x from ods.t lateral view json_tuple(s, 1) j as x": "json_tuple() takes texts, not 1",
+    "select id from range(0, 5, 0)": "the step of range() is not 0",
+    "select upper(x -> x) as x from ods.t": "upper() takes no lambda function",
+    "select encode(str => s, charset => 'utf-8') as x from ods.t": "encode() does not take named arguments",
+    "select string(i, 2) as x from ods.t": "string takes 1 argument, not 2",
+    "select a from values (1, rand()) as v(a, b)": "VALUES holds constants, not RAND()",
+    "select a from values (1), (2) as v(a, b)": "VALUES has 1 column(s), and its alias 2",
+    "select a from values (array(1)), (struct(1)) as v(a)": "a column of VALUES holds values of different kinds",
+    "select a from posexplode(array(1, 2)) as p(a)": "POSEXPLODE(ARRAY(1, 2)) has 2 column(s), and its alias 1",
+    "select a from ods.t as v(a)": "ods.t AS v(a) names 1 columns of 3",
+    "select i from ods.t as v(a, b, c)": "unknown column 'i'",
+    "select * from rank() over (order by 1)": "RANK() OVER (ORDER BY 1) is not a table",
+    "select one from (select s, i from ods.t) pivot (abs(i) for s in ('a' as one))": "PIVOT takes aggregates, not ABS(i)",
+    "select i, s, count(*) as n from ods.t group by rollup(i, ())": "ROLLUP has an empty set already",
+    "select * from ods.t group by 1": "GROUP BY position 1 beside a star",
+    "select ts + interval 1 fake as x from ods.t": "'fake' is not a unit of an interval",
+    "select ts + interval 1 year to month as x from ods.t": "an interval from year to month is a text: '1'",
+    "select ts + interval '1' year to second as x from ods.t": "there is no interval from year to second",
+    "select ts + interval '1 25' day to hour as x from ods.t": "'1 25' is out of the range of an interval from day to hour",
+    "select 1E309 as x from ods.t": "1E309 is out of range",
+    "select 3.5E39f as x from ods.t": "3.5E39f is out of range",
+    "select 1.20E-38BD as x from ods.t": "1.20E-38BD is out of range",
+    "select sum(i) over (order by s range between 1 preceding and current row) as x from ods.t": (
+        "a RANGE frame over string has no offset of int"
+    ),
+    "select sum(i) over (order by ts range between 1 preceding and current row) as x from ods.t": (
+        "a RANGE frame over timestamp has no offset of int"
+    ),
+    "select sum(i) over (order by i range between current_date preceding and current row) as x from ods.t": (
+        "a bound of a frame is a literal, not CURRENT_DATE"
+    ),
 }
 ACCEPTED = (
     "select date '2024-2-3' as a, date '-2024' as b, date' 2024-01-02T10 ' as c, date 'epoch' as d from ods.t",
@@ -86,6 +132,20 @@ ACCEPTED = (
     "select count(i) filter (where i > 1) as n from ods.t where s like any ('a', 'b')",
     "select x from ods.t lateral view explode(array(i)) e as x",
     "with c (x) as (select 1 union all select * from range(5)) select x, sum(x) over w as s from c window w as (order by x)",
+    "select from_json(s, 'a INT, b: DECIMAL(10,2)') as a, from_json(s, 'STRUCT<a: INT>', map('mode', 'FAILFAST')) as b from ods.t",
+    "select to_binary(s) as a, to_binary(s, 'UTF-8') as b, schema_of_json('{}') as c, try_to_number(s, 'S999,999.99') as d from ods.t",
+    "select mask(s, null, 'x') as a, mask(s, digitChar => 'd') as b, mask(str => s) as c, mask(s) as d from ods.t",
+    "select regexp_replace(s, 'a', 'b', 2) as a, sort_array(array(s), false) as b, format_string('%1$s', s) as c from ods.t",
+    "select transform(array(i), x -> x + 1) as a, array_sort(array(i), (x, y) -> x - y) as b, string(i) as c, date(ts) as d from ods.t",
+    "select cast(i as string) as a, array(i)[0] as b, i as string from ods.t as string(i, s, ts)",
+    "select a from values (array(1)), (null), (array(2)) as v(a)",
+    "select a, b from ods.t as v(a, b, c) lateral view posexplode(array(a)) e as p, x",
+    "select a, b from posexplode(map(1, 2)) as p(a, b, c)",
+    "select interval '-178956970-8' year to month as a, interval -'178956970-8' year to month as b from ods.t",
+    "select 3.4e38f as a, 1e308 as b, -1.7976931348623157E308D as c, 123.4BD as d, 1e2 as e from ods.t",
+    "select sum(i) over (order by ts range between interval 1 day preceding and current row) as x from ods.t",
+    "select sum(i) over (order by date(ts) range between 1 preceding and interval 1 month following) as x from ods.t",
+    "select i, s, count(*) as n from ods.t group by grouping sets ((i, s), ())",
     "select one_n from (select s, i from ods.t) pivot (count(*) as n for i in (1 as one, 2 as two))",
 )  # fmt: skip
 
