@@ -13,7 +13,7 @@ from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
 _WITHOUT_DISTANCE = ("string", "boolean", "binary")
 _DAYS = ("int",)
-"""What is added to a date: no literal has the type of a smaller integer."""
+"""What is added to a date: not even a smaller integer."""
 
 
 def refused_frame(window: exp.Window, types: ExpressionTypes) -> Refusal | None:

@@ -81,8 +81,23 @@ def test_flattened_debezium_events(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_flattened_events_under_the_other_format_name_theirs(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path, (table(),))
-    lake.ingest(flat(id=1, status="open", __op="c", __deleted="false"))
-    assert "the format is debezium_flat" in lake.dead_letters()[0][2]
+    document = {"op": "c", "after": '{"a": 1}', "source": {"db": "db", "collection": "people"}}
+    lake.ingest(flat(id=1, status="open", __op="c", __deleted="false"), json.dumps(document))
+    reasons = [reason for _, _, reason, _ in lake.dead_letters()]
+    assert "the format is debezium_flat" in reasons[0] and "ExtractNewDocumentState" in reasons[1]
+
+
+def test_documents_of_mongodb_as_rows(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path, (table("t", primary_key=("_id",)),), {"format": "debezium_flat"})
+    added = {"__db": "db", "__collection": "t", "__rs": "rs0"}
+    lake.ingest(
+        flat(_id="6a", name="é", tags=[], __op="c", __deleted="false", **added),
+        flat(_id="6b", name="b", tags=["x"], __op="r", __deleted="false", **added),
+        flat(_id="6a", name=None, tags=["y"], __op="u", __deleted="false", **added),
+        flat(_id="6b", __op="d", __deleted="true", **added),
+    )
+    assert lake.rows("t", "_id", "name", "tags") == [("6a", None, '["y"]')]
+    assert list(lake.types()) == ["_id", "name", "tags"]
 
 
 def ogg(op: str, before: object, after: object) -> str:
