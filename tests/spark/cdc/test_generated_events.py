@@ -117,15 +117,15 @@ _RESERVED = (
 
 def names(dice: random.Random) -> list[str]:
     """Names that are columns of their own: no two differ in case only, or in signs that no table can have."""
-    found: dict[str, str] = {"id": "id"}
+    named: dict[str, str] = {"id": "id"}
     for word in _RESERVED:
-        found[word] = word
-    while len(found) < NAMES:
+        named[word] = word
+    while len(named) < NAMES:
         alphabet = dice.choice(_ALPHABETS)
         name = "".join(dice.choice(alphabet if dice.random() < 0.8 else "ab") for _ in range(dice.randint(1, 6)))
         if not is_hidden(name):
-            found.setdefault(storable_name(name).lower(), name)
-    return list(found.values())
+            named.setdefault(storable_name(name).lower(), name)
+    return list(named.values())
 
 
 def test_columns_of_any_name_have_their_own_values(spark: SparkSession, tmp_path: Path) -> None:

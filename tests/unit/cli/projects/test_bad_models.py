@@ -192,8 +192,8 @@ def test_a_name_that_the_metastore_cannot_have_is_told(root: Path, capsys: pytes
     profiles = root / "profiles.yml"
     profiles.write_text(profiles.read_text().replace("warehouse: w", "warehouse: w, catalog: hive"))
     assert main(["compile"]) == 2
-    told = capsys.readouterr().err
-    assert "Hive's metastore cannot have a table" in told and "größe" in told and "another alias" in told
+    output = capsys.readouterr().err
+    assert "Hive's metastore cannot have a table" in output and "größe" in output and "another alias" in output
 
 
 def test_strict_alone_forbids_chance(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
