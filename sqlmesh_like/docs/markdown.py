@@ -7,7 +7,6 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-
 _LONGEST = 100_000
 """Characters of a text that is read as Markdown, which takes the square of a text's length where it is all brackets."""
 
