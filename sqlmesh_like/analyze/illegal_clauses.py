@@ -95,14 +95,21 @@ def _windows(select: exp.Select) -> Iterator[Misplaced]:
 def _positions(select: exp.Select) -> Iterator[Misplaced]:
     """Positions in GROUP BY and ORDER BY that are not in the SELECT list."""
     count = len(select.expressions)
-    if any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
-        return
     order, group = select.args.get("order"), select.args.get("group")
+    if any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
+        if position := next((key for key in group.expressions if _is_whole(key)), None) if group else None:
+            hint = "name the columns to group by"
+            yield Misplaced(f"GROUP BY position {position.name} beside a star", position, hint)
+        return
     ordered = [("ORDER BY", item.this) for item in order.expressions] if order else []
     grouped = [("GROUP BY", item) for item in group.expressions] if group else []
     for clause, item in (*grouped, *ordered):
-        if isinstance(item, exp.Literal) and item.is_int and not 1 <= int(item.this) <= count:
+        if _is_whole(item) and not 1 <= int(item.this) <= count:
             yield Misplaced(f"{clause} position {item.this} is not in the SELECT list", item, f"it has {count} columns")
+
+
+def _is_whole(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Literal) and item.is_int
 
 
 def _foreign(select: exp.Select) -> Iterator[Misplaced]:

@@ -43,6 +43,8 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
     """The first column, in the order of scopes, that cannot be resolved."""
     outputs: dict[int, tuple[str, ...] | None] = {}
     for scope in scopes(tree):
+        if misnamed := _misnamed(scope, columns_of):
+            return misnamed
         known = _sources(scope, columns_of, outputs)
         outputs[id(scope)] = _outputs(scope, known, outputs)
         own = [column for column in scope.columns if column.parent_select is scope.expression]
@@ -50,6 +52,18 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
         unresolved = next((unresolved for column in own if (unresolved := _judge(column, scope, visible))), None)
         if unresolved:
             return unresolved
+    return None
+
+
+def _misnamed(scope: Scope, columns_of: ColumnsOf) -> Unresolved | None:
+    """A table whose alias does not name all of its columns."""
+    for table in scope.sources.values():
+        if not isinstance(table, exp.Table) or is_cte(table):
+            continue
+        alias, columns = table.args.get("alias"), columns_of(table.db, table.name)
+        if isinstance(alias, exp.TableAlias) and alias.columns and columns and len(columns) != len(alias.columns):
+            message = f"{table.sql(SPARK)} names {len(alias.columns)} columns of {len(columns)}"
+            return Unresolved(message, alias.columns[0], f"its columns: {', '.join(columns)}")
     return None
 
 
@@ -100,11 +114,19 @@ def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
         if isinstance(source, Scope):
             known[alias.lower()] = outputs.get(id(source))
         elif isinstance(source, exp.Table):
-            has_columns = isinstance(source.args.get("alias"), exp.TableAlias) and source.args["alias"].columns
-            known[alias.lower()] = None if has_columns else columns_of(source.db, source.name)
+            known[alias.lower()] = _renamed(source, columns_of(source.db, source.name))
         else:
             known[alias.lower()] = None
     return known
+
+
+def _renamed(table: exp.Table, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The columns of a table as its alias names them; None where these are not as many."""
+    alias = table.args.get("alias")
+    names = tuple(name.name for name in alias.columns) if isinstance(alias, exp.TableAlias) else ()
+    if not names or columns is None:
+        return None if names else columns
+    return names if len(names) == len(columns) else None
 
 
 def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:

@@ -14,6 +14,8 @@ from sqlmesh_like.analyze.cte_scopes import colliding_names
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.analyze.illegal_clauses import Misplaced
+from sqlmesh_like.analyze.refusals.arguments import JUDGED, refused_arguments
+from sqlmesh_like.analyze.refusals.written_tables import WRITTEN_OUT, refused_tables
 from sqlmesh_like.analyze.refused_windows import refused_windows
 from sqlmesh_like.dialects import SPARK
 
@@ -22,7 +24,7 @@ _GROUPINGS = (exp.Grouping, exp.GroupingId)
 _PERCENTILES = (exp.WithinGroup, exp.Median, exp.PercentileCont, exp.PercentileDisc)
 _CHECKED = (
     exp.CTE, exp.Escape, exp.Floor, exp.Ceil, exp.Order, exp.Having, exp.In, *_GENERATORS, *_GROUPINGS, *_PERCENTILES,
-    exp.Window, exp.Values, exp.Limit, exp.Offset, exp.Subquery, exp.Any, exp.All,
+    exp.Window, exp.Values, exp.Limit, exp.Offset, exp.Subquery, exp.Any, exp.All, exp.Stack, exp.Cube, exp.Rollup,
 )  # fmt: skip
 
 
@@ -34,12 +36,8 @@ def first_refused(tree: exp.Expr) -> Misplaced | None:
     >>> first_refused(sqlglot.parse_one(twice, dialect="spark")).message
     "the name 'a' of WITH is ambiguous"
     """
-    if not has_any(forms_of(tree), _CHECKED):
-        return None
-    checks = (
-        _ctes, _escapes, _generators, _groupings, _percentiles, _scales, _orders, _groups, _widths, _values, _limits,
-        refused_windows,
-    )  # fmt: skip
+    forms = forms_of(tree)
+    checks = (check for kinds, some in _CHECKS if has_any(forms, kinds) for check in some)
     return next((misplaced for check in checks for misplaced in check(tree)), None)
 
 
@@ -65,10 +63,11 @@ def _escapes(tree: exp.Expr) -> Iterator[Misplaced]:
 
 
 def _generators(tree: exp.Expr) -> Iterator[Misplaced]:
-    for generator in tree.find_all(*_GENERATORS):
-        if isinstance(generator.this, _GENERATORS):
+    for generator in tree.find_all(*_GENERATORS, exp.Stack):
+        named = generator.this.expression if isinstance(generator.this, exp.Kwarg) else generator.this
+        if any(isinstance(argument, _GENERATORS) for argument in (named, *generator.expressions)):
             yield Misplaced(f"a generator cannot be nested in another one: {generator.sql(SPARK)}", generator)
-        elif isinstance(generator.this, exp.Null | exp.Literal):
+        elif isinstance(generator.this, exp.Null | exp.Literal) and not isinstance(generator, exp.Stack):
             yield Misplaced(f"{generator.sql(SPARK)} takes an array or a map", generator)
 
 
@@ -153,14 +152,17 @@ def _widths(tree: exp.Expr) -> Iterator[Misplaced]:
             yield Misplaced(f"a subquery in the place of a value has {len(items)} columns", items[1])
 
 
-def _values(tree: exp.Expr) -> Iterator[Misplaced]:
-    for values in tree.find_all(exp.Values):
-        widths = {len(row.expressions) if isinstance(row, exp.Tuple) else 1 for row in values.expressions}
-        if len(widths) > 1:
-            yield Misplaced("the rows of VALUES have different numbers of columns", values)
+def _patterns(tree: exp.Expr) -> Iterator[Misplaced]:
     for patterns in tree.find_all(exp.Any, exp.All):
         if isinstance(patterns.this, exp.Tuple) and not patterns.this.expressions:
             yield Misplaced("the list of patterns is empty", patterns)
+
+
+def _sets(tree: exp.Expr) -> Iterator[Misplaced]:
+    for sets in tree.find_all(exp.Rollup, exp.Cube):
+        if any(isinstance(item, exp.Tuple) and not item.expressions for item in sets.expressions):
+            message = f"{sets.key.upper()} has an empty set already: {sets.sql(SPARK)}"
+            yield Misplaced(message, sets, "leave the () out, or write GROUPING SETS")
 
 
 def _limits(tree: exp.Expr) -> Iterator[Misplaced]:
@@ -168,3 +170,12 @@ def _limits(tree: exp.Expr) -> Iterator[Misplaced]:
         value = limit.expression
         if value is not None and (odd := value.find(exp.Column, exp.Rand)):
             yield Misplaced(f"LIMIT and OFFSET are known before any row is read: {value.sql(SPARK)}", odd)
+
+
+_CHECKS = (
+    (_CHECKED, (_ctes, _escapes, _generators, _groupings, _percentiles, _scales, _orders, _groups, _widths)),
+    (_CHECKED, (_patterns, _limits, _sets, refused_windows)),
+    (JUDGED, (refused_arguments,)),
+    (WRITTEN_OUT, (refused_tables,)),
+)
+"""Checks by the kinds of which a query must have one."""

@@ -59,6 +59,10 @@ def _frame(window: exp.Window, spec: exp.WindowSpec) -> Iterator[Misplaced]:
     if None not in numbers and (numbers[0] or 0) > (numbers[1] or 0):
         yield Misplaced(f"the frame {spec.sql(SPARK).upper()} ends before it begins", window)
     offsets = [bound for bound, _ in (start, end) if isinstance(bound, exp.Expr)]
+    if odd := next((bound for bound in offsets if bound.find(exp.Column, exp.CurrentDate, exp.CurrentTimestamp)), None):
+        yield Misplaced(
+            f"a bound of a frame is a literal, not {odd.sql(SPARK)}", window, "e.g. interval 1 day preceding"
+        )
     if spec.text("kind").upper() == "ROWS":
         if any(number is not None and abs(number) > _LARGEST_ROWS for number in numbers):
             yield Misplaced(f"a frame has at most {_LARGEST_ROWS} rows on a side", window)

@@ -13,6 +13,7 @@ from datetime import date
 import sqlglot
 from sqlglot import Token, TokenType
 
+from sqlmesh_like.analyze.refusals.literal_ranges import bad_number, bad_range
 from sqlmesh_like.dialects import SPARK
 
 _MOMENTS = {
@@ -31,7 +32,6 @@ _UNITS = _MONTHS | _SECONDS
 _BY_UNIT = frozenset({"DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"})
 _OF_UNIT = 3
 """Arguments of such a function if the first is a unit; `date_add` of a text and a number is another one."""
-_LARGEST = {"Y": 2**7, "S": 2**15, "L": 2**63}
 _NUMBER = r"(\d+(\.\d*)?|\.\d+)"
 _WHOLE_INTERVAL = re.compile(
     rf"\s*(interval\s+)?([+-]?\s*{_NUMBER}\s+({'|'.join(sorted(_UNITS, reverse=True))})\s*)+", re.IGNORECASE
@@ -42,14 +42,9 @@ _TIME = re.compile(
     r"([+-]?\d{4,6}(-\d{1,2}(-\d{1,2})?)?)?[ T]?(\d{0,2}(:\d{0,2}(:\d{0,2}(\.\d*)?)?)?(\s*[A-Za-z+-].*)?)?"
 )
 _SPECIAL = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
-_RANGES = {
-    ("YEAR", "MONTH"): r"\d+-\d+", ("DAY", "HOUR"): r"\d+\s+\d+", ("DAY", "MINUTE"): r"\d+\s+\d+:\d+",
-    ("DAY", "SECOND"): r"\d+\s+\d+:\d+:\d+(\.\d*)?", ("HOUR", "MINUTE"): r"\d+:\d+",
-    ("HOUR", "SECOND"): r"\d+:\d+:\d+(\.\d*)?", ("MINUTE", "SECOND"): r"\d+:\d+(\.\d*)?",
-}  # fmt: skip
-
 _MAY_BE_BAD = re.compile(
-    r"\b(date|timestamp\w*|interval)\s*['\"(+-]|\binterval\b|_?(add|diff)\s*\(\s*['\"]|\d[ysl]\b", re.IGNORECASE
+    r"\b(date|timestamp\w*|interval)\s*['\"(+-]|\binterval\b|_?(add|diff)\s*\(\s*['\"]|\d([yslfde]|bd)\b|\de[+-]?\d",
+    re.IGNORECASE,
 )
 Bad = tuple[int, str]
 """0-based offset and what is wrong."""
@@ -76,7 +71,7 @@ def first_bad_literal(sql: str) -> Bad | None:
         elif word in _BY_UNIT and _counts_by_text(tokens, at):
             bad = f"{tokens[at + 2].text!r} is a text: the unit of {word} is written without quotes"
         elif token.token_type == TokenType.NUMBER:
-            bad = _bad_number(sql, token)
+            bad = bad_number(sql, token)
         if bad is not None:
             return token.start, bad
     return None
@@ -125,6 +120,8 @@ def _bad_interval(tokens: Sequence[Token], at: int) -> str | None:
         return _bad_whole(tokens[at + 1].text)
     if _text(tokens, at + 1) == "(" and _unit_after_bracket(tokens, at + 1):
         return "the number of an interval is written without brackets"
+    if _is_number(tokens, at + 1) and tokens[at + 2 : at + 3] and _is_odd_unit(tokens[at + 2]):
+        return f"{tokens[at + 2].text!r} is not a unit of an interval"
     seen: set[bool] = set()
     place, ranges = at + 1, 0
     while True:
@@ -135,7 +132,10 @@ def _bad_interval(tokens: Sequence[Token], at: int) -> str | None:
         place += 2
         if _text(tokens, place) == "TO" and _text(tokens, place + 1) in _UNITS:
             bounds = unit.removesuffix("S"), _text(tokens, place + 1).removesuffix("S")
-            if _is_literal(tokens, amount) and (bad := _bad_range(tokens[amount].text, bounds)):
+            if _is_number(tokens, amount):
+                return f"an interval from {bounds[0].lower()} to {bounds[1].lower()} is a text: '{tokens[amount].text}'"
+            is_negative = _text(tokens, amount - 1) == "-"
+            if _is_literal(tokens, amount) and (bad := bad_range(tokens[amount].text, bounds, is_negative=is_negative)):
                 return bad
             place, ranges = place + 2, ranges + 1
         elif _is_literal(tokens, amount) and not _AMOUNT.fullmatch(tokens[amount].text):
@@ -144,6 +144,11 @@ def _bad_interval(tokens: Sequence[Token], at: int) -> str | None:
     if ranges and place - at > _ONE_RANGE:
         return "an interval from one unit to another stands alone"
     return "an interval has months or smaller units, not both" if len(seen) > 1 else None
+
+
+def _is_odd_unit(token: Token) -> bool:
+    word = token.text.upper()
+    return word.startswith("NANOSECOND") or (token.token_type == TokenType.VAR and word not in _UNITS)
 
 
 def _unit_after_bracket(tokens: Sequence[Token], opening: int) -> bool:
@@ -170,13 +175,6 @@ def _bad_whole(text: str) -> str | None:
     return f"an interval has months or smaller units, not both: {text!r}" if len(kinds) > 1 else None
 
 
-def _bad_range(text: str, bounds: tuple[str, str]) -> str | None:
-    pattern = _RANGES.get(bounds)
-    if pattern is None or re.fullmatch(rf"\s*[+-]?{pattern}\s*", text):
-        return None
-    return f"{text!r} is not an interval from {bounds[0].lower()} to {bounds[1].lower()}"
-
-
 def _counts_by_text(tokens: Sequence[Token], at: int) -> bool:
     """Whether a function of three arguments has a text as its first."""
     if _text(tokens, at + 1) != "(" or not _is_string(tokens, at + 2) or _text(tokens, at + 3) != ",":
@@ -188,12 +186,3 @@ def _counts_by_text(tokens: Sequence[Token], at: int) -> bool:
             break
         count += depth == 1 and token.token_type == TokenType.COMMA
     return count == _OF_UNIT
-
-
-def _bad_number(sql: str, token: Token) -> str | None:
-    match = re.match(r"(\d+)([YySsLl])\b", sql[token.start :])
-    if match is None:
-        return None
-    largest = _LARGEST[match[2].upper()]
-    is_negative = sql[: token.start].rstrip().endswith("-")
-    return None if int(match[1]) < largest + is_negative else f"{match[0]} is out of range"

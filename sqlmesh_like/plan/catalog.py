@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -72,9 +73,11 @@ class Catalog:
 def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
     """Return the tables of all sources, seeds, models and stored test failures.
 
-    Raises ProjectError for a name that cannot be a folder name.
+    Raises ProjectError for a name that cannot be a folder name, or is to be in a metastore and cannot.
     """
     places: dict[str, TablePlace] = {}
+    if target.catalog == "hive":
+        _require_registrable(project, rendered)
     for unique_id, table, location, form in _tables(project, rendered):
         places[unique_id] = TablePlace(unique_id, table, location or _uri(target, table), form)
     return Catalog(places, history)
@@ -104,6 +107,24 @@ def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple
     for model in rendered.models:
         if model.config.materialized in ("incremental", "table", "snapshot"):
             yield model.unique_id, model.table, None, "hudi"
+
+
+def _require_registrable(project: ParsedProject, rendered: RenderedProject) -> None:
+    """Raise ProjectError for a table of this project that Hive's metastore does not take under its name.
+
+    Source: `validateName` and the columns TBLS.TBL_NAME and DBS.NAME of Hive's metastore; names of columns may have
+    any letters.
+    """
+    read = {table.unique_id for source in project.sources for table in source.tables if table.ingest is None}
+    for unique_id, table, _, _ in _tables(project, rendered):
+        if unique_id not in read and not all(map(_IN_METASTORE.fullmatch, (table.schema, table.identifier))):
+            key = "identifier" if unique_id.kind == "source" else "alias"
+            hint = f"give {unique_id.qualified_name} another {key}, and its schema such a name"
+            limits = "it takes up to 128 ASCII letters, digits and underscores"
+            raise ProjectError(f"Hive's metastore cannot have a table {table}: {limits}", hint=hint)
+
+
+_IN_METASTORE = re.compile(r"[A-Za-z0-9_]{1,128}")
 
 
 def _uri(target: Target, table: TableName) -> str:

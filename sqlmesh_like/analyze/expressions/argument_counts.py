@@ -49,7 +49,13 @@ def first_miscounted(sql: str) -> tuple[int, str] | None:
     return None
 
 
+_CASTS = frozenset("boolean tinyint smallint int bigint float double string binary date timestamp".split())
+"""Functions that are named as a type: none of these types has parameters."""
+
+
 def _counts(name: str) -> tuple[int, int] | None:
+    if name in _CASTS:
+        return 1, 1
     function = None if name in _UNCHECKED else function_named(name)
     return None if function is None else function.counts
 

@@ -238,7 +238,7 @@ def _shape(
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
     else:
-        fields = _declared(share) or inferred_schema(frame, message, in_order=not stored)
+        fields = _declared(share) or inferred_schema(frame, message, in_order=not stored, members=share.members)
         fields = tuple(replace(field, unit=Encoding.DAYS) if message.counts_days else field for field in fields)
     keys = tuple(
         SourceField(name, "string", is_inferred=True, is_unseen=True)

@@ -9,6 +9,7 @@ MAX_DIGITS = 108
 """Digits of a decimal that is read as text: enough for all databases but PostgreSQL, which has no limit."""
 _LIMB = 10**9
 _LIMBS = MAX_DIGITS // 9
+_WITH_EXPONENT = "^(-?)([0-9]+)[.]?([0-9]*)[eE]([+-]?[0-9]{1,3})$"
 _MAX_HEX = 88  # 44 bytes: 2**351 has 106 digits
 
 
@@ -63,6 +64,17 @@ def _digits(text: str, scale: str) -> str:
     number = f"concat(if({is_negative}, '-', ''), {whole}, {rest})"
     fits = f"length({raw}) between 2 and {_MAX_HEX} and {scale} between -{MAX_DIGITS} and {MAX_DIGITS}"
     return f"case when {fits} then transform(array({digits}), d -> {number})[0] end"
+
+
+def plain_number(text: str) -> str:
+    """Spark SQL of a number without its exponent: Java writes a decimal of 0.0000001 as 1E-7."""
+    sign, whole, fraction, power = (f"regexp_extract({text}, '{_WITH_EXPONENT}', {group})" for group in (1, 2, 3, 4))
+    zeros = f"{power} - length({fraction})"
+    scaled = f"concat({whole}, {fraction}, repeat('0', {zeros}))"
+    padded = f"lpad(concat({whole}, {fraction}), greatest(length(concat({whole}, {fraction})), 1 - ({zeros})), '0')"
+    shown = f"if({zeros} < 0, concat(left({padded}, length({padded}) + ({zeros})), '.', right({padded}, -({zeros}))), "
+    shown += f"coalesce(nullif(ltrim('0', {scaled}), ''), '0'))"
+    return f"if({text} rlike '{_WITH_EXPONENT}', concat({sign}, {shown}), {text})"
 
 
 def unsigned(text: str) -> str:

@@ -24,6 +24,9 @@ _ENVELOPE += f"{', '.join(_TEXTS)}, {CORRUPT} STRING"
 _FLAT = '"__(op|deleted)"'
 _IS_FLAT = "no `op`, but what ExtractNewRecordState adds: of flattened events the format is debezium_flat"
 
+_IS_DOCUMENT = "an event of MongoDB: let the transform ExtractNewDocumentState (add.fields: op,db,collection) make rows"
+_IS_DOCUMENT += " of its documents, and set format: debezium_flat"
+
 DEBEZIUM_KINDS = {"c": "upsert", "u": "upsert", "r": "upsert", "d": "delete", "t": "truncate", "m": "skip"}
 
 
@@ -71,8 +74,7 @@ def debezium_reason(line: str) -> str:
         "when _body.op is null then 'no `op`: not a Debezium change event' "
         f"when _body.op not in ({known}) then concat('unknown op `', _body.op, '`') "
         "when _body.op = 'm' then null "
-        "when source_table is null and _body.source.collection is not null then 'an event of MongoDB: its"
-        " documents are not ingested' "
+        f"when source_table is null and _body.source.collection is not null then {sql_literal(_IS_DOCUMENT)} "
         "when coalesce(source_table, '') = '' then 'no `source.table`' "
         "when _body.op = 't' then null "
         f"when {image} is null then concat('op `', _body.op, '` without ', if(_body.op = 'd', '`before`', '`after`')) "

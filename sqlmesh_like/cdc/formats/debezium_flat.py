@@ -2,7 +2,8 @@
 
 Owns where these say what happened: `__op` and `__deleted`, or a message without a value: its key is that of a deleted
 row. What else `add.fields` puts beside the row (`__lsn`, `__source_ts_ms`, …) is a column only if the table declares
-it. The table is named by `__table` and `__db` (`add.fields: op,table,db`), else by the topic or the folders.
+it. The table is named by `__table` and `__db` (`add.fields: op,table,db`), else by the topic or the folders. Documents
+of MongoDB are such rows, too, as ExtractNewDocumentState leaves them; `__collection` names their table.
 Format: https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_KEY, DEBEZIUM_KINDS
 from sqlmesh_like.cdc.formats.debezium_types import schema_column
@@ -18,7 +20,7 @@ from sqlmesh_like.cdc.formats.message import CORRUPT, Message, MessageDialect, i
 from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
 
 FLAT, FLAT_ENVELOPED = "debezium flat", "debezium flat in payload"
-_ADDED = ("op", "deleted", "table", "db", "schema", "source_table", "source_db", "source_schema")
+_ADDED = ("op", "deleted", "table", "collection", "db", "schema", "source_table", "source_db", "source_schema")
 _ROW = ", ".join(f"__{name} STRING" for name in _ADDED)
 _ENVELOPE = (
     f"schema STRUCT<type: STRING, fields: STRING>, payload STRUCT<{_ROW.replace(' STRING', ': STRING')}>, "
@@ -27,7 +29,7 @@ _ENVELOPE = (
 _OPS: Mapping[str, tuple[str, str]] = {op: (kind, op) for op, kind in DEBEZIUM_KINDS.items()}
 _IGNORED = frozenset({"__op", "__deleted"})
 METADATA = (
-    r"__(table|db|schema|name|connector|version|snapshot|sequence|lsn|xmin|txId|ts_ms|ts_us|ts_ns|pos|file|row|gtid|"
+    r"__(table|collection|rs|ord|db|schema|name|connector|version|snapshot|sequence|lsn|xmin|txId|ts_ms|ts_us|ts_ns|pos|file|row|gtid|"
     r"server_id|thread|query|scn|commit_scn|change_lsn|commit_lsn|event_serial_no|source_\w+|transaction_\w+|dbz__\w+)"
 )
 """Names that `add.fields` gives to parts of an event that are not columns of its table."""
@@ -60,7 +62,7 @@ def flat_envelope(line: str) -> dict[str, str]:
         "op": op_of("_op", _OPS),
         "database": "coalesce(_added.__db, _added.__source_db, log_database)",
         "source_schema": "coalesce(_added.__schema, _added.__source_schema)",
-        "source_table": "coalesce(_added.__table, _added.__source_table, log_table)",
+        "source_table": "coalesce(_added.__table, _added.__source_table, _added.__collection, log_table)",
         "schema_text": "if(_in_payload, _message.schema.fields, null)",
         "message": f"if(_in_payload, {sql_literal(FLAT_ENVELOPED)}, {sql_literal(FLAT)})",
         "reason": _reason(line),
@@ -99,7 +101,7 @@ def flat_fields(schema_text: str) -> tuple[SourceField, ...]:
     >>> [field.type for field in flat_fields('[{"field": "id", "type": "int32"}, {"field": "__op", "type": "string"}]')]
     ['int']
     """
-    columns = (column for column in json.loads(schema_text) if column["field"] not in _IGNORED)
+    columns = (column for column in json.loads(schema_text, parse_float=Decimal) if column["field"] not in _IGNORED)
     return tuple(schema_column(column) for column in columns)
 
 

@@ -7,9 +7,11 @@ https://debezium.io/documentation/reference/stable/connectors/postgresql.html#po
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Context, Decimal
 
 from sqlmesh_like.cdc.formats.encoding import Encoding
 from sqlmesh_like.cdc.formats.row_images import IMAGES
@@ -73,7 +75,7 @@ def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
     >>> schema_fields(block)[0].type
     'int'
     """
-    blocks = json.loads(schema_text)
+    blocks = json.loads(schema_text, parse_float=Decimal)
     images = [block for block in blocks if isinstance(block, dict) and block.get("field") in IMAGES]
     entries: dict[str, SourceField] = {}
     for block in images:
@@ -92,7 +94,22 @@ def _default(column: Mapping[str, object]) -> str | None:
     value, logical = column.get("default"), str(column.get("name") or "")
     if value is None or (logical in _MOMENTS and value in _BEGINNINGS):
         return None
-    return value if isinstance(value, str) else json.dumps(value)
+    if logical == _DECIMAL and isinstance(value, int | Decimal):
+        return _encoded(Decimal(value), _scale(column.get("parameters")))
+    return value if isinstance(value, str) else str(value) if isinstance(value, Decimal) else json.dumps(value)
+
+
+def _encoded(value: Decimal, scale: int) -> str:
+    """A decimal as Connect encodes it, from the number that it writes with `decimal.format=NUMERIC`.
+
+    >>> _encoded(Decimal("12.34"), 2), _encoded(Decimal(-1), 0)
+    ('BNI=', '/w==')
+    """
+    unscaled = int(value.scaleb(scale, _ALL_DIGITS))
+    return base64.b64encode(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+_ALL_DIGITS = Context(prec=1_000)
 
 
 _BEGINNINGS = (0, "1970-01-01T00:00:00Z")
@@ -112,14 +129,17 @@ def _field(column: Mapping[str, object]) -> SourceField:
 
 
 def _decimal(name: str, parameters: object) -> SourceField:
-    given = parameters if isinstance(parameters, dict) else {}
-    scale = int(given.get("scale") or 0)
+    given, scale = parameters if isinstance(parameters, dict) else {}, _scale(parameters)
     stated = int(given.get("connect.decimal.precision") or MAX_PRECISION)
     # A negative scale (Oracle) counts the zeros before the point.
     precision = max(stated - min(scale, 0), scale)
     if precision > MAX_PRECISION:
         return SourceField(name, "string", Encoding.BASE64_DECIMAL, scale)
     return SourceField(name, f"decimal({precision},{max(scale, 0)})", Encoding.BASE64_DECIMAL, scale)
+
+
+def _scale(parameters: object) -> int:
+    return int(parameters.get("scale") or 0) if isinstance(parameters, dict) else 0
 
 
 def _bits(name: str, parameters: object) -> SourceField:

@@ -21,6 +21,7 @@ from sqlmesh_like.cdc.formats.source_types import (
     decoder,
     exact_type,
     is_count,
+    number_decoder,
     quoted_name,
     sql_literal,
 )
@@ -52,6 +53,11 @@ class EventShape:
     def written(self) -> tuple[str, ...]:
         """Members whose values may have to be kept as they are written in JSON."""
         return tuple(field.member for field in self.fields if field.keeps_json)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Members whose values are encoded decimals or JSON numbers."""
+        return tuple(field.member for field in self.fields if field.may_be_number)
 
     def column_of(self, member: str) -> str:
         """The name of a member's column."""
@@ -94,11 +100,17 @@ def shape_of(
 
 
 def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
-    """Spark SQL of the message's members: `all_texts`, `all_decimals`, `all_present` (maps), and `lines_…` of lists."""
+    """Spark SQL of the message's members.
+
+    `all_texts`, `all_decimals`, `all_numbers` (NULL for all but JSON numbers), `all_present` (maps), and `lines_…` of
+    lists.
+    """
     texts = [(field.member, "STRING") for field in shape.fields]
     parsed = {"all_texts": _from_json(shape.message, struct_of(texts))}
     if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
         parsed["all_decimals"] = _from_json(shape.message, struct_of(exact))
+    if shape.numbers:
+        parsed["all_numbers"] = _from_json(shape.message, struct_of([(member, "DOUBLE") for member in shape.numbers]))
     if shape.message.style == "overlay" or partial:
         parsed["all_present"] = _from_json(shape.message, "MAP<STRING, STRING>")
     if shape.written and shape.message.is_list:
@@ -144,6 +156,15 @@ def within_path(message: Message, row: str, beside: str = "") -> str:
     return f"STRUCT<{members}{beside}>"
 
 
+def image_maps(message: Message) -> str:
+    """Spark SQL of the rows of a message, each as a map from member to text, or NULL."""
+    rows = _from_json(message, "MAP<STRING, STRING>")
+    if not message.members:
+        return f"array({rows})"
+    images = f"array({', '.join(f'{rows}.{quoted_name(name)}' for name in message.members)})"
+    return f"flatten(filter({images}, rows -> rows is not null))" if message.is_list else images
+
+
 def items(shape: EventShape) -> str:
     """Spark SQL that makes a line of each row of a message and numbers it in `item`, from 0."""
     if shape.message.is_list:
@@ -154,8 +175,8 @@ def items(shape: EventShape) -> str:
 def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
     """Spark SQL of one row.
 
-    `new_texts`, `old_texts`, `new_decimals`, `old_decimals`, `new_written`, `old_written`; `changed`, `mentioned`:
-    names in the old and new part.
+    `new_…` and `old_…` of `texts`, `decimals`, `numbers` and `written`; `changed`, `mentioned`: names in the old and
+    new part.
     """
     message = shape.message
     suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial) if name.startswith("all_")]
@@ -189,10 +210,11 @@ def _written(shape: EventShape, texts: str, name: str | None) -> str:
 
 
 def image_texts(shape: EventShape) -> dict[str, str]:
-    """Spark SQL of the before and after image with values as `texts`, as exact `decimals`, and as `written`."""
+    """Spark SQL of the before and after image with values as `texts`, exact `decimals`, `numbers`, and as `written`."""
     exact = [field.member for field in shape.fields if exact_type(field)]
     entries = {"texts": _pair(shape, "texts", [field.member for field in shape.fields])}
     entries |= {"decimals": _pair(shape, "decimals", exact)} if exact else {}
+    entries |= {"numbers": _pair(shape, "numbers", shape.numbers)} if shape.numbers else {}
     return entries | ({"written": _pair(shape, "written", shape.written)} if shape.written else {})
 
 
@@ -233,6 +255,9 @@ def _value(shape: EventShape, field: SourceField | None, name: str) -> str | Non
         return None
     text, written, exact = (f"{kind}.{name}.{quoted_name(field.member)}" for kind in ("texts", "written", "decimals"))
     value = decoder(field, written if field.keeps_json else text, exact)
+    if field.may_be_number:
+        value = f"if(numbers.{name}.{quoted_name(field.member)} is null, {decoder(field, text, exact)}, "
+        value += f"{number_decoder(field, written, exact)})"
     return f"if({_is_unavailable(shape, text)}, null, {value})" if shape.unavailable else value
 
 

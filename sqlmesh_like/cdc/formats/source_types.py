@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.cdc.formats import time_values
-from sqlmesh_like.cdc.formats.base64_numbers import decimal, decimal_text, own_scale_text, unsigned
+from sqlmesh_like.cdc.formats.base64_numbers import decimal, decimal_text, own_scale_text, plain_number, unsigned
 from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
@@ -34,11 +34,11 @@ class SourceField:
     """One column of an event: its name, the encoding of its values and the Spark type they get.
 
     `scale` is for BASE64_DECIMAL. `is_inferred`: the type was guessed from values, so a stored type may overrule it.
-    `source`: its name in the events, where it differs. `is_unseen`: no event has the column, so its type means nothing.
-    `default`: the value, spelt as in events, of rows from before the column was added. `unit`: what a number
-    counts where the encoding is plain; None: not known, so that a number is neither a date nor a time. `is_nested`:
-    whether values are JSON objects or lists; None where the events do not say. `unknown_type`: the semantic type that
-    events state, if its encoding is not known. `labels`: of an enumeration or a set.
+    `source`: its name in the events, where it differs. `is_unseen`: no event has a value that shows the column's type,
+    so it means nothing. `default`: the value, spelt as in events, of rows from before the column was added. `unit`:
+    what a number counts where the encoding is plain; None: not known, so that a number is neither a date nor a time.
+    `is_nested`: whether values are JSON objects or lists; None where the events do not say. `unknown_type`: the
+    semantic type that events state, if its encoding is not known. `labels`: of an enumeration or a set.
     """
 
     name: str
@@ -57,7 +57,13 @@ class SourceField:
     @property
     def keeps_json(self) -> bool:
         """Whether values may have to be kept as they are written in JSON."""
-        return self.type == "string" and self.encoding is Encoding.PLAIN and self.is_nested is not False
+        is_own = self.encoding in (Encoding.PLAIN, Encoding.BASE64_DECIMAL)
+        return self.type == "string" and is_own and self.is_nested is not False
+
+    @property
+    def may_be_number(self) -> bool:
+        """Whether a value may be a JSON number instead of encoded: Connect writes it with `decimal.format=NUMERIC`."""
+        return self.encoding is Encoding.BASE64_DECIMAL
 
     @property
     def member(self) -> str:
@@ -151,7 +157,7 @@ sql_literal = spark_literal
 
 
 def exact_type(field: SourceField) -> str | None:
-    """The type with which a plain decimal is read from JSON without loss; None for fields whose text is exact.
+    """The type with which a decimal that is a number in JSON is read without loss; None for fields whose text is exact.
 
     Spark converts a JSON number to text through a double, so a decimal must be read as a decimal. The scale is as large
     as the integer digits allow, so that surplus digits are noticed, not rounded away.
@@ -159,6 +165,8 @@ def exact_type(field: SourceField) -> str | None:
     >>> exact_type(SourceField("price", "decimal(10,2)")), exact_type(SourceField("id", "int"))
     ('decimal(38,30)', None)
     """
+    if field.may_be_number:
+        return _with_all_digits(field.type)
     if decimal_parts(field.type) is None or field.encoding is not Encoding.PLAIN:
         return None
     return _with_all_digits(field.type)
@@ -207,6 +215,22 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
             return _cast(_labelled(field, text), "string", field.type)
         case _:
             return _cast(*time_values.decoded(field.encoding, text), field.type)
+
+
+def number_decoder(field: SourceField, written: str, exact: str) -> str:
+    """Spark SQL of a value that is a JSON number where an encoded decimal is expected. `written`: it as it is written.
+
+    >>> number_decoder(SourceField("n", "bigint", Encoding.BASE64_DECIMAL), "w.n", "x.n")
+    'if(x.n = try_cast(x.n as bigint), try_cast(x.n as bigint), null)'
+    """
+    if field.type == "string":
+        return plain_number(written)
+    return _cast(exact, _with_all_digits(field.type), field.type)
+
+
+def is_number(text: str) -> str:
+    """Spark SQL: whether a text looks like a JSON number; NULL for NULL."""
+    return f"{text} rlike '^-?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?$'"
 
 
 def _labelled(field: SourceField, text: str) -> str:

@@ -30,8 +30,8 @@ HASHED_KEYS, TEXT_KEYS = 2, 3
 KEY_ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
 """Hudi 1.2.0 splits keys at `:` and `,` for its bucket index, and loops forever on some texts that contain both."""
 _BETWEEN = ", '|', "
-_NULL_PART = "%0"
-"""The NULL part of a key; no escaped text looks like this."""
+_NULL_PART, EMPTY_PART = "%0", "%1"
+"""The NULL part of a key, and the empty one, for Hudi refuses an empty key; no escaped text looks like these."""
 HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
 """Types whose texts contain nothing to escape."""
 
@@ -128,7 +128,7 @@ class OdsLayout:
         """Spark SQL: why the row has no usable key, or NULL."""
         if not self.ingest.primary_key:
             return "cast(null as string)"
-        checks = [f"when {self._no_key(row, name)} then {sql_literal(f'primary key {name} is missing, NULL or empty')}"
+        checks = [f"when {self._no_key(row, name)} then {sql_literal(f'primary key {name} is missing or NULL')}"
                   for name in self.ingest.primary_key]  # fmt: skip
         return f"case {' '.join(checks)} end"
 
@@ -136,7 +136,7 @@ class OdsLayout:
         known = [column for column in self.columns if column.name.lower() == name.lower()]
         if not known:
             return "true"
-        return f"({row}.{quoted_name(name)} is null or cast({row}.{quoted_name(name)} as string) = '')"
+        return f"{row}.{quoted_name(name)} is null"
 
     def partition(self, row: str) -> str:
         """Spark SQL of a row's path-safe partition value; NULL only where a value to format is not a date or time."""
@@ -212,6 +212,8 @@ def _key_part(value: str, kind: str) -> str:
     if kind not in HAS_NO_SIGNS and not decimal_parts(kind):
         for sign, escaped in KEY_ESCAPES.items():
             text = f"replace({text}, '{sign}', '{escaped}')"
+    if kind in ("string", "binary"):
+        text = f"if({text} = '', '{EMPTY_PART}', {text})"
     return f"coalesce({text}, '{_NULL_PART}')"
 
 

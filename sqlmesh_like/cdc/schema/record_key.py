@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sqlmesh_like.cdc.schema.ods_layout import KEY_ESCAPES
+from sqlmesh_like.cdc.schema.ods_layout import EMPTY_PART, KEY_ESCAPES
 
 
 def record_keys(names: Sequence[str], values: Sequence[object]) -> tuple[str, ...]:
     """The record keys of a row with these values of its primary key, in both spellings.
 
-    >>> record_keys(["id", "at"], [7, "a|b"])[0]
-    '7|a%7Cb'
+    >>> record_keys(["id", "at"], [7, "a|b"])[0], record_keys(["id", "at"], [7, ""])[0]
+    ('7|a%7Cb', '7|%1')
     """
     texts = [_text(value) for value in values]
     named = json.dumps(dict(zip(names, texts, strict=True)), ensure_ascii=False, separators=(",", ":"))
@@ -29,7 +29,7 @@ def record_keys(names: Sequence[str], values: Sequence[object]) -> tuple[str, ..
 def _escaped(text: str) -> str:
     for sign, escape in KEY_ESCAPES.items():
         text = text.replace(sign, escape)
-    return text
+    return text or EMPTY_PART
 
 
 def _text(value: object) -> str:

@@ -5,17 +5,26 @@ Owns the inference; `schema_evolution` decides what it changes.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from sqlmesh_like.cdc.formats.message import Message
-from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type
+from sqlmesh_like.cdc.formats.row_images import image_maps
+from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, sql_literal
+
+_HOLDS_EMPTY = r"""""|''|[\[{]\s*+[\]}]|null\s*+[\]}]"""
+"""What each event has with a value from which Spark infers no type: an empty text, object or list, or nulls in one."""
 
 
-def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tuple[SourceField, ...]:
+def inferred_schema(
+    frame: DataFrame, message: Message, *, in_order: bool, members: Collection[str] | None = None
+) -> tuple[SourceField, ...]:
     """Infer columns and types from all values of events (`value`); a column with only NULLs is left out.
 
-    Inference sorts the names; `in_order` gives them the order of the first event, which takes another read.
+    Inference sorts the names; `in_order` gives them the order of the first event, which takes another read. `members`:
+    names in the rows, None where they are not known.
     """
     spark = frame.sparkSession
     jvm = spark.sparkContext._jvm
@@ -39,10 +48,26 @@ def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tu
         for name, kind in types.items()
         if name not in message.ignored
     ]
+    known = {"", *types, *message.ignored}
+    if members is None or set(members) - known:
+        empty = [name for name in _with_values(frame, message) if name not in known]
+        fields += [SourceField(name, "string", is_inferred=True, is_unseen=True) for name in empty]
     if in_order:
         places = _places(frame, message)
         fields.sort(key=lambda field: places.get(field.name, len(places)))
     return tuple(fields)
+
+
+def _with_values(frame: DataFrame, message: Message) -> list[str]:
+    """Names of members that have a value other than NULL, in events with one of which Spark infers no type.
+
+    It takes an empty text for NULL, as careless writers of JSON mean it.
+    """
+    rows = f"filter({image_maps(message)}, row -> row is not null)"
+    names = "transform(filter(map_entries(row), entry -> entry.value is not null), entry -> entry.key)"
+    suspects = frame.where(f"value rlike {sql_literal(_HOLDS_EMPTY)}")
+    named = suspects.selectExpr(f"explode(flatten(transform({rows}, row -> {names}))) as name").distinct()
+    return sorted(row[0] for row in named.collect())
 
 
 def _common(left: str, right: str) -> str:

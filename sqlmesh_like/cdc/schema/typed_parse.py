@@ -15,6 +15,7 @@ from sqlmesh_like.cdc.formats.source_types import (
     SourceField,
     decoder,
     exact_type,
+    is_number,
     quoted_name,
     sql_literal,
 )
@@ -94,6 +95,8 @@ def unsure(shape: EventShape) -> str:
                 checks.append(f"not coalesce(abs({read}) <= {_LARGEST}, true)")
             elif _value(field, name) != read:
                 checks.append(f"{read} is not null and {value} is null")
+            if field.may_be_number:
+                checks.append(f"coalesce({is_number(read)}, false)")
             if field.keeps_json:
                 checks.append(f"coalesce({may_be_rewritten(read)}, false)")
     return " or ".join(f"({check})" for check in checks)

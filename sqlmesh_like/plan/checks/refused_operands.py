@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.expressions.expression_types import ExpressionTypes
+from sqlmesh_like.analyze.expressions.frames import refused_frame
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.dialects import SPARK
@@ -67,7 +68,7 @@ def _types_of(known: Mapping[str, str | None]) -> ExpressionTypes:
 
 def _refusals(expression: exp.Expr, types: ExpressionTypes, *, is_join: bool) -> Refused:
     for node in expression.walk():
-        outcome = types.outcome(node)
+        outcome = refused_frame(node, types) if isinstance(node, exp.Window) else types.outcome(node)
         if isinstance(outcome, Refusal) and not (is_join and isinstance(node, exp.EQ | exp.NullSafeEQ)):
             yield node, types, outcome
 
@@ -83,7 +84,7 @@ def _as_written(written: WrittenTypes) -> Refused:
     """Of a query that is not in the algebra."""
     types = written.types
     for node in written.tree.walk():
-        outcome = types.outcome(node)
+        outcome = refused_frame(node, types) if isinstance(node, exp.Window) else types.outcome(node)
         in_join = isinstance(node, exp.EQ | exp.NullSafeEQ) and node.find_ancestor(exp.Join) is not None
         if isinstance(outcome, Refusal) and not in_join:
             yield node, types, outcome
@@ -93,6 +94,8 @@ def _as_written(written: WrittenTypes) -> Refused:
 
 
 def _hint(node: exp.Expr, types: ExpressionTypes) -> str:
+    if isinstance(node, exp.Window):
+        return "dates take whole days, timestamps intervals, numbers numbers; or count rows: ROWS BETWEEN …"
     if isinstance(node, _COMPARED):
         return next(filter(None, map(_as_date, node.iter_expressions())), _NO_COMMON_TYPE)
     if isinstance(node, exp.Add | exp.Sub):

@@ -24,7 +24,7 @@ TYPES = {
     "create_time": "timestamp",
 }
 NO_ROW = "not a JSON object of a change event"
-KEY = "primary key id is missing, NULL or empty"
+KEY = "primary key id is missing or NULL"
 
 
 def row(**changed: Any) -> str:

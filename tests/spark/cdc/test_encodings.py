@@ -162,6 +162,68 @@ def test_json_is_kept_as_it_is_written(spark: SparkSession, tmp_path: Path, *, f
     ]
 
 
+@pytest.mark.parametrize("form", ["debezium", "debezium_flat"])
+def test_a_decimal_is_the_sources_in_base64_and_as_a_number(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """Connect writes numbers with `decimal.format=NUMERIC`, those with exponents too; a text of digits is base64."""
+    # By name: its scale, its precision, what is declared, what is written and what it means.
+    cases: dict[str, tuple[int, int | None, str | None, str, object]] = {
+        "plain": (2, 10, None, "12.30", Decimal("12.30")),
+        "whole": (0, 10, None, "1234", Decimal(1234)),
+        "digits": (0, 10, None, '"1234"', Decimal(-2658824)),
+        "small": (8, 10, None, "-1.0E-7", Decimal("-0.0000001")),
+        "hundreds": (-2, 5, None, "1.2E+3", Decimal(1200)),
+        "long": (2, None, None, "123456789012345678901234567890123456.78", None),
+        "longer": (20, 60, None, "12345678901234567890123456789012345678.00000000000000000001", None),
+        "tiny": (50, 60, None, "-1.2E-49", "-0." + "0" * 48 + "12"),
+        "zero": (50, 60, None, "0E-50", "0." + "0" * 50),
+        "as_int": (2, 10, "int", "1234.00", 1234),
+        "as_text": (2, 10, "string", "1234.50", "1234.50"),
+        "as_double": (2, 10, "double", "1234.50", 1234.5),
+    }
+    fields: list[dict[str, Any]] = [{"field": "id", "type": "int32"}]
+    for name, (scale, precision, *_) in cases.items():
+        parameters = {"scale": str(scale), **({"connect.decimal.precision": str(precision)} if precision else {})}
+        fields.append({"field": name, "type": "bytes", "name": CONNECT + "Decimal", "parameters": parameters})
+    row = ", ".join(['"id": 1', *(f'"{name}": {written}' for name, (_, _, _, written, _) in cases.items())])
+    bad = ", ".join(['"id": 2', '"as_int": 12.5', '"whole": "?"'])
+    columns = {name: declared for name, (_, _, declared, _, _) in cases.items() if declared}
+    shop = Lake(spark, tmp_path, (table(columns=columns),), {"format": form})
+    shop.ingest(*(_in_schema(form, f"{{{text}}}", fields) for text in (row, bad)))
+    means = {name: Decimal(w) if name == "long" else w if v is None else v for name, (*_, w, v) in cases.items()}
+    assert dict(zip(cases, shop.rows("t", *cases)[0], strict=True)) == means
+    ((_, line, reason, _),) = shop.dead_letters()
+    assert line == 2 and "`as_int`: cannot read 12.5 as int" in reason and "`whole`: cannot read ? as" in reason
+
+
+def _in_schema(form: str, row: str, fields: list[dict[str, Any]]) -> str:
+    if form == "debezium":
+        return event("c", {"id": 0}, fields=fields).replace('{"id": 0}', row)
+    added = [{"field": name, "type": "string"} for name in ("__op", "__db", "__table")]
+    payload = f'{row[:-1]}, "__op": "c", "__db": "db", "__table": "t"}}'
+    return f'{{"schema": {json.dumps({"type": "struct", "fields": [*fields, *added]})}, "payload": {payload}}}'
+
+
+@pytest.mark.parametrize("form", ["debezium", "debezium_flat", "maxwell", "canal", "dms", "ogg"])
+def test_a_batch_of_empty_values_has_them(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """Spark infers no type from them: they were NULL where no other row of the batch had a value."""
+    shop = Lake(spark, tmp_path, (table(),), {"format": form})
+    shop.ingest(_inserted(form, {"id": 1, "n": 1, "note": "a", "doc": '{"a": 1}'}))
+    shop.ingest(_inserted(form, {"id": 1, "n": 2, "note": "", "doc": {}, "tags": [], "no": None}))
+    assert shop.types() == {"id": "bigint", "n": "bigint", "note": "string", "doc": "string", "tags": "string"}
+    assert shop.rows("t", "id", "n", "note", "doc", "tags") == [(1, 2, "", "{}", "[]")]
+
+
+def _inserted(form: str, row: dict[str, Any]) -> str:
+    match form:
+        case "canal":
+            return json.dumps({"database": "db", "table": "t", "type": "INSERT", "data": [row], "old": None})
+        case "debezium_flat":
+            return json.dumps({**row, "__op": "c", "__db": "db", "__table": "t"})
+        case "ogg":
+            return json.dumps({"table": "db.t", "op_type": "I", "after": row})
+    return _message(form, row)
+
+
 def test_canal_writes_the_numbers_of_labels(spark: SparkSession, tmp_path: Path) -> None:
     types = {"id": "int", "state": "enum('new','it''s')", "tags": "set('a','b','c')"}
     codes = {"id": 4, "state": 4, "tags": -7}

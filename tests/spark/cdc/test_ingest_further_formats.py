@@ -1,4 +1,4 @@
-"""Further ways in which sources write events: flattened Debezium, GoldenGate, CSV of DMS, zero dates."""
+"""Further ways in which sources write events: flattened Debezium, GoldenGate, CSV of DMS, zero dates, empty keys."""
 
 from __future__ import annotations
 
@@ -14,6 +14,26 @@ from sqlmesh_like.project.nodes import CsvFormat, PartitionBy
 from tests.spark.ingest_lake import Lake, event, table
 
 pytestmark = pytest.mark.release
+
+
+def test_rows_of_an_empty_key_are_rows(spark: SparkSession, tmp_path: Path) -> None:
+    both = table("both", primary_key=("id", "k"))
+    lake = Lake(spark, tmp_path, (table("t", primary_key=("k",)), both))
+    lake.ingest(
+        event("c", {"k": "", "v": 1}),
+        event("c", {"k": " ", "v": 2}),
+        event("c", {"id": 1, "k": "", "v": 1}, table="both"),
+        event("c", {"id": 1, "k": "x", "v": 2}, table="both"),
+        event("c", {"id": 1, "k": None, "v": 3}, table="both"),
+    )
+    assert sorted(lake.rows()) == [("", 1), (" ", 2)]
+    lake.ingest(
+        event("u", {"k": "", "v": 5}, {"k": "", "v": 1}),
+        event("u", {"id": 1, "k": "y", "v": 6}, {"id": 1, "k": "", "v": 1}, table="both"),
+    )
+    assert sorted(lake.rows()) == [("", 5), (" ", 2)]
+    assert lake.rows("both") == [(1, "x", 2), (1, "y", 6)]
+    assert [reason for _, _, reason, _ in lake.dead_letters()] == ["primary key k is missing or NULL"]
 
 
 def test_zero_dates_are_null_where_that_is_declared(spark: SparkSession, tmp_path: Path) -> None:
@@ -61,8 +81,23 @@ def test_flattened_debezium_events(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_flattened_events_under_the_other_format_name_theirs(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path, (table(),))
-    lake.ingest(flat(id=1, status="open", __op="c", __deleted="false"))
-    assert "the format is debezium_flat" in lake.dead_letters()[0][2]
+    document = {"op": "c", "after": '{"a": 1}', "source": {"db": "db", "collection": "people"}}
+    lake.ingest(flat(id=1, status="open", __op="c", __deleted="false"), json.dumps(document))
+    reasons = [reason for _, _, reason, _ in lake.dead_letters()]
+    assert "the format is debezium_flat" in reasons[0] and "ExtractNewDocumentState" in reasons[1]
+
+
+def test_documents_of_mongodb_as_rows(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path, (table("t", primary_key=("_id",)),), {"format": "debezium_flat"})
+    added = {"__db": "db", "__collection": "t", "__rs": "rs0"}
+    lake.ingest(
+        flat(_id="6a", name="é", tags=[], __op="c", __deleted="false", **added),
+        flat(_id="6b", name="b", tags=["x"], __op="r", __deleted="false", **added),
+        flat(_id="6a", name=None, tags=["y"], __op="u", __deleted="false", **added),
+        flat(_id="6b", __op="d", __deleted="true", **added),
+    )
+    assert lake.rows("t", "_id", "name", "tags") == [("6a", None, '["y"]')]
+    assert list(lake.types()) == ["_id", "name", "tags"]
 
 
 def ogg(op: str, before: object, after: object) -> str:

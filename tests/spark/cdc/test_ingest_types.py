@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -33,11 +32,16 @@ def test_types_come_from_the_schema_and_only_widen(spark: SparkSession, tmp_path
     shop = Lake(spark, tmp_path, (table(),))
     micros = 1656849600123456
     values = {"n": 7, "d": base64_decimal(int(EXACT.scaleb(6))), "day": 19176, "at": micros, "took": 3_600_000_001}
-    shop.ingest(event("c", {"id": 1, **values}, fields=FIELDS))
+    # With `decimal.format=NUMERIC` a decimal is a number of JSON.
+    numeric = event("c", {"id": 5, "n": 5, "d": 0}, fields=FIELDS).replace('"d": 0', f'"d": {EXACT}')
+    shop.ingest(
+        event("c", {"id": 1, **values}, fields=FIELDS), numeric, event("c", {"id": 6, "n": 6, "d": 1234}, fields=FIELDS)
+    )
     kinds = {"id": "int", "n": "int", "d": "decimal(38,6)", "day": "date", "at": "timestamp", "took": "string"}
     assert shop.types() == kinds
     first = (1, 7, EXACT, datetime.date(2022, 7, 3), UTC_NOON, "01:00:00.000001")
-    assert shop.rows() == [first]
+    rest = [(5, 5, EXACT, None, None, None), (6, 6, Decimal(1234), None, None, None)]
+    assert shop.rows() == [first, *rest]
     wider = (ID, {"field": "n", "type": "int64"}, *FIELDS[2:4], {"field": "neu", "type": "string"})
     shop.ingest(
         event("c", {"id": 2, "n": 5_000_000_000, "d": base64_decimal(-1), "day": None, "neu": "ü"}, fields=wider),
@@ -52,6 +56,7 @@ def test_types_come_from_the_schema_and_only_widen(spark: SparkSession, tmp_path
         (2, 5_000_000_000, Decimal("-0.000001"), None, None, None, "ü"),
         (3, *first[1:], None),
         (4, 8, None, None, None, None, None),
+        *((*row, None) for row in rest),
     ]
 
 
@@ -83,7 +88,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(spark: SparkS
     ]
     letter_rows = {position: reason for _, position, reason, _ in shop.dead_letters()}
     assert {3: "not a JSON object of a change event", 11: "unknown op `x`"}.items() <= letter_rows.items()
-    assert letter_rows[4] == letter_rows[5] == "primary key id is missing, NULL or empty"
+    assert letter_rows[4] == letter_rows[5] == "primary key id is missing or NULL"
     assert letter_rows[6] == "column `day`: cannot read 2022-13-45 as date"
     assert "column `price`" in letter_rows[7] and "column `price`" in letter_rows[8]
     assert "column `id`: cannot read 3000000000 as int" in letter_rows[9] and "column `at`" in letter_rows[10]
@@ -108,11 +113,13 @@ def test_soft_deletes_keep_the_row_marked(spark: SparkSession, tmp_path: Path) -
     assert shop.rows("t", "id", "_sml_deleted") == [(1, False), (2, True)]
 
 
-def test_a_column_of_nulls_has_no_type_yet(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_of_nulls_has_no_type_yet_and_one_of_empty_values_is_text(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(),))
-    shop.ingest(event("c", {"id": 1, "late": None, "deep": {"a": [1, "ü"]}}))
-    assert shop.types() == {"id": "bigint", "deep": "string"}
-    assert json.loads(shop.rows()[0][1]) == {"a": [1, "ü"]}
+    shop.ingest(
+        event("c", {"id": 1, "late": None, "deep": {"a": [1, "ü"]}, "note": "", "tags": [], "more": {"a": None}})
+    )
+    assert shop.types() == {"id": "bigint", **dict.fromkeys(("deep", "note", "tags", "more"), "string")}
+    assert shop.rows() == [(1, '{"a":[1,"ü"]}', "", "[]", '{"a":null}')]
 
 
 def test_stored_rows_get_the_default_of_a_column_that_was_added_not_null(spark: SparkSession, tmp_path: Path) -> None:

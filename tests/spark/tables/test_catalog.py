@@ -78,7 +78,9 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
     first = {"id": 1, "create_time": "2024-01-05 00:00:00"}
     shop.ingest(event("c", {"id": 1}, table="flat"), event("c", first, table="parted"))
     later = {"id": 2, "create_time": "2024-02-05 10:00:00", "age": 7}
-    report = shop.ingest(event("c", {"id": 2, "note": "new"}, table="flat"), event("c", later, table="parted"))
+    # Hive's limit of a column's name is 767, and its letters are free.
+    named = {"姓名": "張", "größe": 1, "n" * 700: "long"}
+    report = shop.ingest(event("c", {"id": 2, "note": "new", **named}, table="flat"), event("c", later, table="parted"))
     assert not report.failed
     models = ModelLake(spark, tmp_path / "models")
     profile = (tmp_path / "models" / "profiles.yml").read_text()
@@ -91,14 +93,16 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
     answers = asked(
         hive,
         "select id, note from ods.flat order by id",
+        f"select `姓名`, `größe`, {'n' * 700} from ods.flat where id = 2",
         "select id, cast(create_time as string), age from ods.parted order by id",
         "show partitions ods.parted",
         "select id from ods.parted where year_month = '202402'",
         "select id, ym from dws.folk order by id",
     )
-    answers[2].sort()
+    answers[3].sort()
     assert answers == [
         [["1", "None"], ["2", "new"]],
+        [["張", "1", "long"]],
         [["1", "2024-01-05 00:00:00", "None"], ["2", "2024-02-05 10:00:00", "7"]],
         [["year_month=202401"], ["year_month=202402"]],
         [["2"]],

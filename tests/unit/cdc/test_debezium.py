@@ -189,7 +189,7 @@ def test_an_unknown_type_is_none(unknown: str) -> None:
     assert normal_type(unknown) is None
 
 
-def test_only_plain_decimals_need_an_exact_reading() -> None:
+def test_decimals_that_may_be_numbers_need_an_exact_reading() -> None:
     assert exact_type(SourceField("a", "decimal(23,6)")) == "decimal(38,21)"
-    assert exact_type(SourceField("a", "decimal(23,6)", Encoding.BASE64_DECIMAL)) is None
+    assert exact_type(SourceField("a", "decimal(23,6)", Encoding.BASE64_DECIMAL)) == "decimal(38,21)"
     assert exact_type(SourceField("a", "double")) is None

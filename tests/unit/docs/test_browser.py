@@ -161,6 +161,13 @@ def test_a_failing_test_is_seen_at_its_model_with_its_rows_and_on_a_phone_nothin
         assert page.locator("#tree .leaf.is-failed", has_text="daily").count() == 2  # the model and its test
         page.get_by_role("link", name="test not_null").click()
         expect(page.get_by_role("region", name="Rows that failed")).to_contain_text("7.50")
+        page.goto(f"{site.as_uri()}#/graph")
+        expect(page.locator(".stage canvas").first).to_be_visible()
+        beside = """() => { const stage = document.querySelector('.stage').getBoundingClientRect();
+            return [...document.querySelectorAll('.spot')].map((each) => each.getBoundingClientRect())
+                .map((card) => card.left >= stage.left && card.right <= Math.min(stage.right, innerWidth)); }"""
+        page.wait_for_function(f"({beside})().length > 0")
+        assert all(page.evaluate(beside))
 
 
 @pytest.mark.release

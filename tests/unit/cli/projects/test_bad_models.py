@@ -186,6 +186,16 @@ def test_functions_that_only_the_cluster_knows_pass(root: Path, setting: str) ->
     assert main(["compile"]) == 0
 
 
+def test_a_name_that_the_metastore_cannot_have_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{{{{ config(alias='größe') }}}} select id from {ORDERS}", COLUMNS)
+    assert main(["compile"]) == 0
+    profiles = root / "profiles.yml"
+    profiles.write_text(profiles.read_text().replace("warehouse: w", "warehouse: w, catalog: hive"))
+    assert main(["compile"]) == 2
+    output = capsys.readouterr().err
+    assert "Hive's metastore cannot have a table" in output and "größe" in output and "another alias" in output
+
+
 def test_strict_alone_forbids_chance(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, f"select id, rand() as r from {ORDERS}", COLUMNS)
     assert main(["compile"]) == 0, capsys.readouterr().err
