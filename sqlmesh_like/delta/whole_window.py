@@ -26,7 +26,7 @@ _KEPT = "_sml_below_"
 def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
     """The query with hidden columns for the rows that its windows are over, and these columns.
 
-    None where it is no query of windows over all rows, or where a column below cannot be kept as it is.
+    None for any other query, and where a column below cannot be kept as it is.
     """
     if not isinstance(source, Windowed) or window_keys(source):
         return None
