@@ -60,9 +60,15 @@ def whole_window_delta(source: Windowed, moves: Moves) -> DeltaProgram:
 def _staying(source: Windowed, stored: str, change: str) -> exp.Select:
     """The rows below of the table's rows that the change leaves as they are."""
     held = _shown(source)
-    below = [exp.alias_(column(held[each.name.lower()]), each.name, quoted=True) for each in _read(source)]
+    below = [exp.alias_(_as(column(held[each.name.lower()]), each), each.name, quoted=True) for each in _read(source)]
     replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
     return exp.select(*below, key()).from_(stored).where(exp.Not(this=replaced))
+
+
+def _as(value: exp.Expr, below: Column) -> exp.Expr:
+    """A value of the table in the type that it has below: tables hold small integers as int."""
+    is_small = below.type in ("tinyint", "smallint")
+    return exp.cast(value, below.type, dialect="spark") if is_small and below.type else value
 
 
 def _read(source: Windowed) -> Schema:
