@@ -53,7 +53,7 @@ def run(options: Options) -> SuiteResult:
 
 def write_tpch(lake: Lake, memory: str) -> None:
     """Write the suite's project, with its sources declared as DMS files."""
-    write_project("h", lake.root, without_limit=True)
+    write_project("h", lake.root)
     lake.write_settings("tpch", memory)
     ingest: dict[str, dict[str, object]] = {}
     for name, table in TABLES["h"].items():

@@ -31,7 +31,8 @@ WORK = {
 """What a strategy costs where a row has no text of its own."""
 
 KINDS = {
-    "whole numbers": "bigint",
+    "int": "int",
+    "bigint": "bigint",
     "decimals": "decimal(10,2)",
     "doubles": "double",
     "texts": "string",

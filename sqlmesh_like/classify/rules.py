@@ -60,21 +60,23 @@ _ALL = (
     Rule("DST001", "DISTINCT needs all copies of a row", _PARTITION),
     Rule("WIN001", "a window function needs all rows of its window partition", _PARTITION),
     Rule("WIN002", "tied order is decided by the row key, in the full and in the incremental plan"),
-    Rule("WIN003", "window functions of one SELECT share no PARTITION BY expression: every row can touch every other",
-         "add a PARTITION BY"),
+    Rule("WIN003", "window functions of one SELECT share no PARTITION BY expression: all rows are one window, which is"
+         " computed anew where a row changes; only rows that differ are written"),
     Rule("LIM001", "LIMIT: the table's rows are merged with those that the change brings into the query; where too few"
          " of the first rows are left, the query is recomputed"),
     Rule("LIM002", "rows that ORDER BY of a LIMIT leaves tied are ordered by the row key, in the full and in the"
          " incremental plan"),
-    Rule("LIM003", "too few of the first rows of a LIMIT were left after the change: this run recomputed the query"),
+    Rule("LIM003", "too few of the first rows of a LIMIT were left after the change, or with OFFSET the change was not"
+         " all behind them: this run recomputed the query"),
+    Rule("LIM004", "LIMIT below another operator: where the query below it changes, the first rows are computed anew,"
+         " and what differs goes on"),
     Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"
          " the run fails, as in Spark"),
     Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
     Rule("QRY002", "a name in HAVING that is a column and an alias", "qualify the column or rename the alias"),
-    Rule("QRY003", "OFFSET, LIMIT without ORDER BY or by values whose order is not proven, or LIMIT below another"
-         " operator"),
+    Rule("QRY003", "OFFSET without LIMIT, or LIMIT without ORDER BY or by values whose order is not proven"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
     Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
     Rule("QRY012", "a correlated subquery that is not an aggregate over the rows equal in columns of one exact type",

@@ -5,6 +5,7 @@ Without a proof by a rule the strategy is a full refresh.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
+    Call,
     Distinct,
     Join,
     Relation,
@@ -184,7 +186,7 @@ def _reasons_against_merging(
                 place = facts.position(node.offset, node.keyword)
                 reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
             case TopK():
-                reasons += _limit_reasons(node, facts)
+                reasons += _limit_reasons(node, facts, is_below=node is not relation)
     return tuple(dict.fromkeys(reasons))
 
 
@@ -200,12 +202,6 @@ def reasons_against_recompute(
             if not is_exact_key(type_)
         ]
         match node:
-            case TopK() if node is not relation:
-                reasons.append(reason("QRY003", "LIMIT below another operator", _limit_place(node, facts)))
-            case Windowed() if not window_keys(node):
-                reasons.append(
-                    reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
-                )
             case Join() if node.kind != "inner" and not node.pairs:
                 reasons.append(
                     reason(
@@ -232,16 +228,25 @@ def _is_inexact(node: Aggregate | Windowed, names: frozenset[str] | None) -> boo
     if isinstance(node, Aggregate):
         read = {column.name for item in items for column in item.expression.find_all(exp.Column)}
         calls = [call for call in node.calls if names is None or call.name in read]
-        return any(_is_inexact_call(call.function, call.argument_type) for call in calls)
+        return any(map(_is_inexact_call, calls))
     known = {column.name.lower(): column.type for column in columns(node.child)}
-    windows = (core(window.this) for item in items for window in item.expression.find_all(exp.Window))
-    sums = [(record, call) for call in windows if (record := aggregate_of(call)) is not None and record.adds]
-    return any(not record.is_repeatable(infer(call.this, known)) for record, call in sums)
+    windows = (window.this for item in items for window in item.expression.find_all(exp.Window))
+    return any(_is_inexact_window(call, known) for call in windows)
 
 
-def _is_inexact_call(function: str, type_: str | None) -> bool:
-    record = aggregate_named(function)
-    return record is None or not record.is_repeatable(type_)
+def _is_inexact_window(call: exp.Expr, known: Mapping[str, str | None]) -> bool:
+    function = core(call)
+    record = aggregate_of(function)
+    if record is None or not record.adds:
+        return False
+    is_as_written = record.by_states and (function is not call or isinstance(function.this, exp.Distinct))
+    return is_as_written or not record.is_repeatable(infer(function.this, known))
+
+
+def _is_inexact_call(call: Call) -> bool:
+    record = aggregate_named(call.function)
+    is_as_written = record is not None and record.by_states and call.distinct
+    return record is None or is_as_written or not record.is_repeatable(call.argument_type)
 
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
@@ -281,9 +286,11 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
     return _place(node, facts) if isinstance(node, Aggregate) else _window_place(node, facts)
 
 
-def _limit_reasons(limit: TopK, facts: QueryFacts) -> list[Reason]:
+def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Reason]:
     place = _limit_place(limit, facts)
-    kept = reason("LIM001", f"the first {limit.count} rows" if limit.count > 1 else "the first row", place)
+    first = f"the first {limit.count} rows" if limit.count > 1 else "the first row"
+    first += f" behind {limit.skipped}" if limit.skipped else ""
+    kept = reason("LIM004" if is_below else "LIM001", first, place)
     return [kept] if has_total_order(limit) else [kept, reason("LIM002", "the row key ends ORDER BY of LIMIT", place)]
 
 
@@ -297,6 +304,9 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
         return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
     reasons = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if is_tied(window)]
+    if not window_keys(windowed):
+        message = "window functions share no PARTITION BY expression"
+        reasons.append(reason("WIN003", message, _window_place(windowed, facts)))
     return reasons + [
         reason("WIN002", f"the row key ends ORDER BY of {as_written(window.this)}", facts.position(offset_of(window)))
         for window in ties

@@ -12,7 +12,16 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import window_keys
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Distinct, Join, Relation, ScalarValue, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import (
+    Aggregate,
+    Distinct,
+    Join,
+    Relation,
+    ScalarValue,
+    TopK,
+    Windowed,
+    columns,
+)
 from sqlmesh_like.delta.keys import column
 
 
@@ -54,7 +63,7 @@ def sides_of(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
             return [(source.child, [column(c.name) for c in columns(source)])]
         case Windowed():
             return [(source.child, window_keys(source))]
-        case ScalarValue():
+        case ScalarValue() | TopK():
             return [(source.child, [])]
     raise AssertionError(f"{type(source).__name__} is linear")
 

@@ -10,6 +10,7 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.strategy import Classification
 from sqlmesh_like.delta import aggregates, changes, limits, partitions, rows
 from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 
 
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
@@ -20,6 +21,9 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
             assert relation is not None
             if isinstance(relation, TopK):
                 return TablePlan(rows.rows(relation), relation.order_only, derive=partial(limits.limit_delta, relation))
+            if (whole := with_rows_below(relation)) is not None:
+                wider, below = whole
+                return TablePlan(rows.rows(wider), below, derive=partial(whole_window_delta, wider))
             return TablePlan(rows.rows(relation), derive=partial(changes.relation_delta, relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)

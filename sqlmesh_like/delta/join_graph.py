@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
-from sqlmesh_like.analyze.binding.joining import conjuncts
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.keys import column, encode
 from sqlmesh_like.names import KEY
@@ -244,26 +244,7 @@ def unqualified(expression: exp.Expr) -> exp.Expr:
 
 
 def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:
-    return tuple(substituted(each, known) for part in conjuncts(condition) for each in _factored(part))
-
-
-def _factored(predicate: exp.Expr) -> list[exp.Expr]:
-    """A predicate as conjuncts: those common to all branches of an OR are factored out, which also holds for NULL.
-
-    >>> import sqlglot
-    >>> [part.sql() for part in _factored(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]
-    ['a = b', 'c > 1 OR c < 0']
-    >>> [part.sql() for part in _factored(sqlglot.parse_one("a = b OR (a = b AND c < 0)"))]
-    ['a = b']
-    """
-    if not isinstance(predicate, exp.Or):
-        return [predicate]
-    branches = [conjuncts(branch) for branch in predicate.flatten()]
-    common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
-    if not common:
-        return [predicate]
-    left = [[part for part in branch if part not in common] for branch in branches]
-    return [*common, exp.or_(*(exp.and_(*parts) for parts in left))] if all(left) else common
+    return tuple(substituted(part, known) for part in factored_conjuncts(condition))
 
 
 def _edge(predicate: exp.Expr) -> JoinEdge | None:

@@ -34,6 +34,8 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     steps = changes.steps
     if not moves.can_change(source):
         return steps.program()
+    if source.skipped:
+        return _offset_delta(source, changes)
     shown = [*names(source.child), key()]
     change, is_replaced, enter = changes.replaced_rows(source.child)
     stored = exp.select(*shown, in_place(source)).from_(outside("target", TARGET))
@@ -52,6 +54,35 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     steps.add("signed", signed(shown, kept, subquery(new)))
     note = reason("LIM003", f"fewer than {source.count} rows were known to be first")
     return replace(steps.program(), notes=((too_few, note),))
+
+
+def _offset_delta(source: TopK, changes: Changes) -> DeltaProgram:
+    """The program of a table that has rows behind the first ones, which it does not have.
+
+    A change of rows that are all behind the last stored one, as they were and as they are, changes nothing. Any other
+    may move rows over the edges of the table: the query is recomputed.
+    """
+    steps, shown = changes.steps, [*names(source.child), key()]
+    change = changes.netted(source.child)
+    stored = exp.select(*shown, in_place(source)).from_(outside("target", TARGET))
+    kept = steps.add("kept", stored, unless_empty=change)
+    flagged = stacked([_flagged(_changed(source, change), _ZERO), _flagged(_last(source, kept), _ONE)])
+    boundary = column(_BOUNDARY)
+    foremost = replace(source, count=1, skipped=0)
+    first = steps.add("first", first_rows(foremost, [*shown, boundary], subquery(flagged), boundary), change)
+    is_changed = exp.EQ(this=boundary.copy(), expression=_ZERO.copy())
+    moved = steps.add("moved", exp.select(key()).from_(first).where(is_changed))
+    recomputed = steps.add("recomputed", rows(source), unless_empty=moved)
+    is_moved = exp.Exists(this=exp.select(_ONE.copy()).from_(moved))
+    leaving = exp.select(*[item.copy() for item in shown]).from_(kept).where(is_moved)
+    steps.add("signed", signed(shown, subquery(leaving), recomputed))
+    note = reason("LIM003", "rows changed that are not behind the last one of the table")
+    return replace(steps.program(), notes=((moved, note),))
+
+
+def _changed(source: TopK, change: str) -> exp.Select:
+    """The rows of a change, as they were and as they are."""
+    return exp.select(*names(source.child), key()).from_(change)
 
 
 def _last(source: TopK, kept: str) -> exp.Select:

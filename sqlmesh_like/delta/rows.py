@@ -26,10 +26,12 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.ties import by_row_key, is_tied
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
 from sqlmesh_like.delta.program import relation as outside
+from sqlmesh_like.delta.states import value_of_frame, value_of_rows
 from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
 
 # Reserved names: a bare column name in EXISTS could otherwise refer to the table.
@@ -66,7 +68,8 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
         case Join():
             return _outer(node, *sources)
         case Windowed():
-            items = [_item(_with_tie_break(item.expression), item.name) for item in node.items]
+            types = {each.name.lower(): each.type for each in columns(node.child)}
+            items = [_item(_repeatable(item.expression, types), item.name) for item in node.items]
             return _from(exp.select(*items, key(), copy=False), sources[0])
         case Distinct():
             return _distinct(node, sources[0])
@@ -182,13 +185,18 @@ def first_rows(limit: TopK, shown: Sequence[exp.Expr], source: exp.Expr, *last: 
     rows (`InferWindowGroupLimit`), and would otherwise number all rows in one task.
     """
     items = [item.copy() for item in shown]
-    if limit.count > _MOST_NUMBERED:
+    if limit.count + limit.skipped > _MOST_NUMBERED:
         query = _from(exp.select(*items, copy=False), source)
         query.set("order", exp.Order(expressions=_total_order(limit, last)))
-        return query.limit(limit.count, copy=False)
+        query = query.limit(limit.count, copy=False)
+        return query.offset(limit.skipped, copy=False) if limit.skipped else query
     numbered = _from(exp.select(*items, in_place(limit, *last), copy=False), source)
     query = _from(exp.select(*[item.copy() for item in items], copy=False), subquery(numbered))
-    return query.where(exp.LTE(this=column(PLACE), expression=exp.Literal.number(limit.count)), copy=False)
+    end = exp.Literal.number(limit.count + limit.skipped)
+    query = query.where(exp.LTE(this=column(PLACE), expression=end), copy=False)
+    if limit.skipped:
+        query = query.where(exp.GT(this=column(PLACE), expression=exp.Literal.number(limit.skipped)), copy=False)
+    return query
 
 
 _MOST_NUMBERED = 1000
@@ -246,7 +254,7 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
     read = dict.fromkeys(argument.name for call in aggregate.calls for argument in call.call.find_all(exp.Column))
     keyed = _from(exp.select(*inner_keys, *[column(name) for name in read], key(), copy=False), source)
     keys = [column(named.name) for named in aggregate.keys]
-    calls = [_item(by_row_key(call.call, key()), call.name) for call in aggregate.calls]
+    calls = [_item(value_of_rows(call) or by_row_key(call.call, key()), call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
     counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
     items = [named, *[k.copy() for k in keys], *calls, counted]
@@ -255,6 +263,14 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
         grouped = grouped.group_by(*[k.copy() for k in keys], copy=False)
     shown = [_item(item.expression, item.name) for item in aggregate.items]
     return _from(exp.select(*shown, key(), copy=False), subquery(grouped), "g")
+
+
+def _repeatable(expression: exp.Expr, types: Mapping[str, str | None]) -> exp.Expr:
+    """The expression with windows whose value is a function of their rows, wherever it is known how."""
+    return replaced(
+        _with_tie_break(expression),
+        lambda node: (isinstance(node, exp.Window) and value_of_frame(node, types)) or node,
+    )
 
 
 def _with_tie_break(expression: exp.Expr) -> exp.Expr:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
-from sqlmesh_like.analyze.functions.aggregates import aggregate_named
-from sqlmesh_like.analyze.functions.merging import KeptState, Merge, StateKind
+from sqlmesh_like.analyze.expressions.types import infer
+from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
+from sqlmesh_like.analyze.functions.merging import KeptState, Merge, StateKind, cast
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import ROWS
@@ -47,6 +49,43 @@ def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     names = {(state.kind, state.argument.sql(SPARK)): state.name for state in states if state.argument is not None}
     columns = [column(names[kept.kind, kept.argument.sql(SPARK)]) for kept in _kept(call)]
     return _merge(call).value(call.argument_type, *columns)
+
+
+def value_of_rows(call: Call) -> exp.Expr | None:
+    """The value from the states of all rows of a group, as one aggregate expression; None where the call itself is it.
+
+    Spark adds doubles in the order in which rows happen to come: what is computed on the value could then differ from
+    one run to the next.
+    """
+    record = aggregate_named(call.function)
+    if record is None or record.merge is None or not record.by_states or call.distinct or call.argument is None:
+        return None
+    if record.merge.takes is not None and not record.merge.takes(call.argument_type):
+        return None
+    states = [_of_all_rows(kept) for kept in record.merge.states(call.argument, call.argument_type)]
+    return record.merge.value(call.argument_type, *states)
+
+
+def value_of_frame(window: exp.Window, types: Mapping[str, str | None]) -> exp.Expr | None:
+    """A window function's value from the states of its frame, over columns of these types; None as for a group."""
+    record = aggregate_of(window.this)
+    if record is None or record.merge is None or not record.by_states or isinstance(window.this.this, exp.Distinct):
+        return None
+    type_ = infer(window.this.this, types)
+    if record.merge.takes is not None and not record.merge.takes(type_):
+        return None
+    values: list[exp.Expr] = []
+    for kept in record.merge.states(window.this.this, type_):
+        values.append(window.copy())
+        values[-1].set("this", _of_all_rows(kept))
+    return exp.Paren(this=record.merge.value(type_, *values))
+
+
+def _of_all_rows(kept: KeptState) -> exp.Expr:
+    if kept.kind == "count":
+        return exp.Count(this=kept.argument.copy())
+    assert kept.kind == "sum", kept
+    return exp.Sum(this=cast(kept.argument, kept.type))
 
 
 def _kept(call: Call) -> tuple[KeptState, ...]:

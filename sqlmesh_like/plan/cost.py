@@ -145,12 +145,14 @@ def estimate(
     *,
     alternatives: Sequence[Strategy] = (),
     has_logs: bool = False,
+    has_whole_groups: bool = False,
     paces: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Estimate the work of an incremental strategy on these inputs, and that of a full refresh.
 
     One of `alternatives` is chosen instead if it is clearly cheaper. `has_logs`: the target is merge-on-read, where
-    changed rows are appended and no file is rewritten. `paces`: those of earlier runs, by strategy.
+    changed rows are appended and no file is rewritten. `has_whole_groups`: something is computed over all rows of a
+    query below, such as a window without PARTITION BY. `paces`: those of earlier runs, by strategy.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, ChangeVolume(rows=10, files=1, bytes=1000, partitions=1))
@@ -165,7 +167,8 @@ def estimate(
         return replace(work, pace=_pace(item, paces or {}))
 
     ways = [
-        (item, paced(item, _incremental(item, inputs, target, rows, has_logs))) for item in (strategy, *alternatives)
+        (item, paced(item, _incremental(item, inputs, target, rows, has_logs, has_whole_groups)))
+        for item in (strategy, *alternatives)
     ]
     best = min(ways, key=lambda way: way[1].seconds)
     if everything >= WORTH_WEIGHING and _is_clearly_cheaper(best[1], ways[0][1]):
@@ -197,7 +200,7 @@ def _is_clearly_cheaper(work: WorkEstimate, than: WorkEstimate) -> bool:
 
 
 def _incremental(
-    strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool
+    strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool, has_whole_groups: bool
 ) -> WorkEstimate:
     everything = sum(input_.volume.bytes for input_ in inputs)
     moved = [input_ for input_ in inputs if input_.change.rows]
@@ -214,6 +217,8 @@ def _incremental(
         case "group_recompute":
             # The groups of changed rows are looked up in the inputs as they were and as they are.
             share = max((input_.changed_share for input_ in moved), default=0.0)
+            if has_whole_groups and moved:
+                share, narrowed = 1.0, everything
             read += 2 * narrowed
             shuffled += 2 * share * everything
         case "recompute_merge":

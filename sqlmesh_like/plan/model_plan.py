@@ -11,13 +11,15 @@ from datetime import datetime
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.lineage import split_columns
+from sqlmesh_like.analyze.algebra.lineage import is_one_group, split_columns
+from sqlmesh_like.analyze.algebra.relation import Windowed, walk
 from sqlmesh_like.analyze.expressions.clock import clock_calls, has_moved
 from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import Moves, TablePlan
+from sqlmesh_like.delta.whole_window import with_rows_below
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
@@ -241,8 +243,17 @@ def _estimate(
     sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
     return estimate(
         compiled.classification.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
-        has_logs=target.kind == "mor", paces=paces(target),
+        has_logs=target.kind == "mor", has_whole_groups=_has_whole_groups(compiled), paces=paces(target),
     )  # fmt: skip
+
+
+def _has_whole_groups(compiled: CompiledModel) -> bool:
+    """Whether something is computed over all rows of a query below; not of one whose rows the table itself holds."""
+    relation = compiled.facts.relation
+    if relation is None:
+        return False
+    is_held = not isinstance(relation, Windowed) or with_rows_below(relation) is not None
+    return any(is_one_group(node) for node in walk(relation) if node is not relation or not is_held)
 
 
 def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:

@@ -16,6 +16,7 @@ CALLS = (
     ("min({boolean})", "boolean"), ("sum({int}) > 0", "boolean"), ("coalesce(sum({int}), 0)", "int"),
     ("sum({int}) + count(*)", "int"), ("case when count(*) > 1 then sum({int}) end", "int"),
     ("sum({decimal}) / nullif(count(*), 0)", OTHER), ("count(null)", "int"),
+    ("stddev({int})", OTHER), ("case when stddev({int}) > 0.9 then 1 else 0 end", "int"),
     ("sum(case when {boolean} then {int} else 0 end)", "int"), ("count(case when {boolean} then 1 end)", "int"),
 )  # fmt: skip
 FILTERED = (
@@ -24,7 +25,7 @@ FILTERED = (
 )  # fmt: skip
 RESCANNED = (
     ("count(distinct {int})", "int"), ("count(distinct {string})", "int"), ("sum(distinct {int})", "int"),
-    ("max({int}) - count(distinct {date})", "int"), ("median({int})", OTHER), ("stddev({int})", OTHER),
+    ("max({int}) - count(distinct {date})", "int"), ("median({int})", OTHER), ("stddev(distinct {int})", OTHER),
 )  # fmt: skip
 BOOLEAN = (
     ("bool_and({boolean})", "boolean"), ("every({boolean})", "boolean"), ("bool_or({boolean})", "boolean"),
@@ -90,6 +91,9 @@ def _having(b: Builder, columns: Sequence[Col]) -> str:
     template, _ = b.one_of([call for call in CALLS if call[1] == "int"])
     if b.sometimes(3):
         other = b.source(0, "h")
+        if b.sometimes():
+            mine, theirs = filled(b.draw, template, columns, 1), b.one_of(of(other.columns, "int")).name
+            return f" having {mine} {b.one_of(['in', 'not in'])} (select {theirs} from {other.sql})"
         value = f"(select {b.one_of(['max', 'count'])}({b.one_of(of(other.columns, 'int')).name}) from {other.sql})"
         return f" having {filled(b.draw, template, columns, 1)} {b.one_of(['<', '>=', '<>'])} {value}"
     return (
@@ -135,7 +139,8 @@ _WINDOWS = (
     ("max({date}) over ({p}, {x})", "date"), ("lag({int}) over ({p} {o})", "int"),
     ("lead({string}) over ({p} {o})", "string"), ("ntile(2) over ({p} {o})", "int"),
     ("case when row_number() over ({p} {o}) = 1 then {int} end", "int"),
-    ("avg({int}) over ({p})", OTHER), ("count({any}) over ({p})", "int"),
+    ("avg({int}) over ({p})", OTHER), ("count({any}) over ({p})", "int"), ("stddev({int}) over ({p})", OTHER),
+    ("case when var_pop({int}) over ({p} {o}) > 0.9 then 1 else 0 end", "int"),
     ("sum({int}) over ({p} {o} rows between 1 preceding and current row)", "int"),
     ("first_value({int}) over ({p} {o})", "int"), ("last_value({date}) over ({p} {o} {whole})", "date"),
     ("nth_value({int}, 2) over ({p} {o} rows between unbounded preceding and current row)", "int"),
@@ -205,6 +210,47 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select {shown} from ({inner}) as ranked where nr {b.one_of(['= 1', '<= 2'])}", named, made(source))
 
 
+_OVER_ALL = (
+    ("rank() over ({o})", "int"), ("dense_rank() over ({o})", "int"), ("row_number() over ({o})", "int"),
+    ("sum({int}) over ()", "int"), ("sum({int}) over ({o})", "int"), ("lag({int}) over ({o})", "int"),
+    ("count(*) over ({o} rows between 1 preceding and 1 following)", "int"), ("lead({string}, 2) over ({o})", "string"),
+    ("case when count(*) over () > 3 then {int} end", "int"), ("ntile(2) over ({o})", "int"),
+    ("max({date}) over (partition by {x})", "date"),
+)  # fmt: skip
+
+
+def over_all(b: Builder, size: int, construct: str) -> Built:
+    """Window functions over all rows: of the query itself, over its groups, or the first ranks of all."""
+    source = b.source(size, "w")
+    columns = source.columns
+    form = b.one_of(["rows", "rows", "groups", "first"])
+    if form == "groups":
+        key, by = b.one_of(of(columns)), b.one_of(of(columns, "int")).name
+        if b.sometimes():
+            key = Col(f"abs({by})", "int")
+        place = b.one_of(["rank() over (order by sum({x}) desc)", "lag(sum({x})) over (order by {k})",
+                          "sum(count(*)) over ()", "sum(count(*)) over (order by {k})",
+                          "sum(count(*)) over (partition by {k} is null)"])  # fmt: skip
+        call = Col(place.format(x=by, k=key.name), OTHER)
+        listed, named = b.named([key, Col(f"sum({by})", "int"), call])
+        return Built(f"select {listed} from {source.sql} group by {key.name}", named, made(source))
+    templates = [b.one_of(_OVER_ALL[:3] if form == "first" else _OVER_ALL) for _ in range(b.one_of([1, 1, 2]))]
+    placed = [
+        (t.replace("{o}", _order(b, columns)).replace("{x}", b.one_of(of(columns)).name), y) for t, y in templates
+    ]
+    calls = [Col(filled(b.draw, template, columns), type_) for template, type_ in placed]
+    if all("partition" in template for template, _ in placed):
+        calls.append(Col("count(*) over ()", "int"))
+    kept = b.some(columns, 1, 3)
+    listed, named = b.named([*kept, *calls])
+    if form == "rows":
+        return Built(f"select {listed} from {source.sql}{b.where(columns, 4)}", named, made(source))
+    inner = f"select {listed} from {source.sql}"
+    shown = ", ".join(column.name for column in named[: len(kept)])
+    where = f"{named[-1].name} <= {b.one_of('12')}"
+    return Built(f"select {shown} from ({inner}) as ranked where {where}", named[: len(kept)], made(source))
+
+
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(
         ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate", "boolean aggregate",
@@ -215,5 +261,6 @@ MAKERS: dict[str, Maker] = {
     "distinct": distinct,
     "window": windowed,
     "window over groups": windowed_groups,
+    "window over all": over_all,
     **dict.fromkeys(("qualify", "top-n"), ranked),
 }  # fmt: skip

@@ -48,6 +48,10 @@ def joined(b: Builder, size: int, kind: str) -> Built:
         sql = f"select {quoted(left.alias)}.* from {left.sql} {kind} {right.sql} on {condition}"
         return Built(sql, left.query.columns, made(left, right))
     where = b.where([*left.columns, *right.columns], 5)
+    if kind == "join" and b.sometimes(5):
+        asked = b.source(0, "asked")
+        one, two = (b.one_of(of(each, "int")).name for each in (left.columns, asked.columns))
+        condition += f" and {one} {b.one_of(['in', 'not in'])} (select {two} from {asked.sql})"
     built = _select(b, [*left.columns, *right.columns], f"{left.sql} {kind} {right.sql} on {condition}{where}")
     return Built(built.sql, built.columns, made(left, right))
 
@@ -79,7 +83,7 @@ def using(b: Builder, size: int, construct: str) -> Built:
     for source, other in ((left, "m"), (right, "n")):
         key, value = (b.one_of(of(source.columns, "int")).name for _ in range(2))
         sides.append(f"(select {key} as k, {value} as {other} from {source.sql}) as s{other}")
-    kind = b.one_of(["join", "left join"])
+    kind = b.one_of(["join", "left join", "right join", "full join"])
     rest = b.one_of([f"{kind} {sides[1]} using (k)", f"natural {kind} {sides[1]}"])
     sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {rest}"
     return Built(sql, tuple(Col(name, "int") for name in "kmn"), made(left, right) | {kind})
@@ -115,6 +119,8 @@ def membership(b: Builder, size: int, kind: str) -> Built:
         case "in" | "not in":
             column = b.one_of(of(inner.columns, "int"))
             known = f" where {column.name} > {b.one_of(['-1', '0'])}" if kind == "not in" and b.sometimes(2) else ""
+            if b.sometimes():
+                known = f" where {_condition(b, inner, outer)}"
             part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql}{known})"
         case "scalar subquery":
             column = b.one_of(of(inner.columns, "int"))
@@ -123,7 +129,10 @@ def membership(b: Builder, size: int, kind: str) -> Built:
                 one = f"(select distinct m from (select max({column.name}) as m from {inner.sql}) as o where m <> 1)"
             part = f"{b.one_of(of(outer.columns, 'int')).name} {b.one_of(['<', '=', '>='])} {one}"
         case _:
-            part = f"{kind} (select 1 from {inner.sql} where {_condition(b, inner, outer)})"
+            alone = b.where(inner.columns, 2) + b.one_of(["", " order by 1 limit 2"])
+            asked = alone if b.sometimes(4) else f" where {_condition(b, inner, outer)}"
+            grouped = f" group by {b.one_of(inner.columns).name}" if b.sometimes(5) and "limit" not in asked else ""
+            part = f"{kind} (select 1 from {inner.sql}{asked}{grouped})"
     extra = b.where(outer.columns, 3, " and")
     sql = f"select * from {outer.sql} where {part}{extra}"
     return Built(sql, outer.query.columns, made(outer, inner))
@@ -136,7 +145,8 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     where = _equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
     test = b.one_of([
         f"{mine} in (select {theirs} from {inner.sql})", f"{mine} not in (select {theirs} from {inner.sql})",
-        f"exists (select 1 from {inner.sql} where {where})",
+        f"exists (select 1 from {inner.sql} where {where})", f"exists (select 1 from {inner.sql})",
+        f"{mine} in (select {theirs} from {inner.sql} where {where})",
     ])  # fmt: skip
     form = b.one_of(["{other} or {test}", "not ({other} and {test})", "case when {test} then {other} else {other} end"])
     condition = form.format(other=expression(b.draw, outer.columns, "boolean", 1), test=test)
@@ -166,7 +176,10 @@ def correlated(b: Builder, size: int, construct: str) -> Built:
                      f"count(distinct {column})"])  # fmt: skip
     mine = b.one_of(of(outer.columns, "int")).name
     guard = b.one_of(["", f" and {mine} >= 0", f" and {column} <> 1"])
-    one = f"(select {call} from {inner.sql} where {_equal(b, inner.columns, outer.columns)}{guard})"
+    where = f"{_equal(b, inner.columns, outer.columns)}{guard}"
+    if b.sometimes(3):  # what both branches of an OR ask for
+        where = " or ".join(f"({where}{b.where(inner.columns, 1, ' and')})" for _ in range(2))
+    one = f"(select {call} from {inner.sql} where {where})"
     if construct == "correlated in where":
         test = b.one_of([f"{mine} <= {one}", f"{one} = 0", f"{one} is null"])
         return Built(f"select * from {outer.sql} where {test}", outer.query.columns, made(outer, inner))

@@ -9,9 +9,9 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, TopK
-from sqlmesh_like.analyze.binding import match_flags, subqueries
+from sqlmesh_like.analyze.binding import joining, match_flags, subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
-from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows
+from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
@@ -39,6 +39,19 @@ def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
     from sqlmesh_like.analyze.functions import merging as module
 
     patch.setattr(module, "_unless_empty", lambda count, expression: expression)
+
+
+def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
+    """A variance is over one value more than there are."""
+    from sqlmesh_like.analyze.functions import merging as module
+
+    variance = module._variance
+
+    def naive(type_: str | None, count: exp.Expr, *sums: exp.Expr, is_sample: bool) -> exp.Expr:
+        every = exp.Add(this=count.copy(), expression=exp.Literal.number(1))
+        return variance(type_, exp.Paren(this=every), *sums, is_sample=is_sample)
+
+    patch.setattr(module, "_variance", naive)
 
 
 def after_images_only(patch: pytest.MonkeyPatch) -> None:
@@ -258,6 +271,12 @@ def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(subqueries, "with_membership", lambda *given, **_: with_membership(*given, is_negated=False))
 
 
+def correlated_not_in_by_key(patch: pytest.MonkeyPatch) -> None:
+    """NOT IN of a correlated query is an anti join by equalities: a NULL on either side changes nothing."""
+    correlated = subqueries.Subqueries._correlated_in
+    patch.setattr(subqueries.Subqueries, "_correlated_in", lambda *given, **_: correlated(*given))
+
+
 def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
     """A value that is NULL is not known to be in a query without rows."""
     with_membership = match_flags.with_membership
@@ -269,6 +288,26 @@ def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
         return scope, value
 
     patch.setattr(subqueries, "with_membership", naive)
+
+
+def common_parts_of_an_or_only(patch: pytest.MonkeyPatch) -> None:
+    """What all branches of an OR ask for is all that it asks for."""
+    factored = joining._factored
+    patch.setattr(
+        joining, "_factored", lambda predicate: [part for part in factored(predicate) if not part.find(exp.Or)]
+    )
+
+
+def rows_below_windows_stay(patch: pytest.MonkeyPatch) -> None:
+    """The rows of the table that a change replaces are still in the windows over all rows."""
+    staying = whole_window._staying
+
+    def naive(*given: object) -> exp.Select:
+        query = staying(*given)  # type: ignore[arg-type]
+        query.set("where", None)
+        return query
+
+    patch.setattr(whole_window, "_staying", naive)
 
 
 def too_few_first_rows_not_noticed(patch: pytest.MonkeyPatch) -> None:
@@ -289,6 +328,17 @@ def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(changes.Changes, "replaced_rows", remember)
     patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.Not(this=replaced[-1].copy())))
+
+
+def rows_that_enter_move_an_offset(patch: pytest.MonkeyPatch) -> None:
+    """Rows that leave from before an OFFSET, and go nowhere, move nothing."""
+    changed = limits._changed
+
+    def naive(*given: object) -> exp.Select:
+        entering = exp.GT(this=column("_sml_weight"), expression=_zero())
+        return changed(*given).where(entering)  # type: ignore[arg-type]
+
+    patch.setattr(limits, "_changed", naive)
 
 
 def first_rows_with_nulls_elsewhere(patch: pytest.MonkeyPatch) -> None:

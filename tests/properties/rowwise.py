@@ -14,6 +14,10 @@ def projected(b: Builder, size: int, construct: str) -> Built:
     source = b.source(size, "p")
     types = ["int", *b.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))]
     listed, named = b.named([*b.computed(source.columns, types), *b.some(source.columns, 1, 2)[:1]])
+    if b.sometimes():  # an alias to the left, which is no column of FROM
+        value = b.computed(source.columns, ["int"])[0].name
+        listed += f", {value} as lateral1, lateral1 - 1 as lateral2"
+        named = (*named, Col("lateral1", "int"), Col("lateral2", "int"))
     return Built(f"select {listed} from {source.sql}{b.where(source.columns)}", named, made(source))
 
 
@@ -40,8 +44,12 @@ def by_clock(b: Builder, size: int, construct: str) -> Built:
 def derived(b: Builder, size: int, construct: str) -> Built:
     inner = b.query(size)
     columns = [Col(c.name, c.type, c.copied) for c in inner.columns]
+    alias = "q"
+    if b.sometimes():
+        columns = [Col(f"c{number}", c.type, c.copied) for number, c in enumerate(columns)]
+        alias = f"q({', '.join(c.name for c in columns)})"
     listed, named = b.named(b.some(columns))
-    return Built(f"select {listed} from ({inner.sql}) as q{b.where(columns)}", named, made(inner))
+    return Built(f"select {listed} from ({inner.sql}) as {alias}{b.where(columns)}", named, made(inner))
 
 
 def common(b: Builder, size: int, construct: str) -> Built:

@@ -19,7 +19,8 @@ MERGED = (
     "bool_and({boolean})", "every({boolean})", "bool_or({boolean})", "any({boolean})", "some({boolean})",
     "count_if({boolean})", "bool_and({boolean}) filter (where {boolean})",
     "count_if({boolean}) filter (where {boolean})",
-    "coalesce(bool_or({boolean}), count_if({boolean}) > 1)",
+    "coalesce(bool_or({boolean}), count_if({boolean}) > 1)", "stddev({int})", "std({int})", "var_pop({int})",
+    "variance(cast({decimal} as decimal(10,2)))", "stddev_pop({int}) filter (where {boolean})",
 )  # fmt: skip
 TIED = (
     "max_by({any}, {ordered})", "min_by({any}, {ordered})", "max_by({any}, {ordered}) filter (where {boolean})",
@@ -28,7 +29,7 @@ TIED = (
     "collect_list({any}) filter (where {boolean})", "collect_set({any}) filter (where {boolean})",
 )  # fmt: skip
 WHOLE = (
-    "percentile({int}, 0.5)", "median({int})", "stddev({int})", "std({int})", "var_pop({int})", "variance({decimal})",
+    "percentile({int}, 0.5)", "median({int})", "var_pop(distinct {int})",
     "bit_and({int})", "bit_or({int})", "bit_xor({int})", "sum(distinct {int})", "avg(distinct {int})",
     "count(distinct case when {boolean} then {int} end)", "sum(distinct {int}) filter (where {boolean})",
     "covar_pop({int}, {int})", "percentile_cont(0.5) within group (order by {int})",

@@ -80,10 +80,6 @@ FOLLOWED = {
     "SET001": partitioned("select s from ods.t except all select s from ods.t where a > 2"),
     "DST001": partitioned("select distinct s, b from ods.t"),
     "WIN001": partitioned("select s, rank() over (partition by s order by a) as r from ods.t"),
-    "WIN003": Followed(
-        "select s, sum(a) over () as r from ods.t", "select s, sum(a) over (partition by s) as r from ods.t",
-        is_equal=False,
-    ),
     "PAR002": Followed(
         "select s, upper(s) as k, median(a) as r from ods.t group by s, upper(s)",
         "select s, upper(s) as k, median(a) as r from ods.t group by s, upper(s)",

@@ -166,8 +166,11 @@ MUTANTS = (
     Mutant("a row that left meets one that came", mutants.changes_of_both_directions_together, "join", seed=2),
     Mutant("what a row met before is not looked up", mutants.looked_up_by_after_images_only, "join", seed=1),
     Mutant("NOT IN by key", mutants.not_in_by_key, "not in"),
+    Mutant("a correlated NOT IN by key", mutants.correlated_not_in_by_key, "not in"),
     Mutant("NOT IN of nothing is not known", mutants.not_in_of_nothing, "not in", seed=8),
+    Mutant("an OR asks for what its branches share", mutants.common_parts_of_an_or_only, "correlated in where"),
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
+    Mutant("a variance is over one value more", mutants.variance_of_one_more, "group by"),
     Mutant("extrema never recomputed", mutants.extrema_never_recomputed, "group by", seed=3),
     Mutant(
         "partitions of after-images only", mutants.partitions_of_after_images_only, "rescan aggregate", True, seed=4
@@ -179,9 +182,12 @@ MUTANTS = (
     Mutant("a full join affected from the right only", mutants.affected_keys_of_one_side(1), "full join", seed=1),
     Mutant("recomputed rows are only added", mutants.recomputed_rows_only_added, "full join"),
     Mutant("recomputed from the new rows twice", mutants.recomputed_from_the_new_rows_twice, "full join"),
+    Mutant("a LIMIT below from the new rows twice", mutants.recomputed_from_the_new_rows_twice, "limit below"),
+    Mutant("replaced rows stay below windows over all", mutants.rows_below_windows_stay, "window over all"),
     Mutant("groups without rows are kept", mutants.dead_groups_kept, "group by", seed=9),
     Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit", seed=11),
     Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit", seed=4),
+    Mutant("only rows that enter move an OFFSET", mutants.rows_that_enter_move_an_offset, "limit"),
     Mutant("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere, "limit", seed=9),
 )
 BOUND = 100

@@ -70,6 +70,16 @@ def window_keys(windowed: Windowed) -> list[exp.Expr]:
     return [key for key in first if all(any(repr(key) == repr(other) for other in part) for part in others)]
 
 
+def is_one_group(relation: Relation) -> bool:
+    """Whether any row below a node can decide about all of its rows."""
+    match relation:
+        case Windowed():
+            return not window_keys(relation)
+        case Aggregate():
+            return not relation.keys
+    return isinstance(relation, TopK | ScalarValue)
+
+
 def _through_join(join: Join) -> Origins:
     """A column splits its own side and, where the condition makes it equal to one there, the other side.
 

@@ -173,8 +173,8 @@ class SortTerm:
 class TopK:
     """The first `count` rows of the child by `order`, and by the row key where `order` leaves rows tied.
 
-    Its columns are those of the child that are `shown`; the child has further ones only to be ordered by. `offset` and
-    `keyword`: as those of a join.
+    The first `skipped` rows are left out before. Its columns are those of the child that are `shown`; the child has
+    further ones only to be ordered by. `offset` and `keyword`: as those of a join.
     """
 
     child: Relation
@@ -183,6 +183,7 @@ class TopK:
     shown: frozenset[str]
     offset: int | None = None
     keyword: str = ""
+    skipped: int = 0
 
     @cached_property
     def schema(self) -> Schema:

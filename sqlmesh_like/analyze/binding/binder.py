@@ -23,12 +23,12 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
-from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup
+from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup, with_columns
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, read_aggregate
 from sqlmesh_like.analyze.binding.joining import filtered
+from sqlmesh_like.analyze.binding.lateral_aliases import with_lateral_aliases
 from sqlmesh_like.analyze.binding.limits import limited, read_limit
-from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     UnknownName,
@@ -40,7 +40,7 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.set_types import common_schema, converted
 from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, written_out
-from sqlmesh_like.analyze.binding.subqueries import Subqueries
+from sqlmesh_like.analyze.binding.subqueries import Subqueries, with_asking_joins_filtered
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
@@ -64,9 +64,9 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
         if with_.args.get("recursive"):
             raise Unsupported("QRY009", "a recursive CTE", query)
         for cte in with_.expressions:
-            if cte.args["alias"].columns:
-                raise Unsupported("QRY009", "a CTE with a column list", cte)
-            ctes[cte.alias.lower()] = read(cte.this, lookup, ctes)
+            names = [name.name for name in cte.args["alias"].columns]
+            relation = read(cte.this, lookup, ctes)
+            ctes[cte.alias.lower()] = with_columns(relation, names, cte) if names else relation
     match query:
         case exp.Subquery():
             for part, value in query.args.items():
@@ -141,7 +141,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
-    select = written_out(select)
+    select = with_asking_joins_filtered(written_out(select))
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -158,7 +158,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     _require_plain_generators(select)
     selected, scope = in_select(select.expressions, scope)
     items = _expand_stars(selected, scope)
-    _lateral_aliases(items, scope)
+    items = with_lateral_aliases(items, scope)
     _require_unique(items)
     select = grouped_by_all(select, items)
     relation = _read_items(select, items, scope, subqueries)
@@ -177,7 +177,7 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
-        relation = _read_groups(select, items, scope, subqueries.scalars)
+        relation = _read_groups(select, items, scope, subqueries)
     else:
         scope, items = _with_scalars(items, scope, subqueries)
         relation = _read_projection(select, items, scope)
@@ -188,25 +188,29 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     return relation
 
 
-def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
+def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     having = select.args.get("having")
     if having is not None and having.find(exp.Query):
-        return _read_having_query(select, items, scope, scalars)
+        return _read_having_query(select, items, scope, subqueries)
     if not any(item.this.find(exp.Window) for item in items):
         return read_aggregate(select, scope, items)
-    split = SplitItems(items)
+    split = SplitItems(items, select.args.get("group"))
     return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
 
 
-def _read_having_query(select: exp.Select, items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> Relation:
-    """Groups whose HAVING compares them with the value of a subquery, which is joined to all of them."""
+def _read_having_query(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
+    """Groups whose HAVING asks a subquery, which is joined to them."""
     having = select.args["having"].this
     if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function beside a subquery in HAVING", window)
-    split = SplitItems([*items, having_item(having, items, scope)])
+    split = SplitItems([*items, having_item(having, items, scope)], select.args.get("group"))
     grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
     above = split.scope(read_aggregate(grouped, scope, split.inner))
-    above, condition = scalars.joined(above, split.outer[-1].this, "_sml_h", is_correlated=False)
+    try:
+        above, condition = subqueries.flagged(above, split.outer[-1].this, "_sml_j", is_root_condition=True)
+    except UnknownName:
+        raise Unsupported("QRY005", "a correlated subquery in HAVING", having.find(exp.Query), "SELECT") from None
+    above, condition = subqueries.scalars.joined(above, condition, "_sml_h", is_correlated=False)
     kept = filtered(above.relation, [above.resolve(condition)])
     return Projection(kept, tuple(_named(item, above) for item in split.outer[:-1]))
 
@@ -257,8 +261,8 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
             items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)
-        elif isinstance(item, exp.Column):
-            items.append(named(item, item.name))
+        elif isinstance(item.unnest(), exp.Column):
+            items.append(named(item.unnest(), item.unnest().name))
         else:
             raise UnknownName(f"the column {item.sql(SPARK)!r} has no name", item, "add an alias: … AS name")
     for item in items:
@@ -270,17 +274,6 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
 def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
     alias = next((s.alias for s in scope.sources if (name, output) in s.outputs), "")
     return named(exp.column(name, table=alias or None, quoted=True), name)
-
-
-def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
-    """Raise Unsupported for an item that refers to an alias to its left, which Spark allows."""
-    aliases: set[str] = set()
-    for item in items:
-        for column in item.this.find_all(exp.Column):
-            name = column.name.lower()
-            if not column.table and name in aliases and name not in scope.bare:
-                raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
-        aliases.add(item.alias.lower())
 
 
 def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:

@@ -22,7 +22,8 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
 
@@ -75,8 +76,7 @@ class FromReader:
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
         if isinstance(item, exp.Table) and any(v for part, v in item.args.items() if part not in _TABLE_PARTS):
             raise Unsupported("QRY009", "a table modifier or a nested join in FROM", item)
-        if item.args.get("alias") and item.args["alias"].columns:
-            raise Unsupported("QRY009", "an alias with a column list in FROM", item)
+        names = [each.name for each in item.args["alias"].columns] if item.args.get("alias") else []
         match item:
             case exp.Table() if not item.db and item.name.lower() in self.ctes:
                 relation = self.ctes[item.name.lower()]
@@ -86,7 +86,7 @@ class FromReader:
                 relation = self.read(item, self.lookup, self.ctes)
             case _:
                 raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
-        return (item.alias or item.name).lower(), relation
+        return (item.alias or item.name).lower(), with_columns(relation, names, item) if names else relation
 
     def _table(self, table: exp.Table) -> Relation:
         relation = self.lookup(table)
@@ -119,8 +119,23 @@ class FromReader:
         if kind in ("semi", "anti"):
             return replace(left, relation=joined)
         again = {name.lower() for name, _ in merged}
+        if kind == "full":
+            joined, merged = _with_merged(joined, right, merged)
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def with_columns(relation: Relation, names: Sequence[str], node: exp.Expr) -> Relation:
+    """The relation with other names for all of its columns. Raises UnknownName where it has more or fewer."""
+    own = columns(relation)
+    if len(own) != len(names):
+        raise UnknownName(f"{len(names)} names for {len(own)} columns", node, "name each column once")
+    if len({name.lower() for name in names}) != len(names):
+        raise Unsupported("QRY009", "a column list with one name twice", node)
+    renamed = (
+        Named(name, exp.column(each.name, quoted=True), each.type) for name, each in zip(names, own, strict=True)
+    )
+    return Projection(relation, tuple(renamed))
 
 
 def _by_shared_names(join: exp.Join, left: Scope, right: Relation) -> exp.Join:
@@ -197,14 +212,27 @@ def _condition(
     if not using:
         on = join.args.get("on")
         return (both.resolve(on) if on is not None else None), ()
-    if _kind(join) in ("full", "right"):
-        raise Unsupported("QRY009", "USING of a right or full join", join, str(join.side))
     parts, merged = [], []
     for name in using:
         mine, theirs = (side.resolve(exp.Column(this=name.copy())) for side in (left, right))
         parts.append(exp.EQ(this=mine, expression=theirs))
-        merged.append((name.name, mine.name))
+        merged.append((name.name, theirs.name if _kind(join) == "right" else mine.name))
     return exp.and_(*parts), tuple(merged)
+
+
+def _with_merged(
+    joined: Relation, right: Scope, merged: Sequence[tuple[str, str]]
+) -> tuple[Relation, tuple[tuple[str, str], ...]]:
+    """A full join with the columns that USING merges: the value of the left side, else of the right one."""
+    types = {column.name.lower(): column.type for column in columns(joined)}
+    kept = [Named(column.name, exp.column(column.name, quoted=True), column.type) for column in columns(joined)]
+    added, names = [], []
+    for name, mine in merged:
+        theirs = right.resolve(exp.column(name, quoted=True))
+        value = exp.Coalesce(this=exp.column(mine, quoted=True), expressions=[theirs])
+        added.append(Named(f"{mine}.{theirs.name}", value, infer(value, types)))
+        names.append((name, added[-1].name))
+    return Projection(joined, (*kept, *added)), tuple(names)
 
 
 def _qualified(alias: str, relation: Relation) -> Scope:

@@ -92,3 +92,27 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     if isinstance(condition, exp.And):
         return [*conjuncts(condition.this), *conjuncts(condition.expression)]
     return [condition]
+
+
+def factored_conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The conjuncts of a condition, and those common to all branches of an OR."""
+    return [each for part in conjuncts(condition) for each in _factored(part)]
+
+
+def _factored(predicate: exp.Expr) -> list[exp.Expr]:
+    """A predicate as conjuncts: those common to all branches of an OR are factored out, which also holds for NULL.
+
+    >>> import sqlglot
+    >>> [part.sql() for part in _factored(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]
+    ['a = b', 'c > 1 OR c < 0']
+    >>> [part.sql() for part in _factored(sqlglot.parse_one("a = b OR (a = b AND c < 0)"))]
+    ['a = b']
+    """
+    if not isinstance(predicate, exp.Or):
+        return [predicate]
+    branches = [conjuncts(branch) for branch in predicate.flatten()]
+    common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
+    if not common:
+        return [predicate]
+    left = [[part for part in branch if part not in common] for branch in branches]
+    return [*common, exp.or_(*(exp.and_(*parts) for parts in left))] if all(left) else common

@@ -39,6 +39,7 @@ class Limit:
     """The LIMIT of a query and what decides which rows are first. `added` are the columns that it needs for that."""
 
     count: int
+    skipped: int
     order: tuple[SortTerm, ...]
     added: tuple[exp.Alias, ...]
     node: exp.Expr
@@ -53,13 +54,13 @@ class Limit:
                 raise Unsupported("QRY003", f"LIMIT by {written} of type {type_ or 'not proven'}", self.node, "LIMIT")
         hidden = {item.alias for item in self.added}
         shown = frozenset(column.name for column in columns(relation) if column.name not in hidden)
-        return TopK(relation, self.order, self.count, shown, offset_of(self.node), "LIMIT")
+        return TopK(relation, self.order, self.count, shown, offset_of(self.node), "LIMIT", self.skipped)
 
 
 def read_limit(query: exp.Query, relation: Relation, items: Sequence[exp.Alias], scope: Scope) -> Limit | None:
     """The LIMIT of a query with these items; None if it has none, or if it cuts nothing off. Raises Unsupported."""
-    count, node = _count(query)
-    if count is None or has_one_row(relation):
+    count, skipped, node = _counts(query)
+    if count is None or (has_one_row(relation) and not skipped):
         return None
     order = query.args.get("order")
     if order is None:
@@ -73,7 +74,7 @@ def read_limit(query: exp.Query, relation: Relation, items: Sequence[exp.Alias],
         raise Unsupported("QRY003", "LIMIT of rows in the order of an aggregate", node, "LIMIT")
     if added and query.args.get("distinct"):
         raise Unsupported("QRY003", "LIMIT of DISTINCT rows in an order that they do not show", node, "LIMIT")
-    return Limit(count, tuple(terms), tuple(added.values()), node)
+    return Limit(count, skipped, tuple(terms), tuple(added.values()), node)
 
 
 def limited(query: exp.Query, relation: Relation) -> Relation:
@@ -132,16 +133,24 @@ def has_total_order(relation: TopK) -> bool:
     return unique is not None and unique <= {term.column for term in relation.order}
 
 
-def _count(query: exp.Query) -> tuple[int | None, exp.Expr]:
+def _counts(query: exp.Query) -> tuple[int | None, int, exp.Expr]:
+    """How many rows LIMIT lets through, how many OFFSET skips before, and the node of LIMIT."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
-    if offset is not None:
-        raise Unsupported("QRY003", "OFFSET: the rows before it are not kept", offset, "OFFSET")
     if limit is None:
-        return None, query
-    number = limit.expression if isinstance(limit, exp.Limit) else None
-    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdigit() or int(number.name) == 0:
-        raise Unsupported("QRY003", "LIMIT of other than a number", limit, "LIMIT")
-    return int(number.name), limit
+        if offset is not None:
+            raise Unsupported("QRY003", "OFFSET without LIMIT: most rows are kept", offset, "OFFSET")
+        return None, 0, query
+    count = _number(limit, "LIMIT")
+    if count == 0:
+        raise Unsupported("QRY003", "LIMIT 0", limit, "LIMIT")
+    return count, 0 if offset is None else _number(offset, "OFFSET"), limit
+
+
+def _number(clause: exp.Expr, keyword: str) -> int:
+    number = clause.expression if isinstance(clause, exp.Limit | exp.Offset) else None
+    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdigit():
+        raise Unsupported("QRY003", f"{keyword} of other than a number", clause, keyword)
+    return int(number.name)
 
 
 def _column(term: exp.Expr, items: Sequence[exp.Alias], scope: Scope, added: dict[str, exp.Alias]) -> str:

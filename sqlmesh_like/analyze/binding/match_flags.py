@@ -58,6 +58,17 @@ def with_match(scope: Scope, keys: MatchedKeys, name: str, node: exp.Expr, keywo
     return wider, exp.Not(this=exp.Is(this=exp.column(flag, table=name, quoted=True), expression=exp.Null()))
 
 
+def with_existence(scope: Scope, relation: Relation, name: str, node: exp.Expr) -> tuple[Scope, exp.Expr]:
+    """The scope joined with whether a query has rows, which is the same for all rows of the scope."""
+    rows = exp.Count(this=exp.Star())
+    rows.meta["start"] = offset_of(node)
+    fact = named(exp.GT(this=rows, expression=exp.Literal.number(0)), f"{name}.some")
+    about = read_aggregate(exp.Select(), Scope(relation, (ScopeSource("", ()),)), [fact])
+    joined = make_join(scope.relation, about, "inner", None)
+    scope = _with_columns(scope, written_at(joined, node, "EXISTS"), name, [fact.alias])
+    return scope, exp.column(fact.alias, table=name, quoted=True)
+
+
 def with_membership(
     scope: Scope, keys: MatchedKeys, name: str, node: exp.In, *, is_negated: bool
 ) -> tuple[Scope, exp.Expr]:

@@ -25,7 +25,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered, make_join
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     ScopeSource,
@@ -65,13 +65,12 @@ class ScalarSubqueries:
             query.replace(value)
         return scope, root.this
 
-    def uncorrelated(self, query: exp.Expr) -> Relation:
-        """The algebra of a subquery without outer references. Raises Unsupported for one that may have them."""
+    def read_alone(self, query: exp.Expr) -> Relation | None:
+        """The algebra of a subquery without outer references; None for one that may have them."""
         try:
             return self._read(query)
         except UnknownName:
-            # The name may belong to the outer query, in which it is not looked up here.
-            raise Unsupported("QRY005", "a correlated subquery", query, "SELECT") from None
+            return None  # the name may belong to the outer query, in which it is not looked up here
 
     def _read(self, query: exp.Expr) -> Relation:
         return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
@@ -151,7 +150,7 @@ class _Correlation:
         guards: list[exp.Expr] = []
         equalities: list[_Equality] = []
         where = select.args.get("where")
-        for part in conjuncts(where.this) if where else []:
+        for part in factored_conjuncts(where.this) if where else []:
             resolved = resolved_inside_out(part, self.inner, self.outer)
             require_pure(resolved)
             if self._is_inner(resolved):

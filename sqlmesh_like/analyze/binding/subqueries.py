@@ -10,10 +10,25 @@ from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, R
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
-from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join, written_at
-from sqlmesh_like.analyze.binding.match_flags import MatchedKeys, is_negated, with_match, with_membership
+from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filtered, make_join, written_at
+from sqlmesh_like.analyze.binding.match_flags import (
+    MatchedKeys,
+    is_negated,
+    with_existence,
+    with_match,
+    with_membership,
+)
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, require_pure
+
+
+@dataclass(frozen=True)
+class CorrelatedRows:
+    """The rows of a correlated query by themselves, the conditions across both queries, and the scope of its own."""
+
+    relation: Relation
+    across: list[exp.Expr]
+    inside: Scope
 
 
 @dataclass(frozen=True)
@@ -53,36 +68,51 @@ class Subqueries:
         root = exp.Paren(this=expression.copy())
         tests = [node for node in root.find_all(exp.Exists, exp.In) if node.find_ancestor(exp.Query) is None]
         for position, node in enumerate(tests):
+            own = f"{name}_{position}"
             if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
-                keys = self._exists_keys(scope, node, f"{name}_{position}")
-                scope, value = with_match(scope, keys, f"{name}_{position}", node, "EXISTS")
+                alone = self.scalars.read_alone(without_order(node.this))
+                if alone is not None:
+                    scope, value = with_existence(scope, alone, own, node)
+                else:
+                    keys = self._keys_of(self._exists_rows(scope, node, own), node, "EXISTS")
+                    scope, value = with_match(scope, keys, own, node, "EXISTS")
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
                 is_below_not = is_negated(node, root.this if is_root_condition else None)
                 if is_below_not is None:
                     raise Unsupported("QRY005", "IN of a query as other than a condition", node)
-                keys = self._in_keys(scope, node)
-                scope, value = with_membership(scope, keys, f"{name}_{position}", node, is_negated=is_below_not)
+                keys = self._in_keys(scope, node, own, is_negated=is_below_not)
+                scope, value = with_membership(scope, keys, own, node, is_negated=is_below_not)
             else:
                 continue
             node.replace(exp.Paren(this=value))
         return scope, root.this
 
-    def _exists_keys(self, outer: Scope, exists: exp.Exists, alias: str) -> MatchedKeys:
-        right, across, inside = self._exists_parts(outer, exists, alias)
-        pairs = [_pair(part, set(inside.known)) for part in across]
+    def _keys_of(self, parts: CorrelatedRows, node: exp.Expr, keyword: str) -> MatchedKeys:
+        """The keys of rows that are correlated by equalities alone. Raises Unsupported."""
+        pairs = [_pair(part, set(parts.inside.known)) for part in parts.across]
         if not pairs or any(pair is None for pair in pairs):
-            raise Unsupported("QRY005", "EXISTS as a value, correlated by other than equalities", exists, "EXISTS")
+            raise Unsupported(
+                "QRY005", f"{node.key.upper()} as a value, correlated by other than equalities", node, keyword
+            )
         inner, values = zip(*(pair for pair in pairs if pair is not None), strict=True)
-        return MatchedKeys(right, inner, values, tuple(isinstance(part, exp.NullSafeEQ) for part in across))
+        is_safe = tuple(isinstance(part, exp.NullSafeEQ) for part in parts.across)
+        return MatchedKeys(parts.relation, inner, values, is_safe)
 
-    def _in_keys(self, outer: Scope, membership: exp.In) -> MatchedKeys:
-        relation = self.scalars.uncorrelated(membership.args["query"])
-        if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
+    def _in_keys(self, outer: Scope, membership: exp.In, alias: str, *, is_negated: bool) -> MatchedKeys:
+        query = membership.args["query"]
+        if isinstance(membership.this, exp.Tuple):
             raise Unsupported("QRY011", "NOT IN, or IN as a value, of a query with several columns", membership)
         if membership.this.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in IN of a query", membership)
         value = outer.resolve(membership.this)
         require_pure(value)
+        relation = self.scalars.read_alone(query)
+        if relation is None:
+            if is_negated:
+                raise Unsupported("QRY005", "NOT IN of a correlated query as a value", membership)
+            return self._keys_of(self._correlated_in(outer, membership, alias), membership, "")
+        if len(columns(relation)) != 1:
+            raise Unsupported("QRY011", "NOT IN, or IN as a value, of a query with several columns", membership)
         return MatchedKeys(relation, (exp.column(columns(relation)[0].name, quoted=True),), (value,), (False,))
 
     def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
@@ -91,54 +121,160 @@ class Subqueries:
         while isinstance(inner, exp.Paren):
             inner = inner.this
         kind: JoinKind = "anti" if negated else "semi"
-        if isinstance(inner, exp.Exists):
-            return self._exists(scope, inner, kind, f"_sml_e{number}")
+        alias = f"_sml_e{number}"
+        if isinstance(inner, exp.Exists) and isinstance(inner.this, exp.Query):
+            alone = self.scalars.read_alone(without_order(inner.this))
+            if alone is not None:
+                wider, is_some = with_existence(scope, alone, alias, inner)
+                return filtered(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
+            rows = self._exists_rows(scope, inner, alias)
+            joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
+            return written_at(joined, inner, "EXISTS")
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            if negated:
-                return None
-            return self._in(scope, inner, f"_sml_e{number}")
+            alone = self.scalars.read_alone(inner.args["query"])
+            if alone is None:
+                rows = self._correlated_in(scope, inner, alias, is_negated=negated)
+                return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
+            return None if negated else _in(scope, inner, alone, alias)
         return None
 
-    def _exists(self, outer: Scope, exists: exp.Exists, kind: JoinKind, alias: str) -> Relation:
-        right, across, _ = self._exists_parts(outer, exists, alias)
-        joined = make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
-        return written_at(joined, exists, "EXISTS")
-
-    def _exists_parts(self, outer: Scope, exists: exp.Exists, alias: str) -> tuple[Relation, list[exp.Expr], Scope]:
-        """The rows of EXISTS by themselves, the conditions across both queries, and the scope of the inner one."""
-        query = exists.this.this if isinstance(exists.this, exp.Subquery) else exists.this
-        allowed = {"expressions", "from_", "from", "where", "joins", "kind"}
-        if not isinstance(query, exp.Select) or any(v for p, v in query.args.items() if v and p not in allowed):
+    def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
+        query = _plain_rows(exists.this)
+        if query is None:
             raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
+        rows = self._rows(outer, query, alias, exists, "EXISTS")
+        _require_row_by_row(query, rows.inside, outer, exists)
+        return rows
+
+    def _correlated_in(
+        self, outer: Scope, membership: exp.In, alias: str, *, is_negated: bool = False
+    ) -> CorrelatedRows:
+        """The rows of a correlated query that a value may be in; those that it is in are equal to it as well.
+
+        `is_negated`: also those that make it unknown whether the value is in the query, which NOT IN drops.
+        """
+        query = membership.args["query"].unnest()
+        query = query.this if isinstance(query, exp.Subquery) else query
+        if not _is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
+            raise Unsupported("QRY005", "IN of a correlated query with more than FROM and WHERE", membership)
+        if len(query.expressions) != 1 or query.is_star or isinstance(membership.this, exp.Tuple):
+            raise Unsupported("QRY005", "IN of a query with several columns", membership)
+        if membership.this.find(exp.Query):
+            raise Unsupported("QRY005", "a subquery in IN of a query", membership)
+        rows = self._rows(outer, query, alias, membership, "")
+        item, value = query.expressions[0].unalias(), outer.resolve(membership.this)
+        candidate = resolved_inside_out(item, rows.inside, outer)
+        for expression in (candidate, value):
+            require_pure(expression)
+        same: exp.Expr = exp.EQ(this=operand(value), expression=operand(candidate))
+        if is_negated:
+            same = exp.Paren(this=exp.or_(same, exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())))
+        return replace(rows, across=[*rows.across, same])
+
+    def _rows(self, outer: Scope, query: exp.Select, alias: str, node: exp.Expr, keyword: str) -> CorrelatedRows:
+        """The rows of a correlated query by themselves, and the conditions across both queries."""
         try:
             inner = self.tables.scope(query)
         except UnknownName:  # the name may belong to the outer query
-            raise Unsupported(
-                "QRY005", "EXISTS of a query that is correlated below its FROM", exists, "EXISTS"
-            ) from None
+            message = f"{node.key.upper()} of a query that is correlated below its FROM"
+            raise Unsupported("QRY005", message, node, keyword) from None
         inside = renamed(inner, alias)
-        _require_row_by_row(query, inside, outer, exists)
         where = query.args.get("where")
         local: list[exp.Expr] = []
         across: list[exp.Expr] = []
-        for part in conjuncts(where.this) if where else []:
+        for part in factored_conjuncts(where.this) if where else []:
             resolved = resolved_inside_out(part, inside, outer)
             require_pure(resolved)
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
-        return filtered(inside.relation, local), across, inside
+        return CorrelatedRows(filtered(inside.relation, local), across, inside)
 
-    def _in(self, outer: Scope, membership: exp.In, alias: str) -> Relation:
-        relation = self.scalars.uncorrelated(membership.args["query"])
-        if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
-            raise Unsupported("QRY005", "IN of a query with several columns", membership)
-        only = columns(relation)[0]
-        name = f"{alias}.{only.name}"
-        right = Projection(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
-        value = outer.resolve(membership.this)
-        require_pure(value)
-        condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))
-        return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
+
+def _in(outer: Scope, membership: exp.In, relation: Relation, alias: str) -> Relation:
+    """The semi join with the only column of a query."""
+    if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
+        raise Unsupported("QRY005", "IN of a query with several columns", membership)
+    only = columns(relation)[0]
+    name = f"{alias}.{only.name}"
+    right = Projection(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
+    value = outer.resolve(membership.this)
+    require_pure(value)
+    condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))
+    return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
+
+
+_PLAIN = {"expressions", "from_", "from", "where", "joins", "kind", "distinct", "order", "laterals"}
+
+
+def _is_plain(query: exp.Expr) -> bool:
+    """Whether a query is a SELECT whose rows are those of its FROM and WHERE."""
+    return isinstance(query, exp.Select) and all(not value or part in _PLAIN for part, value in query.args.items())
+
+
+def _plain_rows(query: exp.Expr) -> exp.Select | None:
+    """A SELECT of FROM and WHERE that has rows where this query has some; None where there is none.
+
+    GROUP BY of plain keys has a group where there is a row.
+    """
+    query = without_order(query)
+    query = query.this if isinstance(query, exp.Subquery) else query
+    if not isinstance(query, exp.Select):
+        return None
+    group = query.args.get("group")
+    if (
+        group is not None
+        and group.expressions
+        and not any(v for part, v in group.args.items() if part != "expressions")
+    ):
+        query = query.copy()
+        query.set("group", None)
+        query.set("expressions", [exp.Literal.number(1)])
+    return query if _is_plain(query) else None
+
+
+def without_order(query: exp.Expr) -> exp.Expr:
+    """The query without ORDER BY, and without a LIMIT that leaves a row where there are some.
+
+    >>> import sqlglot
+    >>> texts = ("select a from t order by a limit 2", "select a from t limit 0", "select a from t limit 2 offset 1")
+    >>> [without_order(sqlglot.parse_one(text)).sql() for text in texts]
+    ['SELECT a FROM t', 'SELECT a FROM t LIMIT 0', 'SELECT a FROM t LIMIT 2 OFFSET 1']
+    """
+    select = query.this if isinstance(query, exp.Subquery) else query
+    limit, offset = select.args.get("limit"), select.args.get("offset")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    is_some = isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0
+    if offset is not None or (limit is not None and not is_some) or not (limit or select.args.get("order")):
+        return query
+    copy = query.copy()
+    inner = copy.this if isinstance(copy, exp.Subquery) else copy
+    for part in ("order", "limit"):
+        inner.set(part, None)
+    return copy
+
+
+def with_asking_joins_filtered(select: exp.Select) -> exp.Select:
+    """The SELECT with what the last join's ON asks of queries in WHERE, which is the same for an inner join.
+
+    >>> import sqlglot
+    >>> asking = "select 1 from a join b on a.x = b.x and b.y in (select z from c)"
+    >>> with_asking_joins_filtered(sqlglot.parse_one(asking)).sql()
+    'SELECT 1 FROM a JOIN b ON a.x = b.x WHERE b.y IN (SELECT z FROM c)'
+    """
+    joins = select.args.get("joins") or []
+    on = joins[-1].args.get("on") if joins else None
+    if on is None or on.find(exp.Query) is None or select.args.get("laterals"):
+        return select
+    if joins[-1].side or joins[-1].kind not in ("", "INNER") or joins[-1].method:
+        return select
+    copy = select.copy()
+    last, where = copy.args["joins"][-1], copy.args.get("where")
+    parts = conjuncts(last.args["on"])
+    plain = [part for part in parts if part.find(exp.Query) is None]
+    asking = [part for part in parts if part.find(exp.Query) is not None]
+    last.set("on", exp.and_(*plain) if plain else exp.true())
+    copy.set("where", exp.Where(this=exp.and_(*asking, *([where.this] if where else []))))
+    return copy
 
 
 def _pair(part: exp.Expr, inside: set[str]) -> tuple[exp.Expr, exp.Expr] | None:

@@ -23,10 +23,13 @@ _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 class SplitItems:
     """A SELECT list as that of the aggregate (`inner`) and that of windows and subqueries above it (`outer`).
 
-    Items keep their position in `inner`, because GROUP BY may refer to it; what windows read is appended.
+    Items keep their position in `inner`, because GROUP BY may refer to it; what windows read is appended. Expressions
+    of GROUP BY are read as a whole.
     """
 
-    def __init__(self, items: list[exp.Alias]) -> None:
+    def __init__(self, items: list[exp.Alias], group: exp.Expr | None = None) -> None:
+        keys = [_at_position(key, items) for key in group.expressions] if group is not None else []
+        self._keys = {_text(key) for key in keys if not isinstance(key, exp.Literal | exp.Column)}
         self._read: dict[str, exp.Alias] = {}
         self.outer = [
             named(self._above(item.this), item.alias)
@@ -46,7 +49,7 @@ class SplitItems:
         if isinstance(node, exp.Query):
             return node.copy()
         is_call = isinstance(node, exp.AggFunc | exp.Filter) and not is_window_function
-        if is_call or isinstance(node, exp.Column):
+        if is_call or isinstance(node, exp.Column) or self._is_key(node):
             return self._column(node)
         copy = node.copy()
         is_below = isinstance(node, exp.Window) or (is_window_function and isinstance(node, _WRAPPERS))
@@ -54,8 +57,11 @@ class SplitItems:
             child.replace(self._above(original, is_window_function=is_below and original is node.this))
         return copy
 
+    def _is_key(self, node: exp.Expr) -> bool:
+        return bool(self._keys) and isinstance(node, exp.Condition) and _text(node) in self._keys
+
     def _column(self, node: exp.Expr) -> exp.Expr:
-        text = node.sql(SPARK, comments=False)
+        text = _text(node)
         item = self._read.setdefault(text, named(node, f"_sml_{len(self._read)}_{text}"))
         column = exp.column(item.alias, quoted=True)
         if (offset := offset_of(node)) is not None:
@@ -72,6 +78,16 @@ def as_written(window: exp.Expr) -> str:
     'SUM(`a b`)'
     """
     return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql(SPARK))
+
+
+def _at_position(key: exp.Expr, items: list[exp.Alias]) -> exp.Expr:
+    """The item that a number in GROUP BY stands for; any other key itself."""
+    is_place = isinstance(key, exp.Literal) and not key.is_string and key.name.isdigit()
+    return items[int(key.name) - 1].this if is_place and 1 <= int(key.name) <= len(items) else key
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql(SPARK, comments=False)
 
 
 def _is_above(item: exp.Alias) -> bool:

@@ -15,7 +15,7 @@ from sqlmesh_like.analyze.functions.table import FUNCTIONS
 from sqlmesh_like.dialects import SPARK
 
 _SYNTAX = (
-    exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Tuple, exp.DataType,
+    exp.Column, exp.Identifier, exp.Literal, exp.HexString, exp.Null, exp.Boolean, exp.Paren, exp.Tuple, exp.DataType,
     exp.DataTypeParam, exp.Alias, exp.Var, exp.Interval, exp.Lambda, exp.Dot, exp.Bracket, exp.PropertyEQ,
 )  # fmt: skip
 

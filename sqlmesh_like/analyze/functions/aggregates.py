@@ -18,10 +18,15 @@ from sqlmesh_like.analyze.functions.merging import (
     ANY_TRUE,
     AVERAGED,
     COUNTED,
+    DEVIATION,
+    DEVIATION_OF_ALL,
     LEAST,
     MOST,
     SUMMED,
+    VARIANCE,
+    VARIANCE_OF_ALL,
     Merge,
+    has_exact_moments,
 )
 from sqlmesh_like.analyze.spark_types.coercion import converted, is_interval
 from sqlmesh_like.analyze.spark_types.exactness import is_exact_key, is_exact_number
@@ -59,6 +64,7 @@ class AggregateFunction:
     it is not known to be decided. `of_nothing` is the value over no rows, where it is known. `is_repeatable` tells by
     the argument's type whether computing it again gives the same digits; `adds`: it adds up, in a window as well.
     `in_window`: its value over a frame is decided. `merge` is None where each change needs all rows of the group.
+    `by_states`: a group's value is always computed from what `merge` keeps, where that takes the argument's type.
     """
 
     line: str
@@ -69,6 +75,7 @@ class AggregateFunction:
     adds: bool = False
     in_window: bool = False
     merge: Merge | None = None
+    by_states: bool = False
     same_as: SameCall | None = None
 
     @cached_property
@@ -120,9 +127,22 @@ def _is_repeatable_mean(type_: str | None) -> bool:
     return is_exact_number(type_) and type_ != "bigint"
 
 
-def _moment(line: str, *, of_nothing: Literal["null"] | None = None) -> AggregateFunction:
+def _moment(line: str) -> AggregateFunction:
     """Of doubles, in an order that is not given."""
-    return AggregateFunction(line, of_nothing=of_nothing, adds=True, in_window=True)
+    return AggregateFunction(line, adds=True, in_window=True)
+
+
+def _spread(line: str, merge: Merge) -> AggregateFunction:
+    """Of doubles in an order that is not given; of exact values from exact sums, which have no order."""
+    return AggregateFunction(
+        line,
+        of_nothing="null",
+        is_repeatable=has_exact_moments,
+        adds=True,
+        in_window=True,
+        merge=merge,
+        by_states=True,
+    )
 
 
 def _bits(line: str) -> AggregateFunction:
@@ -188,11 +208,11 @@ _RECORDS = (
         in_window=True,
         merge=ANY_TRUE,
     ),
-    _moment("stddev=Stddev: double -> double", of_nothing="null"),
-    _moment("stddev_samp=StddevSamp std: double -> double", of_nothing="null"),
-    _moment("stddev_pop=StddevPop: double -> double", of_nothing="null"),
-    _moment("variance=Variance var_samp: double -> double", of_nothing="null"),
-    _moment("var_pop=VariancePop: double -> double", of_nothing="null"),
+    _spread("stddev=Stddev: double -> double", DEVIATION),
+    _spread("stddev_samp=StddevSamp std: double -> double", DEVIATION),
+    _spread("stddev_pop=StddevPop: double -> double", DEVIATION_OF_ALL),
+    _spread("variance=Variance var_samp: double -> double", VARIANCE),
+    _spread("var_pop=VariancePop: double -> double", VARIANCE_OF_ALL),
     _moment("skewness=Skewness: double -> double"),
     _moment("kurtosis=Kurtosis: double -> double"),
     _moment("corr=Corr(this expression): double, double -> double"),

@@ -112,6 +112,73 @@ def cast(expression: exp.Expr, type_: str | None) -> exp.Expr:
     return exp.TryCast(this=expression.copy(), to=exp.DataType.build(type_, dialect="spark"))
 
 
+MOST_SQUARED = 14
+"""Digits of values whose squares are summed: a billion of the largest fit a total of 38 digits."""
+
+
+def has_exact_moments(type_: str | None) -> bool:
+    """Whether sums of values and of squares of a type are exact, so that a variance follows from them.
+
+    >>> has_exact_moments("int"), has_exact_moments("decimal(12,2)"), has_exact_moments("bigint")
+    (True, True, False)
+    """
+    decimal = decimal_of(type_)
+    return decimal is not None and decimal[0] <= MOST_SQUARED
+
+
+def _moments(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
+    """Count, sum and sum of squares of the digits of the values, as whole numbers."""
+    decimal = decimal_of(type_)
+    assert decimal is not None
+    digits: exp.Expr = exp.Paren(this=argument.copy())
+    if decimal[1]:
+        digits = exp.Mul(this=digits, expression=cast(_power_of(decimal[1]), f"decimal({decimal[1] + 1},0)"))
+    whole = cast(digits, "decimal(19,0)")  # DuckDB multiplies up to 18 digits to 18
+    sums = (whole, exp.Mul(this=whole.copy(), expression=whole.copy()))
+    return KeptState("count", argument, "bigint"), *[KeptState("sum", each, "decimal(38,0)", 0) for each in sums]
+
+
+def _variance(type_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr, *, is_sample: bool) -> exp.Expr:
+    """(n Σx² − (Σx)²) / (n (n − 1)), or n² below. The sums are exact, whatever order the values come in.
+
+    So is the difference, unless its terms have more than 38 digits: then it is that of doubles, of the same sums.
+    """
+    decimal = decimal_of(type_)
+    assert decimal is not None
+    wide = "decimal(38,0)"
+    difference = exp.Sub(
+        this=exp.Mul(this=cast(count, wide), expression=cast(squares, wide)),
+        expression=exp.Mul(this=cast(total, wide), expression=cast(total, wide)),
+    )
+    doubles = exp.Sub(
+        this=exp.Mul(this=cast(count, "double"), expression=cast(squares, "double")),
+        expression=exp.Mul(this=cast(total, "double"), expression=cast(total, "double")),
+    )
+    least_of_all = exp.Greatest(this=doubles, expressions=[cast(exp.Literal.number(0), "double")])
+    exact = exp.Coalesce(this=cast(exp.Paren(this=difference), "double"), expressions=[least_of_all])
+    others = exp.Sub(this=count.copy(), expression=exp.Literal.number(1)) if is_sample else count
+    rows = exp.Mul(this=cast(count, "double"), expression=cast(exp.Paren(this=others.copy()), "double"))
+    scaled = exp.Mul(this=rows, expression=cast(_power_of(2 * decimal[1]), "double")) if decimal[1] else rows
+    quotient = exp.Div(this=exact, expression=exp.Paren(this=scaled), safe=True)
+    least = exp.Literal.number(1 if is_sample else 0)
+    return exp.Case().when(exp.GT(this=count.copy(), expression=least), quotient)
+
+
+def _power_of(scale: int) -> exp.Expr:
+    return exp.Literal.number(10**scale)
+
+
+def _spread(*, is_sample: bool, is_root: bool) -> Merge:
+    """VAR or STDDEV."""
+
+    def value(type_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr) -> exp.Expr:
+        variance = _variance(type_, count, total, squares, is_sample=is_sample)
+        return exp.Sqrt(this=variance) if is_root else variance
+
+    keeps = "keeps a count, an exact sum and one of squares"
+    return Merge(keeps, _moments, value, takes=has_exact_moments)
+
+
 def _extremum(kind: Literal["min", "max"]) -> Merge:
     return Merge(
         "is kept while no retracted value equals it, else its group is recomputed",
@@ -155,3 +222,5 @@ AVERAGED = Merge(
 )
 LEAST, MOST = _extremum("min"), _extremum("max")
 ALL_TRUE, ANY_TRUE = _decision(by_false=True), _decision(by_false=False)
+VARIANCE, VARIANCE_OF_ALL = (_spread(is_sample=is_sample, is_root=False) for is_sample in (True, False))
+DEVIATION, DEVIATION_OF_ALL = (_spread(is_sample=is_sample, is_root=True) for is_sample in (True, False))

@@ -26,11 +26,11 @@ _TABLES = ("incremental", "table", "snapshot")
 def refuse_unnamed(model: RenderedModel, tree: exp.Expr) -> None:
     """Raise SqlError for a column of a table without a name, as the binder does for queries that it reads.
 
-    Spark names generators, and a cast of a column by the column. In a view it gives any column a name.
+    Spark names generators, and by the column a cast of one, or one in parentheses. In a view any column has a name.
     """
     is_table = model.config.materialized in _TABLES and model.unique_id.kind in _KINDS
     for item in tree.selects if isinstance(tree, exp.Query) and is_table else ():
-        value = item.this if isinstance(item, exp.Cast) else item
+        value = item.this if isinstance(item, exp.Cast) else item.unnest()
         if not value.alias and not isinstance(value, _NAMED):
             message = f"the column {item.sql(SPARK, comments=False)!r} has no name"
             raise SqlError(message, location=locate(model, offset_of(item)), hint="add an alias: … AS name")

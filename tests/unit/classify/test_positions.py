@@ -48,7 +48,7 @@ U = "{{ source('shop', 'u') }}"
 CASES = {
     "select s, sum(f) as x from base group by s": ("AGG003", "sum(f)"),
     "select s, count(distinct a) as x from base group by s": ("AGG002", "count(distinct"),
-    "select s, {{ 'max(a)' }} as m, stddev(a) as x from base group by s": ("AGG005", "stddev(a)"),
+    "select s, {{ 'max(a)' }} as m, stddev(f) as x from base group by s": ("AGG005", "stddev(f)"),
     "select f, count(*) as n from base group by f": ("KEY001", "f"),
     "select distinct a, s from base": ("DST001", "a, s"),
     "select a, rank() over (partition by s order by a) as r from base": ("WIN001", "rank()"),
