@@ -46,13 +46,13 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
 
     >>> from sqlmesh_like.dialects import SPARK
     >>> def said(sql): return " ".join(one_spelling(SPARK.tokenize(sql)))
-    >>> said("SELECT x.a::int, int(b), date '2024-01-31' d")
-    "select cast ( x . a int ) , cast ( b int ) , cast ( '2024-01-31' date ) d"
+    >>> said("SELECT int(x.b), date '2024-01-31' d")
+    "select cast ( x . b int ) , cast ( '2024-01-31' date ) d"
     >>> said("interval 3 month"), said("1L + current_date()")
     ("interval '3' month", 'cast ( 1 bigint ) + current_date')
     """
     words = [*_meaning(tokens)]
-    for rewritten in (_with_known_literals, _with_casts_of_operands, _with_casts_of_calls, _without_defaults):
+    for rewritten in (_with_known_literals, _with_casts_of_numbers, _with_casts_of_calls, _without_defaults):
         words = [*rewritten(words)]
     return [f"'{word.text}'" if word.kind == "text" else word.text for word in words]
 
@@ -97,39 +97,18 @@ def _is_literal_of(word: _Word, text: str) -> bool:
         return False
 
 
-def _with_casts_of_operands(words: Sequence[_Word]) -> Iterator[_Word]:
-    """`a.b::int` as `cast(a.b as int)`; casts of other operands stay."""
-    made: list[_Word] = []
+def _with_casts_of_numbers(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`1L`, whose tokens are `1::L`, as `cast(1 as bigint)`. Spark 3.5 knows no other `::`."""
     at = 0
     while at < len(words):
-        operand = _operand(made) if words[at].text == "::" and not words[at].kind else []
-        if operand and at + 1 < len(words):
-            type_ = words[at + 1].text
-            is_suffix = operand[0].kind == "number" and type_ in _SUFFIXES
-            parameters = [] if is_suffix else _parameters(words[at + 2 :])
-            del made[-len(operand) :]
-            named = _Word("", _SUFFIXES[type_] if is_suffix else type_)
-            made += [_CAST, _OPEN, *operand, named, *parameters, _CLOSE]
-            at += 2 + len(parameters)
+        word, rest = words[at], words[at + 1 : at + 3]
+        type_ = _SUFFIXES.get(rest[1].text) if word.kind == "number" and len(rest) == 2 else None
+        if type_ is not None and rest[0].text == "::":
+            yield from (_CAST, _OPEN, word, _Word("", type_), _CLOSE)
+            at += 3
         else:
-            made.append(words[at])
+            yield word
             at += 1
-    return iter(made)
-
-
-def _operand(words: Sequence[_Word]) -> list[_Word]:
-    """The literal or the name with its qualifiers that words end with; empty if it is anything else."""
-    if not words or words[-1].kind not in ("name", "number", "text"):
-        return []
-    first = len(words) - 1
-    while words[-1].kind == "name" and first >= 2 and words[first - 1].text == "." and words[first - 2].kind == "name":
-        first -= 2
-    return list(words[first:]) if first == 0 or words[first - 1].text != "." else []
-
-
-def _parameters(words: Sequence[_Word]) -> list[_Word]:
-    """The parameters in parentheses that words begin with."""
-    return list(words[: words.index(_CLOSE) + 1]) if words and words[0] == _OPEN and _CLOSE in words else []
 
 
 def _with_casts_of_calls(words: Sequence[_Word]) -> Iterator[_Word]:
