@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit", seed=11),
     Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit", seed=4),
     Mutant("only rows that enter move an OFFSET", mutants.rows_that_enter_move_an_offset, "limit"),
-    Mutant("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere, "limit", seed=9),
+    Mutant("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere, "limit", seed=1),
 )
 BOUND = 100
 """Cases within which a rule must be found; most are found in less than ten."""

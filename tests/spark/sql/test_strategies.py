@@ -123,6 +123,28 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
     assert lake.rows("all_of_it") == [(1, D("8.00"), D("8.00"))]
 
 
+def test_windows_over_all_rows_go_on_from_the_table_and_a_variance_from_its_sums(lake: Lake, orders: Table) -> None:
+    lake.model(
+        "placed", "select id, rank() over (order by amount desc) as place, sum(amount) over () as s from @orders"
+    )
+    lake.model("on_spark", "select soundex(city) as sounds, count(*) over (order by amount, id) as n from @orders")
+    lake.model("spread", "select city, stddev(amount) as s, count(*) as n from @orders group by city")
+    lake.model("page", "select id from @orders order by amount, id limit 2 offset 1")
+    orders.upsert(order(1, 1, "1", "x", "m1"), order(2, 1, "2", "y", "m1"), order(3, 1, "3", "x", "m1"))
+    lake.run_well()
+    lake.assert_maintained()
+    for changed in ([order(4, 1, "2", "x", "m1")], [order(1, 1, "9", "y", "m1"), order(2, 1, None, "y", "m1")]):
+        orders.upsert(*changed)
+        strategies = lake.run_well()
+        assert strategies == {
+            **dict.fromkeys(("placed", "on_spark", "page"), "group_recompute"),
+            "spread": "aggregate_merge",
+        }
+        lake.assert_maintained()
+    assert lake.rows("placed") == [(1, 1, D("14.00")), (2, 4, D("14.00")), (3, 2, D("14.00")), (4, 3, D("14.00"))]
+    assert lake.rows("page") == [(3,), (4,)]
+
+
 def test_first_rows_are_kept_in_their_order_and_replaced_from_the_query(lake: Lake, orders: Table) -> None:
     lake.model("cheapest", "select id, city from @orders order by amount, city desc limit 3")
     by_city = "from @orders group by city order by sum(amount) desc, city nulls last limit 2"
