@@ -180,7 +180,7 @@ class _Former:
             [text_of(block.values[term.column.lower()]), term.is_descending, term.is_null_first]
             for term in relation.order
         ]
-        source = ["top", block.form, order, relation.count, self.listed(block, relation)]
+        source = ["top", block.form, order, relation.count, relation.skipped, self.listed(block, relation)]
         return self._opaque(source, relation)
 
 
