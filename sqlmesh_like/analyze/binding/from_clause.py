@@ -129,7 +129,7 @@ def with_columns(relation: Relation, names: Sequence[str], node: exp.Expr) -> Re
     """The relation with other names for all of its columns. Raises UnknownName where it has more or fewer."""
     own = columns(relation)
     if len(own) != len(names):
-        raise UnknownName(f"{len(names)} names for {len(own)} columns", node, "name each column once")
+        raise UnknownName(f"the list names {len(names)} columns of {len(own)}", node, "name each column once")
     if len({name.lower() for name in names}) != len(names):
         raise Unsupported("QRY009", "a column list with one name twice", node)
     renamed = (

@@ -26,7 +26,8 @@ OF_THE_FIRST_RELEASE = {
 }  # fmt: skip
 OF_TODAY = {
     **OF_THE_FIRST_RELEASE, "partition_by": ["d"], "buckets": 3, "rows": {"m": 1}, "repeating": [], "started": "",
-    "seconds_expected": 1.5, "paces": {"row_based": 1.0}, "parts": {"where": "x"},
+    "seconds_expected": 1.5, "paces": {"row_based": 1.0}, "parts": {"where": "x"}, "meaning": "m",
+    "outline": {"source": "s"},
 }  # fmt: skip
 NEWER = {**OF_TODAY, "later": {"a": 1}}
 FILES = {

@@ -85,7 +85,7 @@ REFUSED = {
     "select a from values (1), (2) as v(a, b)": "VALUES has 1 column(s), and its alias 2",
     "select a from values (array(1)), (struct(1)) as v(a)": "a column of VALUES holds values of different kinds",
     "select a from posexplode(array(1, 2)) as p(a)": "POSEXPLODE(ARRAY(1, 2)) has 2 column(s), and its alias 1",
-    "select a from ods.t as v(a)": "ods.t AS v(a) names 1 columns of 3",
+    "select a from ods.t as v(a)": "the list names 1 columns of 3",
     "select i from ods.t as v(a, b, c)": "unknown column 'i'",
     "select * from rank() over (order by 1)": "RANK() OVER (ORDER BY 1) is not a table",
     "select one from (select s, i from ods.t) pivot (abs(i) for s in ('a' as one))": "PIVOT takes aggregates, not ABS(i)",
