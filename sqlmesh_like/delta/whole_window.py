@@ -23,6 +23,11 @@ from sqlmesh_like.names import Column, Schema
 _KEPT = "_sml_below_"
 
 
+def keeps_rows_below(state: Schema) -> bool:
+    """Whether a table's state holds rows below its windows, in columns whose numbers depend on how they are written."""
+    return any(column.name.startswith(_KEPT) for column in state)
+
+
 def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
     """The query with hidden columns for the rows that its windows are over, and these columns.
 

@@ -15,6 +15,7 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Sca
 from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
+from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import FINGERPRINT
 from sqlmesh_like.plan.history import AS_WRITTEN, TableRecord
 
@@ -29,14 +30,17 @@ def fingerprint(compiled: CompiledModel) -> str:
 
 def meaning(compiled: CompiledModel) -> str:
     """Hash of the same, with what the query means instead of how it is written; empty where that is not proven."""
-    if compiled.facts.relation is None or compiled.table.build is None:
+    state = compiled.table.state
+    if compiled.facts.relation is None or compiled.table.build is None or keeps_rows_below(state):
         return ""
     relation = pruned_columns(compiled.facts.relation)
     form = canonical_form(relation)
     if form is None:
         return ""
     types = [column.type for column in columns(relation)]
-    return _digest({"form": form, "columns": _columns(relation), "types": types, **_settings(compiled)})
+    hidden = [(column.name, column.type) for column in state]
+    parts = {"form": form, "columns": _columns(relation), "types": types, "hidden": hidden}
+    return _digest({**parts, **_settings(compiled)})
 
 
 def is_of_query(record: TableRecord, compiled: CompiledModel, print_: str | None = None) -> bool:

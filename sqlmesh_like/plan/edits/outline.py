@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
 from sqlmesh_like.delta.program import STATE_VERSION, TARGET, relation
+from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.names import Schema
 
 _NOT_STORED = frozenset((None, "tinyint", "smallint"))
@@ -79,7 +80,7 @@ def _source(shape: Outline, compiled: CompiledModel) -> str:
 
 def _outline(compiled: CompiledModel) -> Outline | None:
     facts = compiled.facts
-    if facts.relation is None or compiled.table.build is None:
+    if facts.relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
         return None
     return outline(pruned_columns(facts.relation))
 

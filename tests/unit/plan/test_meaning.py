@@ -55,6 +55,8 @@ def test_what_is_only_written_otherwise_rebuilds_nothing(before: str, after: str
         ("select a from ods.t where a <=> b", "select a from ods.t where a = b"),
         ("select a, 1.0 as c from ods.t", "select a, 1.00 as c from ods.t"),
         ("select a from ods.t order by a limit 2", "select a from ods.t order by a limit 2 offset 1"),
+        ("select a, rank() over (order by b) as r from ods.t",  # the first one keeps b in a hidden column
+         "select a, r from (select a, rank() over (order by b) as r from ods.t)"),
         ("select max(n) as n from (select a, count(*) as n from ods.t where b > 1 group by a)",
          "select max(n) as n from (select a, count(*) as n from ods.t group by a) where n > 1"),
     ],
