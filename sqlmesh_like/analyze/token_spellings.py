@@ -35,9 +35,11 @@ _CASTS = frozenset({
 """Types that are functions, too."""
 _CLOCKS = frozenset({"current_date", "current_timestamp"})
 """What is written with and without parentheses."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-_UNIT_OF = {"date": (_DATE, "%Y-%m-%d"), "timestamp": (_TIMESTAMP, "%Y-%m-%d %H:%M:%S")}
+_LITERALS = {
+    "date": (re.compile(r"\d{4}-\d\d-\d\d"), "%Y-%m-%d"),
+    "timestamp": (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "%Y-%m-%d %H:%M:%S"),
+}
+"""Types whose literals are those casts of texts that succeed."""
 _OPEN, _CLOSE, _CAST = _Word("", "("), _Word("", ")"), _Word("", "cast")
 
 
@@ -88,13 +90,14 @@ def _with_known_literals(words: Sequence[_Word]) -> Iterator[_Word]:
 
 
 def _is_literal_of(word: _Word, text: str) -> bool:
-    if word.kind or word.text not in _UNIT_OF:
+    if word.kind or word.text not in _LITERALS:
         return False
-    pattern, form = _UNIT_OF[word.text]
+    pattern, form = _LITERALS[word.text]
     try:
-        return bool(pattern.fullmatch(text)) and datetime.strptime(text, form) is not None
+        datetime.strptime(text, form)
     except ValueError:
         return False
+    return pattern.fullmatch(text) is not None
 
 
 def _with_casts_of_numbers(words: Sequence[_Word]) -> Iterator[_Word]:

@@ -39,15 +39,6 @@ duck_quoted = standard_identifier
 """A name quoted for DuckDB's SQL."""
 
 
-def stored_type(type_: str | None) -> str | None:
-    """A Spark type as a table stores it: Avro has no small integers.
-
-    >>> stored_type("smallint"), stored_type("bigint")
-    ('int', 'bigint')
-    """
-    return "int" if type_ in ("tinyint", "smallint") else type_
-
-
 def spark_name(type_: str) -> str | None:
     """Spark's name for a DuckDB type; None if there is none.
 

@@ -16,11 +16,12 @@ import duckdb
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.program import split_relation
 from sqlmesh_like.duckdb.duck_connection import file_worker
-from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, stored_type
+from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.duckdb.local_files import PLAIN
 from sqlmesh_like.duckdb.merge_on_read_files import local_table

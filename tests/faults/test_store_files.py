@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -15,14 +14,8 @@ from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.reading.store_settings import StoreSettings
-from tests.services.s3 import S3Server, need_server, s3_server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    need_server()
-    with s3_server(tmp_path_factory.mktemp("s3")) as started:
-        yield started
+from tests.services.s3 import S3Server
+from tests.services.s3 import server as server
 
 
 @pytest.fixture

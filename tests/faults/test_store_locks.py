@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,17 +33,11 @@ from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease, lock_uri
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.store_settings import StoreSettings
-from tests.services.s3 import S3Server, need_server, s3_server
+from tests.services.s3 import S3Server
+from tests.services.s3 import server as server
 
 LATER = 1000.0
 """Seconds by which a clock is ahead that has seen all locks end."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    need_server()
-    with s3_server(tmp_path_factory.mktemp("s3")) as started:
-        yield started
 
 
 @pytest.fixture

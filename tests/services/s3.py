@@ -86,7 +86,7 @@ def _go() -> str:
     return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin") or ""
 
 
-def need_server() -> None:
+def _need_server() -> None:
     """Skip a test where there is no server and no compiler to build one, or where obstore is not installed."""
     if not _go() and not shutil.which("versitygw"):
         pytest.skip(f"no S3 server on this machine: install Go 1.24 or newer, then: go install {_MODULE}")
@@ -94,7 +94,7 @@ def need_server() -> None:
 
 
 @contextmanager
-def s3_server(folder: Path) -> Iterator[S3Server]:
+def _running(folder: Path) -> Iterator[S3Server]:
     """A server with its buckets in `folder`, while the context is open."""
     program, server = server_program(), S3Server(free_port(), folder / "buckets")
     server.folder.mkdir(parents=True)
@@ -105,3 +105,11 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     ]
     with running(command, folder / "s3.log", lambda: is_open(server.port)):
         yield server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server of a module of tests, which imports this fixture."""
+    _need_server()
+    with _running(tmp_path_factory.mktemp("s3")) as started:
+        yield started

@@ -13,6 +13,15 @@ _ATOMIC = re.compile(
 )
 
 
+def stored_type(type_: str | None) -> str | None:
+    """A type as a table stores it: Avro has no small integers.
+
+    >>> stored_type("smallint"), stored_type("bigint")
+    ('int', 'bigint')
+    """
+    return "int" if type_ in ("tinyint", "smallint") else type_
+
+
 def normalize(text: str) -> str:
     """A type in Spark's short spelling.
 

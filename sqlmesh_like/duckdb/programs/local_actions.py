@@ -8,12 +8,13 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.actions import ACTIONS, key_conflicts, require_unique
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
-from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type, stored_type
+from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import PLAIN
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps

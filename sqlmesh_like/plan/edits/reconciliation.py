@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
@@ -109,5 +110,5 @@ def _has_columns(compiled: CompiledModel, target: TableState) -> bool:
 
 
 def _named(schema: Schema) -> list[tuple[str, str | None]]:
-    """Names and types as a table stores them: Avro has no small integers."""
-    return [(c.name, "int" if c.type in ("tinyint", "smallint") else c.type) for c in schema]
+    """Names and types as a table stores them."""
+    return [(column.name, stored_type(column.type)) for column in schema]

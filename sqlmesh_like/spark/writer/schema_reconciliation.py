@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.analyze.expressions.types import INTEGERS, decimal_of
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.spark.writer import upsert as sinks
@@ -48,7 +49,7 @@ def can_reconcile(result: str | None, stored: str | None) -> bool:
     ... "decimal(12,2)"), can_reconcile("date", "timestamp")
     (True, False, True, True)
     """
-    result, stored = sinks.as_stored(result), sinks.as_stored(stored)
+    result, stored = stored_type(result), stored_type(stored)
     if result == stored or (result, stored) in (("date", "timestamp"), ("float", "double")) or result == "void":
         return True
     one, other = decimal_of(result), decimal_of(stored)

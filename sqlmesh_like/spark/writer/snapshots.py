@@ -8,6 +8,7 @@ from datetime import UTC
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError, RetryableError
@@ -91,7 +92,7 @@ def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema)
     """Raise NodeError where a column has another type than in the table: a cast could lose values of a version."""
     known = {column.name.lower(): column.type for column in stored}
     for column in source:
-        now, then = sinks.as_stored(column.type), known.get(column.name.lower())
+        now, then = stored_type(column.type), known.get(column.name.lower())
         if then is not None and now != then:
             hint = f"cast it to {then} in the snapshot's query, or give it another name"
             message = f"{planned.compiled.model.table}: the column {column.name!r} was {then} and is {now}"

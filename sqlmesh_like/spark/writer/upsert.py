@@ -9,6 +9,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.delta.actions import BEFORE, COPIES, actions_by_group, require_unique
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.hudi.change_log import ChangeLog
@@ -99,7 +100,7 @@ def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored
         plain = actions.drop(COPIES, BEFORE)
         return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
     types = {column.name: column.type for column in sink.state.stored or ()}
-    is_alike = all(types.get(column.name) == as_stored(column.type) for column in visible(frame_schema(actions)))
+    is_alike = all(types.get(column.name) == stored_type(column.type) for column in visible(frame_schema(actions)))
     if not is_alike or not merges_as_declared(timeline, sink.table.ordering, sink.table.options):
         return None
     return log_of_images(actions, BEFORE, timeline, previous, count)
@@ -158,14 +159,9 @@ def keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
         return False
     if (sink.table.table_type == "cow") != (sink.state.kind == "cow"):
         return False
-    now = {c.name: as_stored(c.type) for c in frame_schema(rows) if not c.name.startswith("_hoodie_")}
+    now = {c.name: stored_type(c.type) for c in frame_schema(rows) if not c.name.startswith("_hoodie_")}
     stored = {c.name: c.type for c in sink.state.stored or () if not c.name.startswith("_hoodie_")}
     return now == stored
-
-
-def as_stored(type_: str | None) -> str | None:
-    """A type as a table stores it: Avro has no small integers."""
-    return "int" if type_ in ("tinyint", "smallint") else type_
 
 
 def _null_keys(names: Sequence[str]) -> SparkColumn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.plan.edits.outline import stored_outline
 from sqlmesh_like.plan.fingerprint import is_of_query, meaning
 from sqlmesh_like.plan.history import TableRecord
 from tests.properties.lake import compiled, schema
@@ -63,6 +64,14 @@ def test_what_is_only_written_otherwise_rebuilds_nothing(before: str, after: str
 )  # fmt: skip
 def test_what_may_have_other_rows_keys_or_columns_has_another_meaning(before: str, after: str) -> None:
     assert meaning(of(before)) != meaning(of(after))
+
+
+@pytest.mark.parametrize("below", ["a as x, b as y", "b as y, a as x"])
+def test_hidden_columns_that_are_numbered_as_written_have_no_meaning_but_their_text(below: str) -> None:
+    """The two keep x and y in hidden columns of the same names, one in the other's place."""
+    model = of(f"select s, rank() over (order by x, y) as r from (select s, {below} from ods.t)")
+    assert len(model.table.state) == 2
+    assert (meaning(model), stored_outline(model)) == ("", {})
 
 
 @pytest.mark.parametrize("item", ["to_json(struct(a, b))", "raise_error(s)", "some_udf(a)", "named_struct('k', a)"])
