@@ -40,6 +40,10 @@ _LITERALS = {
     "timestamp": (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "%Y-%m-%d %H:%M:%S"),
 }
 """Types whose literals are those casts of texts that succeed."""
+_DEFAULTS = frozenset({
+    ("union", "distinct"), ("except", "distinct"), ("intersect", "distinct"), ("select", "all")
+})  # fmt: skip
+"""Words that mean nothing after the one before them."""
 _OPEN, _CLOSE, _CAST = _Word("", "("), _Word("", ")"), _Word("", "cast")
 
 
@@ -141,10 +145,7 @@ def _without_defaults(words: Sequence[_Word]) -> Iterator[_Word]:
         before, after = words[at - 1].text if at else "", words[at + 1].text if at + 1 < len(words) else ""
         if word.text == "nulls" and after == ("last" if before == "desc" else "first"):
             at += 2
-        elif (before in ("union", "except", "intersect") and word.text == "distinct") or (before, word.text) == (
-            "select",
-            "all",
-        ):
+        elif (before, word.text) in _DEFAULTS:
             at += 1
         elif [one.text for one in words[at : at + 4]] == ["is", "not", "distinct", "from"]:
             yield _Word("", "<=>")
