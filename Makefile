@@ -100,6 +100,7 @@ lock: $(VENV)/.installed-audit
 	$(COMPILE) -c tests/dbt_core/requirements.txt tests/dbt_core/adapter_suite.in -o tests/dbt_core/adapter_suite.txt
 	$(COMPILE) tests/orchestrators/dagster.in -o tests/orchestrators/dagster.txt
 	$(COMPILE) tests/orchestrators/airflow.in -o tests/orchestrators/airflow.txt
+	$(COMPILE) tests/services/s3.in -o tests/services/s3.txt
 	$(COMPILE) bench/dbt/requirements.in -o bench/dbt/requirements.txt
 	! command -v npm >/dev/null || \
 	  npm install --prefix $(SITE_LIBRARIES) --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved

@@ -33,6 +33,7 @@ from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease, lock_uri
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.store_settings import StoreSettings
+from tests.levels import parametrize
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 
@@ -403,13 +404,13 @@ def test_a_clock_that_is_off_is_said_and_no_lock_is_kept(lake: Loaded) -> None:
         pass
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("change", "words"),
-    [
-        ({"secret_key": "wrong-word"}, "access is denied: SignatureDoesNotMatch"),
+    suite=[
         ({"endpoint": "http://127.0.0.1:1"}, "the store does not answer at http://127.0.0.1:1"),
         ({"bucket": "none"}, "there is no such bucket"),
     ],
+    release=[({"secret_key": "wrong-word"}, "access is denied: SignatureDoesNotMatch")],  # the suite's server asks for none
 )
 @pytest.mark.fault("a bucket, key or endpoint that is wrong", ends="refuses")
 def test_what_is_wrong_with_a_store_is_said(lake: Loaded, change: dict[str, str], words: str) -> None:

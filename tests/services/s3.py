@@ -1,7 +1,7 @@
-"""A real S3 server for tests: versitygw over a folder, on a free port of loopback. It honours conditional puts.
+"""A real S3 server for tests, on a free port of loopback. It honours conditional puts.
 
-`go install` builds it once, into the cache of `sml`; MinIO and SeaweedFS take longer to build, and moto is not a server
-that one would keep rows in.
+The suite's is moto, which comes as wheels in seconds. A release's is versitygw, which keeps objects in a folder; Go
+compiles it for minutes, once, into the cache of `sml`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,12 @@ from filelock import FileLock
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.hudi.stores.store_client import require_library
 from sqlmesh_like.spark.jvm.jars import cache_dir
+from tests.environments import python_of
+from tests.levels import IS_RELEASE
 from tests.services.process import free_port, is_open, running
 from tests.services.wanted import need
 
+_HERE = Path(__file__).parent
 _VERSION = "v1.8.0"
 _MODULE = f"github.com/versity/versitygw/cmd/versitygw@{_VERSION}"
 _BUILD_SECONDS = 900
@@ -30,10 +34,10 @@ _BUILD_SECONDS = 900
 
 @dataclass(frozen=True)
 class S3Server:
-    """Where a server listens, and its keys. `folder` has a folder for each bucket."""
+    """Where a server listens, and its keys. `buckets` has a folder for each bucket, where the server keeps them so."""
 
     port: int
-    folder: Path
+    buckets: Path | None = None
     access_key: str = "testing-access"
     secret_key: str = "testing-secret"
 
@@ -41,19 +45,38 @@ class S3Server:
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """What the clouds' default chains read."""
-        return {
-            "AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key, "AWS_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }  # fmt: skip
-
     def make_bucket(self, name: str) -> None:
-        (self.folder / name).mkdir()
+        if self.buckets:
+            (self.buckets / name).mkdir()
+        else:  # moto asks for no signature
+            urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
 
 
-def server_program() -> Path:
+@contextmanager
+def _moto(folder: Path) -> Iterator[S3Server]:
+    """Moto, which keeps objects in memory, while the context is open."""
+    server = S3Server(free_port())
+    command = [str(python_of("s3", _HERE / "s3.txt")), str(_HERE / "moto_server.py"), str(server.port)]
+    with running(command, folder / "s3.log", lambda: is_open(server.port)):
+        yield server
+
+
+@contextmanager
+def _versitygw(folder: Path) -> Iterator[S3Server]:
+    """Versitygw, with its buckets in `folder`, while the context is open."""
+    need(_versitygw_program)
+    server = S3Server(free_port(), folder / "buckets")
+    (folder / "buckets").mkdir()
+    (folder / "attributes").mkdir()
+    command = [
+        *(str(_versitygw_program()), "--port", f"127.0.0.1:{server.port}", "--access", server.access_key),
+        *("--secret", server.secret_key, "posix", "--sidecar", str(folder / "attributes"), str(server.buckets)),
+    ]
+    with running(command, folder / "s3.log", lambda: is_open(server.port)):
+        yield server
+
+
+def _versitygw_program() -> Path:
     """The server's program, built where it is missing. Raises MachineError where that fails."""
     if program := shutil.which("versitygw"):
         return Path(program)
@@ -66,14 +89,12 @@ def server_program() -> Path:
 
 
 def _build(program: Path) -> None:
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        raise MachineError("no S3 server on this machine", hint=f"install Go 1.24 or newer, then: go install {_MODULE}")
     environment = {**os.environ, "GOBIN": str(program.parent / "new"), "GOFLAGS": "-mod=mod"}
     done = subprocess.run(
-        [_go(), "install", _MODULE],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=_BUILD_SECONDS,
-        check=False,
+        [go, "install", _MODULE], env=environment, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [""]
@@ -81,35 +102,10 @@ def _build(program: Path) -> None:
     os.replace(program.parent / "new" / "versitygw", program)
 
 
-def _go() -> str:
-    """Go's compiler; empty where the machine has none."""
-    return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin") or ""
-
-
-def _need_server() -> None:
-    """Skip a test where there is no server and no compiler to build one, or where obstore is not installed."""
-    if not _go() and not shutil.which("versitygw"):
-        pytest.skip(f"no S3 server on this machine: install Go 1.24 or newer, then: go install {_MODULE}")
-    need(server_program, lambda: require_library("s3://tests"))
-
-
-@contextmanager
-def _running(folder: Path) -> Iterator[S3Server]:
-    """A server with its buckets in `folder`, while the context is open."""
-    program, server = server_program(), S3Server(free_port(), folder / "buckets")
-    server.folder.mkdir(parents=True)
-    (folder / "attributes").mkdir()
-    command = [
-        *(str(program), "--port", f"127.0.0.1:{server.port}", "--access", server.access_key),
-        *("--secret", server.secret_key, "posix", "--sidecar", str(folder / "attributes"), str(server.folder)),
-    ]
-    with running(command, folder / "s3.log", lambda: is_open(server.port)):
-        yield server
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A server of a module of tests, which imports this fixture."""
-    _need_server()
-    with _running(tmp_path_factory.mktemp("s3")) as started:
+    need(lambda: require_library("s3://tests"))
+    start = _versitygw if IS_RELEASE else _moto
+    with start(tmp_path_factory.mktemp("s3")) as started:
         yield started
