@@ -410,7 +410,9 @@ def test_a_clock_that_is_off_is_said_and_no_lock_is_kept(lake: Loaded) -> None:
         ({"endpoint": "http://127.0.0.1:1"}, "the store does not answer at http://127.0.0.1:1"),
         ({"bucket": "none"}, "there is no such bucket"),
     ],
-    release=[({"secret_key": "wrong-word"}, "access is denied: SignatureDoesNotMatch")],  # the suite's server asks for none
+    release=[
+        ({"secret_key": "wrong-word"}, "access is denied: SignatureDoesNotMatch")
+    ],  # the suite's server asks for none
 )
 @pytest.mark.fault("a bucket, key or endpoint that is wrong", ends="refuses")
 def test_what_is_wrong_with_a_store_is_said(lake: Loaded, change: dict[str, str], words: str) -> None:

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, seed
+from hypothesis import assume, given, seed
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 from sqlglot import exp
@@ -92,6 +92,7 @@ def steps(draw: Draw) -> list[tuple[datetime, LakeSnapshot]]:
         now, last = path[-1]
         now += timedelta(hours=draw(st.sampled_from([0, 0, 1, 13, 24, 24, 72, -24, -1])))
         path.append((now, {table: _after(draw, last[table]) for table in (T, U)}))
+    assume(any(now != START for now, _ in path))
     return path
 
 
@@ -135,13 +136,15 @@ def filled(draw: Draw, template: str) -> str:
 
 ROUNDS = 16
 """Cases are drawn again where none of a form crossed: no seed may fail here."""
+FIRST_SEEDS = {"exists": 11, "not exists": 11, "in": 11}
+"""Of forms whose rows seldom cross: with 2, as for the others, many cases would be drawn."""
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(count(2, 8, 120))
+    @examples(count(1, 8, 120))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         sql = filled(data.draw, MODELS[name])
@@ -150,7 +153,8 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
         assert "CLK002" in {reason.rule for reason in plan.classification.reasons}
         seen["at_boundary"] += follow(plan, data.draw(steps()))
 
-    for number in range(ROUNDS):
+    first = FIRST_SEEDS.get(name, 2)
+    for number in range(first, first + ROUNDS):
         (every_case if IS_DEEP else seed(number)(every_case))()
         if seen["at_boundary"]:
             break
@@ -159,7 +163,7 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", PINNED)
 def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(name: str) -> None:
-    @examples(count(2, 6, 90))
+    @examples(count(1, 6, 90))
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         plan = compiled(filled(data.draw, PINNED[name]), COLUMNS)

@@ -13,14 +13,14 @@ from sqlmesh_like.classify.strategy import Strategy
 from tests.levels import IS_DEEP, count
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = count(3, 10, 220)
-"""Of each construct: 150 in all, 480 or more than 10,000; the other properties add to them."""
+CASES = count(1, 10, 220)
+"""Of each construct: 60 in all, 550 or more than 10,000; the other properties add to them."""
 TURNS: tuple[tuple[Strategy | None, ...], ...] = ((), (), ("recompute_merge", None))
 """The ways of the batches of a case: in a third of them every other batch is merged from the recomputed query."""
 PLANNED = count(3, 8, 120)
 """Of each construct, of which only the plan is asked for."""
-ENOUGH = count(2, 3, 3)
-ROUNDS = 4
+ENOUGH = count(1, 3, 3)
+ROUNDS = 12
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
 MOST_REBUILT = 0.4
 STRATEGIES = ("row_based", "aggregate_merge", "group_recompute", "partition_rescan")

@@ -16,6 +16,7 @@ from sqlmesh_like import secrets
 from sqlmesh_like.app.setup import packages
 from sqlmesh_like.cli.app import COMMANDS, main
 from sqlmesh_like.spark.jvm.spark_settings import split_secrets
+from tests.levels import parametrize
 from tests.projects import enter_project
 
 SECRET = "planted-wörd \"'\\<&>{x} end"
@@ -330,7 +331,9 @@ WORK = ("parse", "compile", "seed", "run", "docs", "lineage", "ls", "deps", "cle
 WRITTEN = frozenset({"manifest.json", "run_results.json", "index.html", "m.sql"})
 
 
-@pytest.mark.parametrize("form", [(), ("--log-format", "json"), ("--debug",)])
+@parametrize(
+    "form", suite=[pytest.param(("--debug",))], release=[pytest.param(()), pytest.param(("--log-format", "json"))]
+)
 def test_no_command_shows_or_writes_a_secret(
     form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:

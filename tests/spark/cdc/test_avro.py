@@ -202,6 +202,7 @@ def test_a_registry_that_is_down_stops_the_ingestion_with_nothing_lost(
     assert (report.dead_letters, shop.rows()) == (1, [(1,)])
 
 
+@pytest.mark.release
 def test_a_flattened_row_is_deleted_by_its_key_in_avro(
     spark: SparkSession, tmp_path: Path, kafka: str, registry: RegistryServer
 ) -> None:

@@ -25,6 +25,7 @@ from openlineage.client.facet_v2 import (
 
 from sqlmesh_like.app.open_lineage import listener
 from sqlmesh_like.cli.app import main
+from tests.levels import parametrize
 from tests.projects import enter_project
 
 FILES = {
@@ -268,7 +269,7 @@ def test_a_wrong_configuration_is_said_before_anything_is_run(
     assert not (project / "target/run_results.json").exists()
 
 
-@pytest.mark.parametrize("disabled", ["", "true"])
+@parametrize("disabled", suite=[""], release=["true"])
 def test_nothing_is_sent_and_nothing_is_loaded_unless_somebody_asks(project: Path, disabled: str) -> None:
     if disabled:
         configure_file(project)

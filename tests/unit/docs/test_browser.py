@@ -58,6 +58,7 @@ def test_the_first_page_says_what_the_last_run_read_and_how_it_was_before(page: 
     expect(trend.locator(".bar:not(.failed)")).to_have_count(2)
 
 
+@pytest.mark.release
 def test_a_failed_test_is_seen_at_its_model(page: Page) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/node/model.shop.daily")
     expect(page.get_by_role("note").first).to_have_text(
@@ -118,6 +119,7 @@ def test_a_reason_leads_to_its_rule_and_to_its_line(page: Page) -> None:
     expect(page.locator("#rule-AGG002")).to_contain_text("daily")
 
 
+@pytest.mark.release
 def test_sql_is_shown_as_written_compiled_and_as_delta_program(page: Page) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/node/model.shop.daily")
     expect(page.get_by_role("tab", name="Source")).to_have_attribute("aria-selected", "true")
@@ -139,6 +141,7 @@ def test_the_runs_page_begins_with_what_failed(page: Page) -> None:
     expect(calls).to_have_text([re.compile("build.*fail.*1.2%"), re.compile("build.*100%")])
 
 
+@pytest.mark.release
 def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
     back = "getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(back)

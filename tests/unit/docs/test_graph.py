@@ -211,6 +211,7 @@ def test_an_exposure_has_a_page_and_its_address_is_followed_only_where_it_is_of_
     expect(page.get_by_role("region", name="Relations")).to_contain_text("daily")
 
 
+@pytest.mark.release
 def test_arrow_keys_go_from_card_to_card(page: Page) -> None:
     spot_of(page, "model.shop.daily").focus()
     page.keyboard.press("ArrowLeft")
@@ -242,6 +243,7 @@ def test_a_card_in_focus_fades_what_it_has_nothing_to_do_with(page: Page) -> Non
     wait_until(lambda: ink(page, *place) != before)
 
 
+@pytest.mark.release
 def test_a_column_is_traced_up_and_down(page: Page) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/node/model.shop.daily")
     page.get_by_role("button", name="total").click()
@@ -314,6 +316,7 @@ def test_every_node_is_in_the_graph_when_all_groups_are_open(browser: Browser, l
         expect(cards(page)).to_have_count(len(LAYERS) + 1)
 
 
+@pytest.mark.release
 def test_a_group_opens_and_closes_by_click_and_by_key(large: Page) -> None:
     closed = large.get_by_role("button", name="estate, 7 nodes").first
     before = cards(large).count()
@@ -422,6 +425,7 @@ def test_a_filter_by_result_shows_what_failed(page: Page) -> None:
     expect(spot_of(page, "model.shop.daily")).to_have_count(1)
 
 
+@pytest.mark.release
 def test_a_mistake_in_the_filter_is_named(page: Page) -> None:
     show(page, "#/graph?select=tga:x")
     expect(page.get_by_role("status").last).to_contain_text("unknown method tga; known: fqn, path")

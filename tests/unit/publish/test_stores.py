@@ -24,6 +24,7 @@ from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.duckdb_file import DuckDBStore
 from sqlmesh_like.publish.parquet_file import ParquetStore
 from sqlmesh_like.publish.store import KEY_COLUMN, Published
+from tests.levels import parametrize
 from tests.published import Killed, Place, Row, Table, publish_killed, publish_rounds, rounds, row, send
 
 
@@ -170,7 +171,7 @@ send(place.open(), table)
 """
 
 
-@pytest.mark.parametrize("name", PLACES)
+@parametrize("name", suite=["duckdb"], release=["sqlite", "parquet"])
 def test_a_process_that_is_killed_in_the_middle_loses_and_doubles_nothing(name: str, tmp_path: Path) -> None:
     child = subprocess.run([sys.executable, "-c", _CHILD, name, str(tmp_path)], check=False, env={**os.environ})
     assert child.returncode == -signal.SIGKILL

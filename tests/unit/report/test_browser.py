@@ -40,6 +40,7 @@ def test_charts_are_drawn_and_told(page: Page) -> None:
     assert page.title() == "Corner shop"
 
 
+@pytest.mark.release
 def test_a_mark_tells_its_row_under_the_pointer(page: Page) -> None:
     bar = page.locator(".wide [data-tip^='city: Lake Worth']")
     bar.hover()
@@ -48,6 +49,7 @@ def test_a_mark_tells_its_row_under_the_pointer(page: Page) -> None:
     expect(page.locator("#tip")).to_be_hidden()
 
 
+@pytest.mark.release
 def test_the_numbers_stand_below_and_unfold(page: Page) -> None:
     city = page.get_by_role("region", name="Sales by city", exact=True)
     expect(city.locator("tbody tr")).to_have_count(9)
@@ -56,6 +58,7 @@ def test_the_numbers_stand_below_and_unfold(page: Page) -> None:
     expect(city.locator("tbody")).to_contain_text("Ülm <b>")
 
 
+@pytest.mark.release
 def test_colours_follow_the_system_until_chosen(page: Page) -> None:
     fill = "getComputedStyle(document.querySelector('.wide [data-tip^=\"city\"]')).fill"
     light = page.evaluate(fill)
@@ -66,6 +69,7 @@ def test_colours_follow_the_system_until_chosen(page: Page) -> None:
     assert page.evaluate(fill) == light
 
 
+@pytest.mark.release
 def test_a_narrow_page_has_its_own_drawings(page: Page) -> None:
     page.set_viewport_size({"width": 380, "height": 800})
     expect(page.locator(".narrow svg").first).to_be_visible()
