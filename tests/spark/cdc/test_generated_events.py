@@ -117,8 +117,8 @@ _RESERVED = (
 def names(dice: random.Random) -> list[str]:
     """Names that are columns of their own: no two differ in case only, or in signs that no table can have."""
     named: dict[str, str] = {"id": "id"}
-    for word in _RESERVED:
-        named[word] = word
+    for word in (*_RESERVED, "long" * 200, "long" * 201):
+        named[storable_name(word).lower()] = word
     while len(named) < NAMES:
         alphabet = dice.choice(_ALPHABETS)
         name = "".join(dice.choice(alphabet if dice.random() < 0.8 else "ab") for _ in range(dice.randint(1, 6)))
