@@ -24,7 +24,7 @@ def main():
     for description in json.load(sys.stdin):
         try:
             texts.append(str(get_rendered(description, contexts[0])))
-        except Exception:  # each has its own; what counts is that dbt stops
+        except Exception:  # noqa: BLE001 - each has its own; what counts is that dbt stops
             texts.append(None)
     print()
     print(json.dumps(texts))

@@ -1,4 +1,4 @@
-"""Descriptions that a generator makes are the texts to which dbt-core 1.11.16 renders them; what it refuses, is refused."""
+"""Descriptions that a generator makes are the texts that dbt-core 1.11.16 renders, and errors where it has one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,13 @@ _PARTS = (
     "{{ doc('none') }}", "{{ doc() }}", "{{ doc('d') | upper }}", "{{ x | upper }}", "{{ x | nothing }}", "{{ 1 + 1 }}",
     "{{ '{{' }}", "{# a comment #}", "{% raw %}{{ x }}{% endraw %}", "{% raw %}", "{% if a %}b{% else %}c{% endif %}",
     "{% set a = 1 %}{{ a }}", "{% for i in [1, 2] %}{{ i }}{% endfor %}", "{% unknown %}", "{{ ref('m') }}",
-    "{{ source('a', 'b') }}", "{{ var('v') }}", "{{ var('none') }}", "{{ var('none', 'x') }}", "{{ env_var('NO_SUCH', 'x') }}",
-    "{{ env_var('NO_SUCH') }}", "{{ this }}", "{{ target.name }}", "{{ model }}", "{{ config() }}", "{{ a() }}", "{{ none }}",
-    "{{ true }}", "{{", "}}", "{%", "%}", "{", "}", "{}", "$x$", "{ { x } }", "'", '"', "\\", "\\n", "\n", "\t", "  ", "é漢😀",
-    "a: b", "# x", "- x", "<b>", "&amp;", "|", "0", "null", "1e3", "%s", "{0}", "${x}", "#{x}", "[[x]]", "`{{ x }}`",
+    "{{ source('a', 'b') }}", "{{ var('v') }}", "{{ var('none') }}", "{{ var('none', 'x') }}",
+    "{{ env_var('NO_SUCH', 'x') }}",
+    "{{ env_var('NO_SUCH') }}", "{{ this }}", "{{ target.name }}", "{{ model }}", "{{ config() }}", "{{ a() }}",
+    "{{ none }}", "{{ true }}", "{{", "}}", "{%", "%}", "{", "}", "{}", "$x$",
+    "{ { x } }", "'", '"', "\\", "\\n", "\n", "\t", "  ",
+    "é漢😀", "a: b", "# x", "- x", "<b>", "&amp;", "|", "0", "null",
+    "1e3", "%s", "{0}", "${x}", "#{x}", "[[x]]", "`{{ x }}`",
 )  # fmt: skip
 
 
