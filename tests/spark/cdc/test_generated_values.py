@@ -26,8 +26,8 @@ pytestmark = pytest.mark.release
 
 ROWS = 80
 _EPOCH, _DAY = datetime(1970, 1, 1), 86_400_000_000
-_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The years 1 to 9999, in microseconds."""
+_FIRST, _LAST = -62_135_424_000_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, in microseconds, but for the first two days, which PySpark cannot collect."""
 _EDGES = (
     *(0, 1, -1, 999, -999, 1_000_000, -1_000_000, _DAY - 1, _DAY, -_DAY, _FIRST, _LAST, -12_219_292_800_000_000),
     *(-30_610_224_000_000_000, 168_328_800_000_000, 34_400_706_000_007, 1_714_521_600_123_456, 2_147_483_648_000_000),
@@ -108,9 +108,9 @@ def encoded(dice: random.Random) -> Iterator[tuple[str, str, str, dict[str, str]
     scale, size = dice.randint(0, 30), dice.randint(0, 37)
     number = dice.choice((0, -1, 127, 128, -128, -129, 255, 256, dice.randint(-(10**size), 10**size)))
     wide = {"scale": "4", "connect.decimal.precision": "38"}
-    yield "decimal", "bytes", CONNECT + "Decimal", wide, base64_decimal(number), Decimal(number).scaleb(-4)
+    yield "decimal", "bytes", CONNECT + "Decimal", wide, base64_decimal(number), Decimal(f"{number}E-4")
     variable = {"scale": scale, "value": base64_decimal(number)}
-    yield "variable", "struct", DATA + "VariableScaleDecimal", {}, variable, f"{Decimal(number).scaleb(-scale):f}"
+    yield "variable", "struct", DATA + "VariableScaleDecimal", {}, variable, f"{Decimal(f'{number}E-{scale}'):f}"
     bits = dice.choice((0, 1, 2**63, 2**64 - 1, dice.getrandbits(64)))
     length = {"length": "64"}
     yield "bits", "bytes", DATA + "Bits", length, base64.b64encode(bits.to_bytes(8, "little")).decode(), bits
@@ -149,7 +149,7 @@ def test_a_value_in_any_encoding_is_the_sources(spark: SparkSession, tmp_path: P
             for number, row in enumerate(rows)
         )
     )
-    assert lake.dead_letters() == []
+    assert not Path(lake.uri("shop__dead_letters")).exists()
     names = [name for name, *_ in rows[0]]
     stored = {row[0]: dict(zip(names, row[1:], strict=True)) for row in lake.rows("t", "id", *names)}
     differing = [
