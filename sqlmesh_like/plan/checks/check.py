@@ -175,7 +175,7 @@ class _Check:
             place, refused = locate(model, miscounted[0]), "Spark refuses a call with another number of them"
             raise SqlError(miscounted[1], location=place, hint=refused)
         if self._for_spark and (colons := first_double_colon(model.sql)) is not None:
-            message = "`::` is no cast in Spark 3.5"
+            message = "Spark 3.5 does not read `::`"
             raise SqlError(message, location=locate(model, colons), hint="write cast(… as type)")
         if gap := first_gap(model.sql):
             offset, message = gap
