@@ -49,10 +49,14 @@ def recorded_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         words, project = _without_folders(args), request.getfixturevalue("project")
         tables = project.__dict__.setdefault("recorded_tables", {})
         changed = {node: now for node, (relation, rows) in tables.items() if (now := _rows(project, relation)) != rows}
+        for node, rows in changed.items():
+            tables[node] = (tables[node][0], rows)
         answer = invoke(self, args, **given)
-        tables |= {node: (relation, _rows(project, relation)) for node, relation in _relations(answer).items()}
+        made = {node: (relation, _rows(project, relation)) for node, relation in _relations(answer).items()}
+        tables |= made
+        rows = {node: rows for node, (_, rows) in made.items() if rows is not None}
         entry = {"test": request.node.nodeid, "args": words, "success": bool(answer.success), "nodes": _nodes(answer)}
-        entry |= {"rows": {node: tables[node][1] for node in _relations(answer)}, "changed": changed}
+        entry |= {"rows": rows, "changed": changed}
         (folder / "call.json").write_text(json.dumps(entry))
         return answer
 
