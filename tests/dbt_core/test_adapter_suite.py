@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cli.app import main
@@ -89,15 +90,22 @@ class Call:
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
-    python = python_of("dbt-adapter-suite", HERE / "adapter_suite.txt")
-    records, place = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("suite")
+    if given := os.environ.get("SML_ADAPTER_RECORDS"):  # a folder of an earlier run, while working on this test
+        return list(_recorded(Path(given)))
+    python, root = python_of("dbt-adapter-suite", HERE / "adapter_suite.txt"), tmp_path_factory.getbasetemp()
+    records = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "adapter-suite"
+    with FileLock(f"{records}.lock"):  # workers share what one of them recorded
+        if not records.exists():
+            records.mkdir()
+            _record(python, records, tmp_path_factory.mktemp("suite"))
+    return list(_recorded(records))
+
+
+def _record(python: Path, records: Path, place: Path) -> None:
     words = [str(python), "-m", "pytest", *_SUITE, "--rootdir", str(place), str(HERE / "adapter_shim.py")]
     environment = {**os.environ, **QUIET, "SML_RECORDS": str(records)}
     environment.pop("PYTHONPATH", None)
-    if not (given := os.environ.get("SML_ADAPTER_RECORDS")):  # a folder of an earlier run, while working on this test
-        subprocess.run(words, cwd=place, capture_output=True, env=environment, timeout=_SECONDS, check=False)
-    records = Path(given) if given else records
-    return list(_recorded(records))
+    subprocess.run(words, cwd=place, capture_output=True, env=environment, timeout=_SECONDS, check=False)
 
 
 def _recorded(records: Path) -> Iterator[Call]:
