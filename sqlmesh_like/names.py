@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ _SAFE_PATH_PART = re.compile(r"\w[\w.-]*")
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo"))
 _HIGHEST = "\uffff"
 """Java's Avro looks at units of 16 bits: no letter beyond is one to it."""
+
+LONGEST_COLUMN = 767
+"""Characters of a column's name: Hive's metastore has room for no more (COLUMNS_V2.COLUMN_NAME)."""
 
 HIDDEN_PREFIXES = ("_sml_", "_hoodie_")
 KEY = "_sml_key"
@@ -55,8 +59,8 @@ def storable_name(name: str, *, ascii_only: bool = False) -> str:
     """The name under which a Hudi table can have a column: of letters and digits of any alphabet and `_`.
 
     Avro's Java library accepts these (and no digit at the start); what it does not accept is replaced: by `_` if it is
-    ASCII, else by its number as SQL/XML writes it, so that names which differ stay different. `ascii_only`: the rule of
-    earlier versions, by which all letters beyond ASCII became `_`.
+    ASCII, else by its number as SQL/XML writes it, so that names which differ stay different. A name that is too long
+    ends with a hash. `ascii_only`: the rule of earlier versions, by which all letters beyond ASCII became `_`.
 
     >>> storable_name("a-b"), storable_name("1x"), storable_name("total")
     ('a_b', '_1x', 'total')
@@ -64,9 +68,24 @@ def storable_name(name: str, *, ascii_only: bool = False) -> str:
     ('姓名', 'größe', 'дата_1', 'जन')
     >>> storable_name("नाम"), storable_name("价格（元）"), storable_name("größe", ascii_only=True)
     ('न_x093E_म', '价格_xFF08_元_xFF09_', 'gr__e')
+    >>> len(storable_name("a" * 900)), storable_name("a" * 900) == storable_name("a" * 901)
+    (767, False)
     """
     safe = "".join(sign if _is_storable(sign, ascii_only=ascii_only) else _spelt(sign, ascii_only) for sign in name)
-    return f"_{safe}" if not safe or unicodedata.category(safe[0]) == "Nd" else safe
+    safe = f"_{safe}" if not safe or unicodedata.category(safe[0]) == "Nd" else safe
+    return shortened(safe, LONGEST_COLUMN, name)
+
+
+def shortened(text: str, limit: int, original: str | None = None) -> str:
+    """A name of at most `limit` characters; a longer one becomes its beginning and a hash of the whole, or `original`.
+
+    >>> shortened("orders", 10), shortened("x" * 30, 20)
+    ('orders', 'xxx_666a596df2cf2181')
+    """
+    if len(text) <= limit:
+        return text
+    digest = hashlib.sha256((original or text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[: limit - 17]}_{digest}"
 
 
 def _is_storable(sign: str, *, ascii_only: bool) -> bool:

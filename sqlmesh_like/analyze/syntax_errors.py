@@ -33,6 +33,18 @@ _AROUND = (0, -1, 1, -2)
 """Where a misspelt keyword may be, in tokens from the one at which the parser failed."""
 
 
+def first_double_colon(sql: str) -> int | None:
+    """Offset of the first `::`, which Spark 3.5 does not read as a cast.
+
+    >>> first_double_colon("select 1L, 'a::b' as x"), first_double_colon("select a::int")
+    (None, 8)
+    """
+    tokens = sqlglot.tokenize(sql, dialect="spark") if "::" in sql else []
+    # The suffix of `1L` is such a token as well.
+    written = (token for token in tokens if token.token_type == TokenType.DCOLON)
+    return next((token.start for token in written if sql[token.start : token.end + 1] == "::"), None)
+
+
 @dataclass(frozen=True)
 class SyntaxFault:
     """Why text is not valid SQL; `offset` is the position in the text, None if unknown."""

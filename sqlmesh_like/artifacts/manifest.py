@@ -173,6 +173,11 @@ def _version(version: object) -> object:
     return int(version) if isinstance(version, str) and version.isdigit() else version
 
 
+def _patch_path(path: str | None, unique_id: NodeId) -> str | None:
+    """Return where a node is described, as dbt writes it: the package and the path within it."""
+    return None if path is None else f"{unique_id.package}://{within_package(path, unique_id.package)}"
+
+
 def _common(unique_id: NodeId, name: str, kind: str, path: str) -> dict[str, object]:
     path = within_package(path, unique_id.package)
     return {
@@ -194,6 +199,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
     return {
         **(dbt_keys.MODEL if _kind(model) == "model" else dbt_keys.ANALYSIS),
         **_common(model.unique_id, version.of if version else model.name, _kind(model), model.path),
+        "patch_path": _patch_path(model.described_in, model.unique_id),
         **({"version": _version(version.v), "latest_version": _version(version.latest)} if version else {}),
         "schema": model.table.schema,
         "fqn": list(model.fqn),
@@ -309,6 +315,7 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     return {
         **dbt_keys.SEED,
         **_common(seed.unique_id, seed.name, "seed", seed.path),
+        "patch_path": _patch_path(seed.described_in, seed.unique_id),
         "schema": seed.table.schema,
         "fqn": list(seed.fqn),
         "alias": seed.table.identifier,
@@ -357,6 +364,7 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     return {
         **dbt_keys.TEST,
         **common,
+        "patch_path": _patch_path(test.described_in, test.unique_id),
         "path": f"{short_name}.sql" if is_generic else common["path"],
         "schema": test.schema,
         "fqn": list(test.fqn),
@@ -459,6 +467,7 @@ def _macro(unique_id: NodeId, file: MacroFile, doc: MacroDoc) -> dict[str, objec
         "package_name": package,
         "path": path,
         "original_file_path": path,
+        "patch_path": _patch_path(doc.described_in, unique_id),
         "macro_sql": _macro_text(name, file.raw),
         "depends_on": {"macros": []},
         "description": doc.description,

@@ -113,7 +113,7 @@ def _require_registrable(project: ParsedProject, rendered: RenderedProject) -> N
     """Raise ProjectError for a table of this project that Hive's metastore does not take under its name.
 
     Source: `validateName` and the columns TBLS.TBL_NAME and DBS.NAME of Hive's metastore; names of columns may have
-    any letters.
+    any letters (`LONGEST_COLUMN` of them).
     """
     read = {table.unique_id for source in project.sources for table in source.tables if table.ingest is None}
     for unique_id, table, _, _ in _tables(project, rendered):

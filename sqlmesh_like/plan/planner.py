@@ -99,7 +99,7 @@ class Planner:
         """Ids of the tables that a model reads, directly or through views."""
         unique_ids = dict.fromkeys(
             ref.unique_id
-            for reader in (*self._views_below(model), model)
+            for reader in (*self.views_below(model), model)
             for ref in reader.inputs
             if ref.unique_id in self.catalog.places
         )
@@ -109,7 +109,7 @@ class Planner:
         """All words, in lower case, of a model's text and of the views that it reads: every column it names is among
         them. None if it reads columns without naming them, or is not SQL.
         """
-        texts = [_EXISTS.sub("", reader.sql) for reader in (*self._views_below(model), model)]
+        texts = [_EXISTS.sub("", reader.sql) for reader in (*self.views_below(model), model)]
         if model.python is not None or any(_ALL_COLUMNS.search(text) for text in texts):
             return None
         return frozenset(word.lower() for text in texts for pair in _WORD.findall(text) for word in pair if word)
@@ -214,7 +214,7 @@ class Planner:
         visit(model)
         return list(models.values())
 
-    def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
+    def views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, each after its inputs."""
         by_id = self._views
         views: dict[str, RenderedModel] = {}

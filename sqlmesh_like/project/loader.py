@@ -96,6 +96,7 @@ def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[Pack
         return replace(
             seed, config=config, column_types={**types, **given_types(config)}, declared_types=types,
             description=described.description, column_docs=described.column_docs,
+            described_in=described.declared_at.path,
         )  # fmt: skip
     return seed
 

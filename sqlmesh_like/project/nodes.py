@@ -225,6 +225,7 @@ class ModelFile:
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: the root project's settings
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    described_in: str | None = None  # path of the properties YAML that describes it
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
     config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
@@ -255,6 +256,7 @@ class SeedFile:
     declared_types: Mapping[str, str] = field(default_factory=dict)  # those that its columns have in properties YAML
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    described_in: str | None = None  # path of the properties YAML that describes it
     error: SqlError | None = None  # of its entry in properties YAML
 
 
@@ -293,6 +295,7 @@ class TestFile:
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
     metadata: TestMetadata | None = None
+    described_in: str | None = None  # of a singular test: path of the properties YAML that describes it
 
 
 @dataclass(frozen=True)
@@ -310,6 +313,7 @@ class MacroDoc:
 
     description: str
     arguments: tuple[tuple[str, str, str], ...] = ()
+    described_in: str | None = None  # path of the properties YAML that describes it
 
 
 @dataclass(frozen=True)

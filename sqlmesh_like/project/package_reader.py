@@ -140,6 +140,7 @@ def _model(
         fqn=fqn,
         root_config=root_config,
         column_docs=described.column_docs if described else {},
+        described_in=described.declared_at.path if described else None,
         version=version,
         time_spine=described.time_spine if described else None,
         error=described.error if described else None,
@@ -179,6 +180,7 @@ def _seed(
         declared_types=declared,
         fqn=fqn,
         column_docs=described.column_docs if described else {},
+        described_in=described.declared_at.path if described else None,
         error=described.error if described else None,
     )
 
@@ -209,6 +211,7 @@ def _analysis(path: Path, root: Path, settings: Settings, described: NodePropert
         declared_at=Location(where, 1, 1),
         fqn=(settings.name, "analysis", *_folders(path, root, settings.analysis_paths), path.stem),
         column_docs=described.column_docs if described else {},
+        described_in=described.declared_at.path if described else None,
         error=described.error if described else None,
     )
 
@@ -312,6 +315,7 @@ def _snapshot(
         fqn=fqn,
         root_config=over.folder_config(over.snapshots, fqn, values) if over else {},
         column_docs=described.column_docs if described else {},
+        described_in=described.declared_at.path if described else None,
         error=described.error if described else None,
     )
 
@@ -339,6 +343,7 @@ def _singular_test(
         weaker=of_tests.test_config(fqn),
         fqn=fqn,
         description=described.description if described else "",
+        described_in=described.declared_at.path if described else None,
     )
 
 

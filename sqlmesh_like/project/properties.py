@@ -282,7 +282,9 @@ def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tupl
         (required(one.mapping("an argument"), "name", "an argument"), optional(one, "type") or "", descriptions.of(one))
         for one in arguments
     )
-    return NodeId("macro", project, required(node, "name", "a macro")), MacroDoc(descriptions.of(node), documented)
+    return NodeId("macro", project, required(node, "name", "a macro")), MacroDoc(
+        descriptions.of(node), documented, node.location.path
+    )
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:

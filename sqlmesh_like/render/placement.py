@@ -184,6 +184,7 @@ class Placement:
             description=seed.description,
             fqn=seed.fqn,
             column_docs=seed.column_docs,
+            described_in=seed.described_in,
             error=seed.error,
         )
 

@@ -79,6 +79,7 @@ def render_python(placed: PlacedPython, config: ModelConfig, registry: RelationR
         description=file.description,
         fqn=file.fqn,
         column_docs=file.column_docs,
+        described_in=file.described_in,
         version=file.version,
         python=PythonCode(
             references={reference_key(call.asked, call.args, call.kwargs): ref.unique_id for call, ref in named},

@@ -110,6 +110,7 @@ class RenderedModel:
     incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    described_in: str | None = None  # path of the properties YAML that describes it
     asks_lake: bool = False  # its text may differ once a lake answers: it is rendered again when it runs
     incremental_map: SourceMap | None = None  # of `incremental_sql`
     version: Version | None = None
@@ -184,6 +185,7 @@ class RenderedTest:
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
     metadata: TestMetadata | None = None  # of a generic test
+    described_in: str | None = None  # of a singular test: path of the properties YAML that describes it
     entry: Mapping[str, object] = field(default_factory=dict)  # the settings in its YAML entry
     error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
 
@@ -247,6 +249,7 @@ class RenderedSeed:
     description: str = ""
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    described_in: str | None = None  # path of the properties YAML that describes it
     error: SqlError | None = None  # of its entry in properties YAML
 
 

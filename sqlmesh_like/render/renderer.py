@@ -217,7 +217,7 @@ class Renderer:
             return RenderedModel(
                 file.unique_id, file.name, file.path, file.raw_sql, "", config, placed.table, (), SourceMap("", ""),
                 declared=file.columns, description=file.description, fqn=file.fqn, column_docs=file.column_docs,
-                version=file.version, error=as_sql_error(broken),
+                described_in=file.described_in, version=file.version, error=as_sql_error(broken),
             )  # fmt: skip
 
     def render_model(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
@@ -251,6 +251,7 @@ class Renderer:
             incremental_map=incremental,
             fqn=placed.file.fqn,
             column_docs=placed.file.column_docs,
+            described_in=placed.file.described_in,
             asks_lake=findings.asked_lake,
             version=placed.file.version,
             templates=placed.file.templates,

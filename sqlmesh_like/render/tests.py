@@ -48,7 +48,7 @@ def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: Rend
             tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
             config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
             description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
-            schema=f"{around.target.schema}_dbt_test__audit",
+            described_in=test.described_in, schema=f"{around.target.schema}_dbt_test__audit",
             error=as_sql_error(broken),
         )  # fmt: skip
 
@@ -99,6 +99,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
         description=test.description,
         short_name=test.short_name,
         metadata=test.metadata,
+        described_in=test.described_in,
         entry=test.config,
     )
 

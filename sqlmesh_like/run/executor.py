@@ -165,6 +165,9 @@ class Executor:
     def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> _BuiltModel:
         """Plan and apply one model."""
         if model.config.materialized == "view":
+            for below in self.planner.views_below(model):
+                if below.unique_id in self.broken:  # an ephemeral model is no node that fails by itself
+                    raise self.broken[below.unique_id]
             if self.policy.runs_views or model.asks_lake:
                 self._try(model, pinned)
             return _BuiltModel("success", "view, inlined where it is read")

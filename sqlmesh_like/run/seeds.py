@@ -15,7 +15,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
-from sqlmesh_like.names import Column, Schema, is_storable
+from sqlmesh_like.names import LONGEST_COLUMN, Column, Schema, is_storable
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.reading.column_types import nearest_type
 from sqlmesh_like.project.reading.files import read_bytes
@@ -137,6 +137,8 @@ def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
             hint = "use letters, digits and underscores; names that start with _sml_ or _hoodie_ are taken"
             if other := next((sign for sign in ";\t|" if sign in name and sign != file.delimiter), None):
                 hint = f"if {other!r} separates the columns, say so: config: {{delimiter: {json.dumps(other)}}}"
+            if len(name) > LONGEST_COLUMN:
+                name, hint = f"{name[:20]}…", f"names have up to {LONGEST_COLUMN} characters"
             raise file.error(f"{name!r} cannot be the name of a column", field.offset, hint)
         if name.lower() in (known.lower() for known in names):
             raise file.error(f"the column {name!r} is there twice", field.offset, "names are compared without case")

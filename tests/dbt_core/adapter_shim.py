@@ -2,7 +2,8 @@
 
 Not part of this project's own tests: `test_adapter_suite` gives this file to pytest in the suite's environment, with
 the plugin `dbt.tests.fixtures.project`. The folder `SML_RECORDS` gets, for each call, the project as it was before
-(`<number>/project`) and what was called and answered (`<number>/call.json`).
+(`<number>/project`) and what was called and answered (`<number>/call.json`): statuses, the rows that each node's table
+has after the call, and those of tables that the suite itself has changed since the call before.
 """
 
 from __future__ import annotations
@@ -45,13 +46,38 @@ def recorded_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     def recorded(self: Any, args: list[str], **given: Any) -> Any:
         folder = RECORDS / f"{len(list(RECORDS.iterdir())):04d}"
         shutil.copytree(Path.cwd(), folder / "project", ignore=shutil.ignore_patterns("logs", "target", "*.duckdb*"))
-        words = _without_folders(args)
+        words, project = _without_folders(args), request.getfixturevalue("project")
+        tables = project.__dict__.setdefault("recorded_tables", {})
+        changed = {node: now for node, (relation, rows) in tables.items() if (now := _rows(project, relation)) != rows}
+        for node, rows in changed.items():
+            tables[node] = (tables[node][0], rows)
         answer = invoke(self, args, **given)
+        made = {node: (relation, _rows(project, relation)) for node, relation in _relations(answer).items()}
+        tables |= made
+        rows = {node: rows for node, (_, rows) in made.items() if rows is not None}
         entry = {"test": request.node.nodeid, "args": words, "success": bool(answer.success), "nodes": _nodes(answer)}
+        entry |= {"rows": rows, "changed": changed}
         (folder / "call.json").write_text(json.dumps(entry))
         return answer
 
     monkeypatch.setattr(dbtRunner, "invoke", recorded)
+
+
+def _relations(answer: Any) -> dict[str, str]:
+    """The table or view that each successful node of a call stands for."""
+    results = [each for each in getattr(answer.result, "results", None) or [] if hasattr(each, "node")]
+    named = {each.node.unique_id: each.node.relation_name for each in results if each.status == "success"}
+    return {node: name for node, name in named.items() if name and node.split(".")[0] in ("model", "seed", "snapshot")}
+
+
+def _rows(project: Any, relation: str) -> list[dict[str, str | None]] | None:
+    """The rows of a table or view, values as texts; None where there is none of this name any more."""
+    try:
+        names = [name for name, *_ in project.run_sql(f"describe {relation}", fetch="all")]
+        values = project.run_sql(f"select columns(*)::varchar from {relation}", fetch="all")
+    except Exception:  # noqa: BLE001 - each database has its own
+        return None
+    return sorted((dict(zip(names, row, strict=True)) for row in values), key=repr)
 
 
 def _without_folders(args: list[str]) -> list[str]:

@@ -24,7 +24,7 @@ SECTIONS = (
 )
 DIFFERS: Mapping[str, frozenset[str]] = {
     "every node": frozenset({
-        "database", "relation_name", "quoting", "created_at", "unrendered_config", "patch_path", "build_path",
+        "database", "relation_name", "quoting", "created_at", "unrendered_config", "build_path",
         "doc_blocks", "depends_on.macros", "compiled", "compiled_code", "compiled_path",
     }),
     "model": frozenset({

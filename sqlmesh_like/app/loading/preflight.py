@@ -110,12 +110,15 @@ def _check(
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target, chosen = loaded.target, [models[unique_id] for unique_id in order]
     has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark
-    key = check_key(chosen, sorted(schemas.items()), has_catalog, has_functions, tests)
+    for_spark = target.on_unproven == "error"
+    key = check_key(chosen, sorted(schemas.items()), has_catalog, has_functions, for_spark, tests)
     known = cached_warnings(loaded.target_folder, key)
     if known is not None:
         return CheckedModels({}, known)
     loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
-    checked = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    checked = check_models(
+        chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, for_spark=for_spark, tests=tests
+    )
     for error in checked.harmless.values():
         loaded.reporter.notify(f"warning: {error}\n  it is ephemeral, and nothing that is built reads it", "warn")
     if not checked.errors and not checked.harmless:

@@ -33,14 +33,17 @@ ELEMENT = rf"\G\s*+[\[,]\s*+({VALUE})"
 """The next element of a list."""
 _IN_PLACE = rf"""({STRING}|[^\s"']++)|\s++"""
 _IS_REWRITTEN = r"""^(?:["\[{]|-0|-?[0-9]+[.eE])"""
+_HOLDS_NEGATIVE_ZERO = r""":\s*+-0\s*+[,}]"""
 
 
-def may_be_rewritten(text: str) -> str:
-    """Spark SQL: whether a value that Spark gives as text may be spelt otherwise in JSON; NULL for NULL.
+def may_be_rewritten(text: str, message: str = "value") -> str:
+    """Spark SQL: whether a value that Spark gives as text may be spelt otherwise in its message; NULL for NULL.
 
-    True for strings that look so, too: it is a cheap test of whether `written_row` is needed.
+    True for strings that look so, too: it is a cheap test of whether `written_row` is needed. A member that is -0 is
+    given as 0, as many texts are: only then the message is looked through.
     """
-    return f"{text} rlike {spark_literal(_IS_REWRITTEN)}"
+    is_negative_zero = f"{text} = '0' and {message} rlike {spark_literal(_HOLDS_NEGATIVE_ZERO)}"
+    return f"({text} rlike {spark_literal(_IS_REWRITTEN)} or {is_negative_zero})"
 
 
 def member_text(text: str, name: str) -> str:

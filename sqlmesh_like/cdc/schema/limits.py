@@ -1,11 +1,9 @@
-"""Limits of nesting and length. Owns them; events beyond them become dead letters, and names are shortened.
+"""Limits of nesting and length. Owns them; events beyond them become dead letters, and names of folders are shortened.
 
 JSON readers recurse for each level: a few hundred levels cause a StackOverflowError in Java.
 """
 
 from __future__ import annotations
-
-import hashlib
 
 from sqlmesh_like.cdc.formats.json_text import MAX_JSON_DEPTH
 from sqlmesh_like.cdc.formats.source_types import sql_literal
@@ -46,18 +44,6 @@ def is_shallow_json(text: str) -> str:
     return (
         f"case when {text} is null or {few} then true when {rest} = '' then true else {deepest} <= {MAX_JSON_DEPTH} end"
     )
-
-
-def shortened(text: str, limit: int) -> str:
-    """A name of at most `limit` characters; a longer one becomes its beginning and a hash of the whole.
-
-    >>> shortened("orders", 10), shortened("x" * 30, 20)
-    ('orders', 'xxx_666a596df2cf2181')
-    """
-    if len(text) <= limit:
-        return text
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{text[: limit - 17]}_{digest}"
 
 
 def shortened_sql(safe: str, text: str, limit: int = MAX_PART) -> str:

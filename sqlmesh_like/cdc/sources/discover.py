@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sqlmesh_like.cdc.schema.limits import MAX_NAME, shortened
+from sqlmesh_like.cdc.schema.limits import MAX_NAME
 from sqlmesh_like.cdc.sources.notes import read_notes
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName, storable_name
+from sqlmesh_like.names import NodeId, TableName, shortened, storable_name
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 SourceName = tuple[str | None, str | None, str]

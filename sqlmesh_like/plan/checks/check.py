@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.functions.catalogue import all_functions
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
-from sqlmesh_like.analyze.syntax_errors import first_odd_character
+from sqlmesh_like.analyze.syntax_errors import first_double_colon, first_odd_character
 from sqlmesh_like.analyze.typed_literals import first_bad_literal
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
@@ -66,15 +66,16 @@ def check_models(
     *,
     has_catalog: bool = False,
     has_functions: bool = False,
+    for_spark: bool = True,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
 ) -> CheckedModels:
     """Check models given in dependency order. Warnings are about types that Spark converts implicitly.
 
     `schemas`: known columns, by unique id, of tables that are not among the models. With a catalog a query may name
-    tables that are not ref() or source(); `has_functions`: functions other than Spark's own may exist. `tests` are data
-    tests, each with its query as a view.
+    tables that are not ref() or source(); `has_functions`: functions other than Spark's own may exist. Not `for_spark`:
+    DuckDB may compute what Spark does not read. `tests` are data tests, each with its query as a view.
     """
-    check = _Check(schemas, has_catalog, has_functions or has_catalog)
+    check = _Check(schemas, has_catalog, has_functions or has_catalog, for_spark)
     errors: dict[str, SqlError] = {model.unique_id: error for model in models if (error := check.error_in(model))}
     errors |= {test[0].unique_id: error for test in tests if (error := check.error_of_test(test))}
     run = _run_ephemerals(models, [view for _test, view in tests]) if errors else frozenset()
@@ -101,8 +102,11 @@ def _run_ephemerals(models: Sequence[RenderedModel], tests: Sequence[RenderedMod
 class _Check:
     """Compiles models one after the other and remembers the columns of each."""
 
-    def __init__(self, schemas: Mapping[str, Schema | None], has_catalog: bool, has_functions: bool) -> None:
+    def __init__(
+        self, schemas: Mapping[str, Schema | None], has_catalog: bool, has_functions: bool, for_spark: bool
+    ) -> None:
         self._has_catalog = has_catalog
+        self._for_spark = for_spark
         self._has_functions = has_functions
         self._schemas: dict[str, Schema | None] = dict(schemas)
         self._stored = dict(schemas)
@@ -170,6 +174,9 @@ class _Check:
         if not (self._has_functions or model.config.pre_hook) and (miscounted := first_miscounted(model.sql)):
             place, refused = locate(model, miscounted[0]), "Spark refuses a call with another number of them"
             raise SqlError(miscounted[1], location=place, hint=refused)
+        if self._for_spark and (colons := first_double_colon(model.sql)) is not None:
+            message = "Spark 3.5 does not read `::`"
+            raise SqlError(message, location=locate(model, colons), hint="write cast(… as type)")
         if gap := first_gap(model.sql):
             offset, message = gap
             hint = _COMMA_TOO_MANY if message.endswith("after a comma") else None

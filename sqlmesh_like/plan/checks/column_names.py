@@ -11,7 +11,7 @@ from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError
-from sqlmesh_like.names import Schema, is_hidden
+from sqlmesh_like.names import LONGEST_COLUMN, Schema, is_hidden
 from sqlmesh_like.render.rendered import RenderedModel
 
 _NAMED = (
@@ -53,6 +53,9 @@ def refuse_unstorable(facts: QueryFacts, schema: Schema | None) -> None:
         if not re.fullmatch(r"\w+", name) or (is_hidden(name) and name in places):
             hint = "give it an alias of letters, digits and underscores"
             raise SqlError(f"a table cannot have a column named {column.name!r}", location=place, hint=hint)
+        if len(name) > LONGEST_COLUMN:
+            message = f"a table cannot have a column with a name of {len(name)} characters: {name[:20]}…"
+            raise SqlError(message, location=place, hint=f"give it an alias of up to {LONGEST_COLUMN}")
         seen.add(name)
 
 

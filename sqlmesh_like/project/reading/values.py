@@ -165,7 +165,8 @@ class YamlWords:
 
     def descriptions(self, doc: Callable[..., str]) -> ValueRenderer:
         """Renders descriptions, where as in dbt `doc` is known too, and a name that is not prints nothing."""
-        return ValueRenderer(self.vars, secrets=False, functions={**self._target, "doc": doc}, undefined=Undefined)
+        known = {**self._target, "doc": doc}
+        return ValueRenderer(self.vars, secrets=False, functions=known, undefined=Undefined, is_typed=False)
 
     @property
     def _target(self) -> Mapping[str, object]:
@@ -179,7 +180,8 @@ class _ValueSandbox(BoundedSandbox, ImmutableSandboxedEnvironment):
 class ValueRenderer:
     """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type.
 
-    With `secrets`, templates may read secret variables, and no message repeats their results.
+    Without `is_typed` it is a text as well. With `secrets`, templates may read secret variables, and no message repeats
+    their results.
     """
 
     def __init__(
@@ -190,8 +192,10 @@ class ValueRenderer:
         functions: Mapping[str, object] | None = None,
         undefined: type[Undefined] = StrictUndefined,
         described: ValueRenderer | None = None,
+        is_typed: bool = True,
     ) -> None:
         self._is_private = secrets
+        self._is_typed = is_typed
         self._described = described or self
         self._environment = _ValueSandbox(undefined=undefined)
         self._environment.filters.update(_FILTERS)
@@ -242,7 +246,7 @@ class ValueRenderer:
 
     def _rendered(self, text: str) -> object:
         whole = _WHOLE.fullmatch(text)
-        if whole:
+        if whole and self._is_typed:
             value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
             if isinstance(value, _Unread):
                 return value.read()

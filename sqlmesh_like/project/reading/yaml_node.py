@@ -248,7 +248,7 @@ class _Converter:
             self._open.remove(id(node))
             self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
             if size > MAX_YAML_VALUES:
-                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_YAML_VALUES:,} values"
+                message = f"invalid YAML: this is more than {MAX_YAML_VALUES:,} values, aliases counted in full"
                 raise ProjectError(message, location=here)
         built = self._done[id(node)]
         place = here if key is None else self._at(key)

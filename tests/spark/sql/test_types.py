@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -114,6 +115,38 @@ def test_types_and_refusals_are_those_of_sparks_analysis(spark: SparkSession) ->
             wrong.append((expression, types.of(tree), spark_type))
     assert not wrong
     assert not refused
+
+
+_RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "count(*)")
+_OF_VALUES = (
+    "lag({0})", "lag({0}, 2, {1})", "lead({0})", "lead({0}, 1, {0})", "first_value({0})", "last({0})", "any_value({0})",
+    "nth_value({0}, 2)", "sum({0})", "avg({0})", "min({0})", "max({0})", "count({0})", "count({0}, {1})",
+    "collect_list({0})", "collect_set({0})", "stddev({0})", "var_pop({0})", "bool_or({0})", "max_by({0}, {1})",
+    "sum(if({0} is null, 1, 0))", "bit_or({0})", "mode({0})", "median({0})",
+)  # fmt: skip
+_FRAMES = (
+    "partition by i", "partition by s order by ts, l", "order by d", "partition by dt order by i rows 2 preceding",
+    "order by l range between 1 preceding and current row",
+    "order by i rows between current row and unbounded following",
+)  # fmt: skip
+
+
+def windows() -> Iterator[str]:
+    yield from (f"{rank} over ({frame})" for rank, frame in product(_RANKS, _FRAMES[1:3]))
+    dice = random.Random("38 G")
+    for form, column in product(_OF_VALUES, COLUMNS):
+        call, frame = form.format(column, dice.choice(list(COLUMNS))), dice.choice(_FRAMES)
+        yield f"{call} over ({_FRAMES[1] if form.startswith(('lag', 'lead')) else frame})"
+
+
+def test_each_window_function_has_the_type_that_spark_gives_it(spark: SparkSession) -> None:
+    oracle, expressions = Oracle(spark), list(windows())
+    for start in range(0, len(expressions), 50):
+        oracle.ask(expressions[start : start + 50])
+    types = ExpressionTypes(lambda column: COLUMNS.get(column.name.lower()))
+    inferred = {text: types.of(sqlglot.parse_one(text, dialect=SPARK)) for text, given in oracle.types.items() if given}
+    assert len(inferred) > 250
+    assert {text: type_ for text, type_ in inferred.items() if type_ != oracle.types[text]} == {}
 
 
 def test_the_types_of_the_unit_tests_are_sparks(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from pathlib import Path
 
@@ -71,6 +72,33 @@ def test_a_declared_table_finds_itself_in_a_path(
     glob: str, path: str, declared: SourceTable, names: tuple[str, str]
 ) -> None:
     assert folder_names(f"/landing/{glob}", f"file:/landing/{path}", declares((declared,))) == names
+
+
+_WORDS = ("shop", "user", "shop+eu", "a.b", "order-items", "t1", "姓名", "Größe", "x y", "(a)", "2fa", "v_2024_x")
+_ORDERS = ("ymd", "ymdh", "ym", "myd", "dmy")
+"""`DatePartitionSequence` of AWS DMS: year, month, day, hour."""
+
+
+def test_declared_names_are_found_in_300_paths_that_a_generator_makes() -> None:
+    dice = random.Random("38 E")
+    for _ in range(300):
+        database, name, other = (f"{dice.choice(_WORDS)}{dice.choice(('', '_7', '12'))}" for _ in range(3))
+        parts = {"y": str(dice.randint(1999, 2030)), "m": f"{dice.randint(1, 12):02}", "d": f"{dice.randint(1, 31):02}"}
+        parts["h"] = f"{dice.randint(0, 23):02}"
+        dates = dice.choice("/_-").join(parts[part] for part in dice.choice(_ORDERS)).split("/")
+        below = dice.choice(([], dates, ["".join(dates)], [f"dt={'-'.join(dates)}"], [f"p={name}", "q=1"]))
+        above = dice.choice(([], [], ["raw"], ["region=eu"], ["raw", "v1"]))
+        folders = [*above, database, name, *below]
+        fixed = dice.choice((0, 0, dice.randint(0, len(above)), len(above) + 2))
+        glob = "/".join((*folders[:fixed], *("*" for _ in folders[fixed:]), "*.json"))
+        shards = dice.random() < 0.5
+        wanted = (re.escape(database), re.escape(name)) if shards else (database, name)
+        declared = declares((table("t", database=wanted[0], table=wanted[1]),))
+        assert folder_names(f"/landing/{glob}", f"/landing/{'/'.join(folders)}/1.json", declared) == (database, name)
+        if other not in (database, name):
+            folders[len(above) + 1] = other
+            glob = "/".join((*folders[:fixed], *("*" for _ in folders[fixed:]), "*.json"))
+            assert not declared(*folder_names(f"/landing/{glob}", f"/landing/{'/'.join(folders)}/1.json", declared))
 
 
 def test_a_skipped_file_may_later_belong_to_any_table_that_its_path_can_name() -> None:

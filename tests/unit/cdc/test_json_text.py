@@ -84,12 +84,18 @@ def test_the_deepest_message_that_is_read_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_suspect"),
+    ("text", "message", "is_suspect"),
     [
-        *((text, True) for text in ("1.2345678901234568E16", "0.1", "1.0E-7", "-0", '{"a":1}', "[]", '"Infinity"')),
-        *((text, False) for text in ("12", "98765432109876543210", "true", "text", "", "2024-01-02 03:04:05.6")),
+        *((text, "", True) for text in ("1.2345678901234568E16", "0.1", "1.0E-7", '{"a":1}', "[]", '"Infinity"')),
+        *((text, "", False) for text in ("12", "98765432109876543210", "true", "text", "", "2024-01-02 03:04:05.6")),
+        ("0", '{"after": {"a": -0}}', True),
+        ("0", '{"after": {"a": 0, "b": "2024-01-01", "c": -0.5}}', False),
+        ("1", '{"after": {"a": -0}}', False),
     ],
 )
-def test_only_a_text_that_spark_may_have_rewritten_is_looked_up(text: str, *, is_suspect: bool) -> None:
-    pattern = may_be_rewritten("t").removeprefix("t rlike '").removesuffix("'").replace("\\u007b", "{")
-    assert bool(re.search(pattern.replace("\\\\", "\\"), text)) is is_suspect
+def test_only_a_text_that_spark_may_have_rewritten_is_looked_up(text: str, message: str, *, is_suspect: bool) -> None:
+    value, line = (
+        pattern.replace("\\u007b", "{").replace("\\\\", "\\")
+        for pattern in re.findall(r" rlike '(.*?)'(?: or |\))", may_be_rewritten("t"))
+    )
+    assert bool(re.search(value, text) or (text == "0" and re.search(line, message))) is is_suspect

@@ -29,6 +29,7 @@ def project_of(folder: Path, **files: str) -> ParsedProject:
     [  # as dbt-core 1.11.16 writes them into its manifest
         ("for {{ relation }} alone", "for  alone"),
         ("{{relation}}", ""),
+        ("{{ 1 + 1 }}\t", "2\t"),
         ("{{ this | upper }}", ""),
         ("{% raw %}{{ relation }}{% endraw %}", "{{ relation }}"),
         ("{# for us #}plain", "plain"),

@@ -207,6 +207,7 @@ def test_a_seed_of_an_earlier_version_is_loaded_again_only_if_its_rows_differ(
         ("a,A\n", "s.csv:1:3: the column 'A' is there twice"),
         ("a,b c\n", "s.csv:1:3: 'b c' cannot be the name of a column"),
         ("a,b🙂\n", "s.csv:1:3: 'b🙂' cannot be the name of a column"),
+        (f"a,{'b' * 768}\n", "s.csv:1:3: 'bbbbbbbbbbbbbbbbbbbb…' cannot be the name of a column"),
         ("_sml_key\n", "s.csv:1:1: '_sml_key' cannot be the name of a column"),
         ('a,b\n"x\ny",1,2\n', "s.csv:3:6: this line has 3 fields, the header has 2"),
         ('a\n"x', "s.csv:2:1: this quote is never closed"),

@@ -65,6 +65,8 @@ ANYWHERE = {
     ),
     f"select explode(array(id), 2) as s from {ORDERS}": ("1:8", "explode takes 1 argument, not 2", "Spark refuses"),
     f"select id, id from {ORDERS} limit 1": ("1:12", "two columns are named 'id'", "another alias"),
+    f"select id as {'x' * 768} from {ORDERS}": ("1:8", "a name of 768 characters: xxxxxxxxxxxxxxxxxxxx…", "up to 767"),
+    f"select id::bigint as a, 'b::c' as b, 1L as d from {ORDERS}": ("1:10", "Spark 3.5 does not read `::`", "cast(…"),
     f"select id as `my id` from {ORDERS}": ("1:8", "a table cannot have a column named 'my id'", "give it an alias"),
     f"select id as _sml_x from {ORDERS} tablesample (1 rows)": (
         "1:8",

@@ -353,7 +353,8 @@ def test_a_seed_described_as_a_model_gets_its_tests_with_a_warning(project: Proj
     assert "models/s.yml:1:10: 's' is a seed: here it gets its data tests only (describe it under seeds:)" in shown
     assert "FAIL 1 unique_s_id" in shown and "PASS not_null_s_id" in shown
     manifest = json.loads((project.root / "target/manifest.json").read_text())
-    assert manifest["nodes"]["seed.shop.s"]["description"] == "y"
+    seed = manifest["nodes"]["seed.shop.s"]
+    assert (seed["description"], seed["patch_path"]) == ("y", "shop://seeds/s.yml")
 
 
 def test_sources_and_exposures_have_the_name_of_their_package(project: Project) -> None:

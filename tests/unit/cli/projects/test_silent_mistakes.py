@@ -155,3 +155,25 @@ def test_a_closed_output_is_written_to_nobody(tmp_path: Path, monkeypatch: pytes
     call = [sys.executable, "-m", "sqlmesh_like", "ls"]
     ended = subprocess.run(call, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1), check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_view_over_a_broken_ephemeral_model_is_not_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    """On Spark a view is compiled where it is read: nothing else would tell."""
+    enter_project(
+        tmp_path,
+        monkeypatch,
+        {
+            "dbt_project.yml": "name: shop\n",
+            "profiles.yml": "lake: {target: d, outputs: {d: {type: spark, warehouse: lake, schema: dws}}}\n",
+            "models/text.sql": "{{ config(materialized='ephemeral') }}{{ adapter.nothing() }}",
+            "models/outer.sql": "{{ config(materialized='ephemeral') }}select * from {{ ref('text') }}",
+            "models/seen.sql": "select * from {{ ref('outer') }}",
+            "models/good.sql": "select 1 as a",
+        },
+    )
+    assert main(["run"]) == 1
+    shown = capsys.readouterr().out
+    assert "ERROR creating sql view model dws.seen" in shown and "seen: models/text.sql:1:50: adapter.nothing" in shown
+    assert "OK created sql view model dws.good" in shown
