@@ -237,6 +237,7 @@ class _Converter:
         self._done: dict[int, YamlNode] = {}
         self._open: set[int] = set()
         self._sizes: dict[int, int] = {}
+        self._has_aliases = False
 
     def convert(self, node: _Marked, key: _Marked | None = None) -> YamlNode:
         here = self._at(node)
@@ -248,8 +249,10 @@ class _Converter:
             self._open.remove(id(node))
             self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
             if size > MAX_YAML_VALUES:
-                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_YAML_VALUES:,} values"
-                raise ProjectError(message, location=here)
+                what = "with its aliases resolved, this" if self._has_aliases else "this"
+                raise ProjectError(f"invalid YAML: {what} is more than {MAX_YAML_VALUES:,} values", location=here)
+        else:
+            self._has_aliases = True
         built = self._done[id(node)]
         place = here if key is None else self._at(key)
         return YamlNode(built.value, built.location, place, built.children, built.elements)
