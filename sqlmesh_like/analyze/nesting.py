@@ -31,8 +31,8 @@ _CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 def nesting_errors(path: str) -> Iterator[None]:
     """Turn a RecursionError within the block into a SqlError for this file, which is worked on now.
 
-    So are the errors of numbers that Python refuses to read, in literals and in texts of intervals: `int` takes the square of
-    more than 4,300 digits, and no Decimal has an exponent of 20.
+    So are the errors of numbers that Python refuses to read, in literals and in texts of intervals: of more than 4,300
+    digits, or a Decimal with an exponent of 20.
     """
     note_place(Location(path))
     try:

@@ -75,6 +75,14 @@ def test_an_archive_that_grows_is_refused(
     assert not (tmp_path / "whole").exists()
 
 
+def test_an_archive_that_goes_back_is_refused(tmp_path: Path) -> None:
+    """A size below zero leads back to the member's own header, and a file is read 20,000 times."""
+    content = tarball("kit/a").rstrip(b"\0").ljust(1024, b"\0") + tarball("kit/b", size="-1536")
+    with pytest.raises(ArchiveError, match="negative size"):
+        extract(content, tmp_path / "whole")
+    assert not (tmp_path / "whole").exists()
+
+
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
 def test_an_archive_that_ends_too_early_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(ArchiveError):
