@@ -34,8 +34,16 @@ def leads_out(text: str) -> bool:
     """
     both = (PurePosixPath(text), PureWindowsPath(text))
     has_long_name = any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in both[0].parts)
-    is_none = "\0" in text or has_long_name or len(text) > _LONGEST_PATH
+    is_none = "\0" in text or has_long_name or len(text) > _LONGEST_PATH or not _is_encodable(text)
     return is_none or any(path.is_absolute() or path.anchor or ".." in path.parts for path in both)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:

@@ -27,7 +27,7 @@ FILES = {
 }
 COMMANDS = (
     ["compile"], ["ls", "--output", "json"], ["parse"], ["lint"], ["docs", "generate"], ["build"], ["clean"], ["seed"],
-    ["lineage", "a"], ["show", "a"], ["report"], ["deps"], ["import-check"], ["run-operation", "x"],
+    ["lineage", "a"], ["show", "a"], ["report"], ["deps", "-t", "t"], ["import-check"], ["run-operation", "x"],
     ["ls", "--select", "+a", "tag:x", "path:models"], ["diff", "--state", "target"],
     ["docs", "generate", "--no-compile"], ["explain"], ["freshness"], ["debug"],
 )  # fmt: skip
@@ -103,7 +103,7 @@ def paths(chance: Random) -> Payload:
         payload.files["dbt_project.yml"] = f"{FILES['dbt_project.yml']}{key}: {settings[key]}\n"
     elif spot == 3:
         payload.files["packages.yml"] = f"packages: [{{{chance.choice(('local', 'git', 'tarball'))}: {quoted}}}]\n"
-        payload.command = chance.choice((["deps"], ["ls"]))
+        payload.command = chance.choice((["deps", "-t", "t"], ["ls"]))
     elif spot == 4:
         given = f"{{input: \"ref('a')\", format: {chance.choice(('csv', 'sql'))}, fixture: {quoted}}}"
         payload.files["models/u.yml"] = (
@@ -291,15 +291,18 @@ def rows(chance: Random) -> Payload:
     calls = ("seed", "build", *shown, "compile", "test", "report", "docs generate")
     payload = Payload(chance.choice(calls).split())
     cells = [chance.choice(ROWS) for _ in range(6)]
-    head = [chance.choice(ROWS)[:50] if chance.random() < 0.3 else name for name in ("a", "b", "c")]
-    lines = [",".join(head), ",".join(cells[:3]), ",".join(f'"{cell}"' for cell in cells[3:])]
+    head = [chance.choice(ROWS)[:50] if chance.random() < 0.1 else name for name in ("a", "b", "c")]
+    quoted = ",".join('"{}"'.format(cell.replace('"', '""')) for cell in cells[3:])
+    lines = [",".join(head), quoted, *([",".join(cells[:3])] if chance.random() < 0.3 else [])]
     content = chance.choice(("\n", "\r\n", "\r")).join(lines).encode(errors="surrogatepass")
-    payload.files["seeds/s.csv"] = content if chance.random() < 0.8 else content + chance.randbytes(6)
+    payload.files["seeds/s.csv"] = content if chance.random() < 0.9 else content + chance.randbytes(6)
     payload.files["models/m.sql"] = "select * from {{ ref('s') }}"
     kinds = ("int", "date", "timestamp", "decimal(38,10)", "boolean", "double", "array<int>", "x", "string")
-    delimiter = json.dumps(chance.choice((",", ";", "\t", "", "\x00", ",,", '"', "\n")))
-    config = f"{{column_types: {{a: {chance.choice(kinds)}}}, delimiter: {delimiter}}}"
-    payload.files["models/s.yml"] = f"seeds: [{{name: s, config: {config}}}]\n"
+    delimiter = json.dumps(
+        chance.choice((",", ";", "\t", "", "\x00", ",,", '"', "\n")) if chance.random() < 0.2 else ","
+    )
+    types = f"column_types: {{a: {chance.choice(kinds)}}}, " if chance.random() < 0.4 else ""
+    payload.files["models/s.yml"] = f"seeds: [{{name: s, config: {{{types}delimiter: {delimiter}}}}}]\n"
     if chance.random() < 0.4:
         cell, other = (json.dumps(chance.choice(ROWS)) for _ in range(2))
         payload.files["models/n.sql"] = "select a from {{ ref('m') }}"

@@ -30,6 +30,11 @@ from tests.security.payloads import CLASSES, NAMES, PRECIOUS, SECRET, STEPS, Pay
 Shown = pytest.CaptureFixture[str]
 SECONDS = 30
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FAULT = re.compile(r"unexpected [A-Z]\w+: |Traceback \(most")
+_INSIDE = re.compile(
+    r"<(?:module|frame|code object|slot wrapper|built-in|class '(?:type|object|module|os\.|sys\.))|mappingproxy"
+)
+"""What a template prints that has come to Python's own objects."""
 _FOR_A_RUNNER = re.compile(r"^(?:::|##)", re.MULTILINE)
 
 
@@ -50,9 +55,9 @@ def test_a_generated_payload_gets_nowhere(
     printed = capsys.readouterr()
     said = printed.out + printed.err + "".join(_written(root))
     assert time.process_time() - started < SECONDS
-    assert code in (0, 1, 2) and "unexpected" not in printed.err and "Traceback" not in said, printed.err[-600:]
+    assert code in (0, 1, 2) and not _FAULT.search(said), printed.err[-600:]
     assert SECRET not in said and PRECIOUS not in said
-    assert "<class" not in said and "<function" not in said and "<bound method" not in said
+    assert not _INSIDE.search(said)
     raw = printed.err if "csv" in payload.command else printed.out + printed.err
     assert not _CONTROL.search(raw) and not _FOR_A_RUNNER.search(raw)
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
