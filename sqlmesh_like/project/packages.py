@@ -14,7 +14,7 @@ from typing import Literal
 from sqlmesh_like import secrets as secret_values
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.keys.package_keys import PACKAGE, PACKAGES
-from sqlmesh_like.project.paths import leads_out
+from sqlmesh_like.project.paths import is_address, leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file, record_folder
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -98,6 +98,8 @@ def _wanted(node: YamlNode) -> WantedPackage:
     for key, text in {kind: address.text(kind), **texts}.items():
         if "\0" in text:  # no path has one, and no argument of git
             raise node.children[key].error(f"{key} must not contain NUL")
+    if not is_address(address.text(kind)):
+        raise address.error(f"{kind} is not an address or a path")
     inside = texts.get("subdirectory")
     if inside is not None and leads_out(inside):
         raise node.children["subdirectory"].error("subdirectory leads out of the package")

@@ -316,6 +316,7 @@ def test_an_interrupted_install_does_not_block_the_next_one(ask: Ask, monkeypatc
         ("{git: 'ext::sh -c x'}", "cannot fetch"),
         ("{git: x, subdirectory: ../up}", "leads out of the package"),
         ('{local: "a\\0b"}', "local must not contain NUL"),
+        ("{git: 'http://[::1/a.git'}", "git is not an address or a path"),
         ('{git: x, revision: "\\0"}', "revision must not contain NUL"),
         ('{git: x, subdirectory: "\\ud800"}', "half of a character"),
         ("{tarball: nowhere.tar.gz}", "there is no file"),
