@@ -223,11 +223,14 @@ _SCHEMA_OF = {
 }  # fmt: skip
 
 
+_schema = cache(file_json_schema)
+
+
 def fields(chance: Random) -> Payload:
     """A file that its JSON Schema allows, but for one value or two."""
     payload = Payload(chance.choice(COMMANDS))
     kind = chance.choice([one for one in SCHEMA_FILES if one in _SCHEMA_OF] + ["properties"] * 8)
-    document = _Document(chance, file_json_schema(kind)).make()
+    document = _Document(chance, _schema(kind)).make()
     if kind == "project":
         document = {"name": "shop", "profile": "shop"} | cast(dict[str, object], document)
     if kind == "profiles":

@@ -111,4 +111,7 @@ def files_of(kind: str, size: int = SIZE) -> dict[str, str]:
             pieces.append(piece.replace("{i}", str(number)))
             length, number = length + len(pieces[-1]), number + 1
         body = "".join(pieces)
-    return {**FILES, path: head + body + tail}
+    files = {**FILES, path: head + body + tail}
+    if path == "pyproject.toml":
+        del files["dbt_project.yml"]  # which would be read instead of it
+    return files
