@@ -68,22 +68,22 @@ def an_editor(root: Path, path: str, text: str) -> bytes:
     def ask(method: str, params: object) -> None:
         sent.append({"id": len(sent), "method": method, "params": params})
 
-    def tell(method: str, params: object) -> None:
+    def notify(method: str, params: object) -> None:
         sent.append({"method": method, "params": params})
 
     document, line = {"uri": (root / path).as_uri()}, len(text.split("\n", 1)[0])
     ask("initialize", {"processId": None, "rootUri": root.as_uri(), "capabilities": {}})
-    tell("initialized", {})
-    tell("textDocument/didOpen", {"textDocument": {**document, "languageId": "sql", "version": 1, "text": text}})
+    notify("initialized", {})
+    notify("textDocument/didOpen", {"textDocument": {**document, "languageId": "sql", "version": 1, "text": text}})
     for version in range(2, 12):
         edited = {"textDocument": {**document, "version": version}, "contentChanges": [{"text": text + " " * version}]}
-        tell("textDocument/didChange", edited)
+        notify("textDocument/didChange", edited)
     for row, column in ((0, line), (0, line // 2), (text.count("\n"), 3)):
         for method in ("completion", "hover", "definition"):
             place = {"line": row, "character": column}
             ask(f"textDocument/{method}", {"textDocument": document, "position": place})
     ask("shutdown", None)
-    tell("exit", None)
+    notify("exit", None)
     bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in sent]
     return b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
 
