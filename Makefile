@@ -52,11 +52,13 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
 
 # 10,000 random cases instead of 150, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
-# instead of 48: one hour more. What fails is filed in tests/properties/failed_once.
+# instead of 48: one hour more. What fails is filed in tests/properties/failed_once. 3,000 payloads of attackers instead of 16, and
+# a hundred kinds of ten megabytes with five commands each: three hours of one core.
 # Calls without a JVM are killed 1,000 times instead of 40, an ingestion 35 times instead of 5, other calls that need Spark
 # at each of their steps and ten times at random: docs/reliability.md has the counts. A lake is ingested, run, maintained and verified 1,000 times instead of 6.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/properties
+	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/security/test_generated.py tests/security/test_ten_megabytes.py
 	$(BIN)/sml deps
 	rm -rf target/kills target/faults
 	SML_DEEP=1 $(BIN)/python -m pytest $(DEEP_WITH_JVM)

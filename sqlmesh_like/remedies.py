@@ -15,6 +15,7 @@ _REMEDIES = {
     "attempt to write a readonly database": _PERMISSION,
     "Permission denied": _PERMISSION,
     "Operation not permitted": _PERMISSION,
+    "File name too long": "give it a shorter name",
     "File too large": "raise the limit of file sizes (ulimit -f)",
     "OutOfMemoryError": MORE_MEMORY,
     "Too many open files": "raise the limit of open files (ulimit -n)",

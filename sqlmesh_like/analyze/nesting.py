@@ -1,11 +1,12 @@
 """How deep a query may be nested. Owns the limits; beyond them the parser and every walk over its tree would run out of
-stack, and compiled code would crash the process."""
+stack, and compiled code would crash the process. Owns the error of a number that Python does not read, too."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import InvalidOperation
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -16,6 +17,7 @@ from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.limits.record import note_place
 
 _MESSAGE = "the query is nested too deep"
+_TOO_MANY_DIGITS = "Exceeds the limit"
 MAX_BRACKETS = 200
 MAX_TYPES = 50
 _TYPE_BRACKET = re.compile(r"\b(?:array|map|struct)\s*<|>", re.IGNORECASE)
@@ -27,12 +29,21 @@ _CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 @contextmanager
 def nesting_errors(path: str) -> Iterator[None]:
-    """Turn a RecursionError within the block into a SqlError for this file, which is worked on now."""
+    """Turn a RecursionError within the block into a SqlError for this file, which is worked on now.
+
+    So are the errors of numbers that Python refuses to read, in literals and in texts of intervals: of more than 4,300
+    digits, or a Decimal with an exponent of 20.
+    """
     note_place(Location(path))
     try:
         yield
     except RecursionError:
         raise too_deep(path) from None
+    except (ValueError, InvalidOperation) as error:
+        if isinstance(error, ValueError) and not str(error).startswith(_TOO_MANY_DIGITS):
+            raise
+        hint = "a decimal of Spark has 38 digits at most"
+        raise SqlError("a number is too large", location=Location(path, 1, 1), hint=hint) from None
 
 
 def too_deep(path: str) -> SqlError:

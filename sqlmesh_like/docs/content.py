@@ -14,7 +14,7 @@ from sqlmesh_like.artifacts.files import timestamp
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.docs.health import find_problems
-from sqlmesh_like.docs.markdown import as_html
+from sqlmesh_like.docs.markdown import Markdown
 from sqlmesh_like.docs.selection_facts import selection_facts
 from sqlmesh_like.docs.site_data import Json, SiteData, artifact_rows
 from sqlmesh_like.plan.table_facts import TableFacts
@@ -29,7 +29,8 @@ OVERVIEW = "__overview__"
 
 def content(findings: SiteData) -> dict[str, object]:
     """Return the value that the page shows."""
-    nodes = _nodes(findings)
+    markdown = Markdown()
+    nodes = _nodes(findings, markdown)
     ids = {unique_id: number for number, unique_id in enumerate(nodes)}
     blocks = [mapping_of(block) for block in mapping_of(findings.manifest.get("docs")).values()]
     overview = next((str(block["block_contents"]) for block in blocks if block.get("name") == OVERVIEW), "")
@@ -38,7 +39,7 @@ def content(findings: SiteData) -> dict[str, object]:
         "target": findings.target,
         "version": __version__,
         "generated_at": timestamp(findings.now),
-        "overview": as_html(overview),
+        "overview": markdown.as_html(overview),
         "nodes": list(nodes.values()),
         "edges": [
             [ids[source], column, ids[reader], name, how]
@@ -46,14 +47,16 @@ def content(findings: SiteData) -> dict[str, object]:
             if source in ids and reader in ids
         ],
         "rules": [asdict(rule) for rule in RULES.values()],
-        "groups": [_group(mapping_of(group)) for group in mapping_of(findings.manifest.get("groups")).values()],
+        "groups": [
+            _group(mapping_of(group), markdown) for group in mapping_of(findings.manifest.get("groups")).values()
+        ],
         "last_call": _last_call(findings.results),
         "calls": findings.calls,
         "problems": [asdict(problem) for problem in find_problems(findings) if problem.unique_id in nodes],
     }
 
 
-def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
+def _nodes(findings: SiteData, markdown: Markdown) -> dict[str, dict[str, object]]:
     manifest = findings.manifest
     entries = {
         unique_id: mapping_of(node)
@@ -68,12 +71,12 @@ def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
     for unique_id, node in shown.items():
         above = parents.get(unique_id)
         made[unique_id] = {
-            **_node(unique_id, node, findings),
+            **_node(unique_id, node, findings, markdown),
             "parents": [parent for parent in (above if isinstance(above, list) else []) if parent in shown],
             "result": _result(results.get(unique_id)),
             "freshness": _freshness(freshness.get(unique_id)),
         }
-    return made | {str(macro["id"]): macro for macro in _macros(manifest, findings.project)}
+    return made | {str(macro["id"]): macro for macro in _macros(manifest, findings.project, markdown)}
 
 
 def _is_hidden(node: Json) -> bool:
@@ -81,7 +84,7 @@ def _is_hidden(node: Json) -> bool:
     return mapping_of(mapping_of(node.get("config")).get("docs")).get("show") is False
 
 
-def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
+def _node(unique_id: str, node: Json, findings: SiteData, markdown: Markdown) -> dict[str, object]:
     model = findings.models.get(unique_id)
     config = mapping_of(node.get("config"))
     identifier = node.get("alias") or node.get("identifier")
@@ -95,11 +98,11 @@ def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
         "path": node.get("original_file_path"),
         "folders": _folders(node, findings.project),
         "tags": node.get("tags") or [],
-        "description": as_html(str(node.get("description") or "")),
+        "description": markdown.as_html(str(node.get("description") or "")),
         "meta": {key: value for key, value in mapping_of(node.get("meta")).items() if key != "sml"},
         "color": _color(node),
         "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in _USUAL},
-        "columns": _columns(unique_id, node, findings) if has_table else [],
+        "columns": _columns(unique_id, node, findings, markdown) if has_table else [],
         # The text of a generic test is a call that dbt writes into each of them: it says nothing.
         "raw": None if node.get("test_metadata") else node.get("raw_code") or None,
         "compiled": node.get("compiled_code"),
@@ -109,14 +112,14 @@ def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
         "location": mapping_of(mapping_of(node.get("meta")).get("sml")).get("location"),
         "lake": _table(findings.tables.get(unique_id)),
         "selection": selection_facts(findings.graph.nodes[unique_id]),
-        **_of_kind(node),
+        **_of_kind(node, markdown),
     }
 
 
-def _of_kind(node: Json) -> dict[str, object]:
+def _of_kind(node: Json, markdown: Markdown) -> dict[str, object]:
     match node.get("resource_type"):
         case "source":
-            return {"source_description": as_html(str(node.get("source_description") or ""))}
+            return {"source_description": markdown.as_html(str(node.get("source_description") or ""))}
         case "test":
             return {"attached": node.get("attached_node"), "column": node.get("column_name")}
         case "unit_test":
@@ -144,7 +147,7 @@ def _folders(node: Json, project: str) -> list[str]:
     return folders if node.get("package_name") == project else [str(node.get("package_name")), *folders]
 
 
-def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, object]]:
+def _columns(unique_id: str, node: Json, findings: SiteData, markdown: Markdown) -> list[dict[str, object]]:
     """Return columns as the compiler derives them, else as the lake has them, else as they are declared.
 
     Types are those of the lake, else derived, else declared. What the compiler could not prove says where it is from:
@@ -168,7 +171,7 @@ def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, o
             "origin": None
             if not is_model or name.lower() in proven or not types.get(name.lower())
             else ("stored" if name.lower() in stored else "declared"),
-            "description": as_html(str(described.get(name.lower(), {}).get("description") or "")),
+            "description": markdown.as_html(str(described.get(name.lower(), {}).get("description") or "")),
             "tags": described.get(name.lower(), {}).get("tags") or [],
         }
         for name in names
@@ -220,22 +223,24 @@ def _last_call(results: Json | None) -> dict[str, object] | None:
     }
 
 
-def _group(group: Json) -> dict[str, object]:
-    description = as_html(str(group.get("description") or ""))
+def _group(group: Json, markdown: Markdown) -> dict[str, object]:
+    description = markdown.as_html(str(group.get("description") or ""))
     return {"name": group.get("name"), "owner": group.get("owner"), "description": description}
 
 
-def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
+def _macros(manifest: Json, project: str, markdown: Markdown) -> Iterable[dict[str, object]]:
     for unique_id, macro in mapping_of(manifest.get("macros")).items():
         entry = mapping_of(macro)
+        arguments = [mapping_of(one) for one in artifact_rows({"results": entry.get("arguments")})]
         yield {
             "id": unique_id,
             "type": "macro",
             "name": entry.get("name"),
             "path": entry.get("original_file_path"),
-            "description": as_html(str(entry.get("description") or "")),
+            "description": markdown.as_html(str(entry.get("description") or "")),
             "raw": entry.get("macro_sql"),
-            "arguments": [{**mapping_of(one), "description": as_html(str(mapping_of(one).get("description") or ""))}
-                          for one in artifact_rows({"results": entry.get("arguments")})],
+            "arguments": [
+                {**one, "description": markdown.as_html(str(one.get("description") or ""))} for one in arguments
+            ],
             "folders": _folders(entry, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip

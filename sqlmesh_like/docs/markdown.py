@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import re
 from functools import cache
 
 from markdown_it import MarkdownIt
 
-_LONGEST = 100_000
-"""Characters of a text that is read as Markdown, which takes the square of a text's length where it is all brackets."""
+_LONGEST, _MOST = 100_000, 300_000
+"""Characters of a text, and marks of all texts, that are read as Markdown: a text that is all brackets takes the square
+of its length, and a mark 30 µs."""
+_MARK = re.compile(r"[^\w\s]|\n")
 
 
 @cache
@@ -17,16 +20,26 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
-def as_html(text: str) -> str:
-    """Return a description as HTML that is safe to insert: the author's own tags are escaped.
+class Markdown:
+    """The descriptions of one site. What is too long, or comes after too many marks of others, is shown as written."""
 
-    >>> as_html("all *users* <script>alert(1)</script>")
-    '<p>all <em>users</em> &lt;script&gt;alert(1)&lt;/script&gt;</p>\\n'
-    >>> as_html("")
-    ''
-    >>> as_html("*" * 200_000)[:8]
-    '<pre>***'
-    """
-    if len(text) > _LONGEST:
-        return f"<pre>{html.escape(text)}</pre>\n"
-    return _parser().render(text) if text.strip() else ""
+    def __init__(self) -> None:
+        self._left = _MOST
+
+    def as_html(self, text: str) -> str:
+        """Return a description as HTML that is safe to insert: the author's own tags are escaped.
+
+        >>> Markdown().as_html("all *users* <script>alert(1)</script>")
+        '<p>all <em>users</em> &lt;script&gt;alert(1)&lt;/script&gt;</p>\\n'
+        >>> Markdown().as_html("")
+        ''
+        >>> Markdown().as_html("*" * 200_000)[:8]
+        '<pre>***'
+        """
+        if not text.strip():
+            return ""
+        marks = len(_MARK.findall(text)) if len(text) <= _LONGEST else self._left + 1
+        if marks > self._left:
+            return f"<pre>{html.escape(text)}</pre>\n"
+        self._left -= marks
+        return str(_parser().render(text))

@@ -56,7 +56,8 @@ class _Site(SimpleHTTPRequestHandler):
         """Log nothing: a list of the site's requests is of no use to its reader."""
 
 
-_HOST = re.compile(r"[\w.-]+(:\d*)?|\[[\da-fA-F:.]+\](:\d*)?")
+HOST = re.compile(r"[\w.-]+(:\d*)?|\[[\da-fA-F:.]+\](:\d*)?")
+"""The form of a Host header: of others (`a/b`, `a#b`, `a@b`) two readers may find two hosts."""
 
 
 def is_own_host(host: str) -> bool:
@@ -65,7 +66,7 @@ def is_own_host(host: str) -> bool:
     >>> is_own_host("localhost:8080"), is_own_host("evil.example:8080")
     (True, False)
     """
-    if not _HOST.fullmatch(host):
+    if not HOST.fullmatch(host):
         return False
     try:
         name = urlsplit(f"//{host}").hostname or ""

@@ -29,6 +29,8 @@ T = TypeVar("T")
 _OWN_THREADS = frozenset({"MainThread", "sml-activity", "sml-template-limits"})
 _PATIENCE, _PATIENCE_FACTOR = 60.0, 10.0
 """Seconds on the clock, and those for each second of a processor, after which a child counts as stuck."""
+_NO_MEMORY = 71
+"""The exit code of a child that has no memory left even to say so."""
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 is_on = True
@@ -125,6 +127,8 @@ def _be_child(
             outcome = "error", _as_limit(error, child.record) or error
         _report_end(child.record, *outcome)
         code = 0
+    except MemoryError:
+        code = _NO_MEMORY
     finally:
         os._exit(code)
 
@@ -255,7 +259,7 @@ def _result(
     if outcome is None:
         if stop_signals.is_wished():
             raise KeyboardInterrupt
-        raise _error_of_end(status, record.traced(templates) or record.place, limits, is_stuck=is_stuck)
+        raise _error_of_end(status, record, record.traced(templates), limits, is_stuck=is_stuck)
     kind, value, spellings = outcome
     secrets.learn_spellings(cast(tuple[str, ...], spellings))
     if kind == "error":
@@ -265,12 +269,17 @@ def _result(
     return value
 
 
-def _error_of_end(status: int, place: Location | None, limits: Limits, *, is_stuck: bool) -> ResourceLimitError:
+def _error_of_end(
+    status: int, record: ProcessRecord, traced: Location | None, limits: Limits, *, is_stuck: bool
+) -> ResourceLimitError:
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    place = traced or record.place
     if is_stuck:
         return limit_error(SECONDS, place, "this does not come to an end")
     if number == signal.SIGXCPU:
-        return limit_error(SECONDS, place)
+        return limit_error(SECONDS, traced or record.dearest_place)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NO_MEMORY:
+        return limit_error(MEMORY, place)
     if number == signal.SIGXFSZ:
         return limit_error(OUTPUT, place)
     if number == signal.SIGKILL:

@@ -8,9 +8,10 @@ import os
 import pickle
 import re
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from sqlmesh_like.errors import Location
@@ -23,14 +24,18 @@ from sqlmesh_like.limits.settings import (
     Limits,
 )
 
+_HALF = 2_000
+_NOW, _DEAREST = 64, 64 + _HALF
+"""Where the page of a record has its places."""
 _FRAME = re.compile(r'File "(.*)", line (\d+) in ')
 
 
 class ProcessRecord:
     """What a child tells its parent, readable also after it has been ended.
 
-    A page holds the seconds that it may take and what it works on, `trace` where its threads were when the system ended
-    it, `frames` what it reported: templates with their lines, messages, the result.
+    A page holds the seconds that it may take, what it works on, since when, and what has taken most of its time so far;
+    `trace` where its threads were when the system ended it, `frames` what it reported: templates with their lines,
+    messages, the result.
     """
 
     def __init__(self) -> None:
@@ -53,13 +58,31 @@ class ProcessRecord:
 
     @property
     def place(self) -> Location | None:
-        path, _, line = self.page[8:].partition(b"\0")[0].decode(errors="replace").partition("\n")
-        return Location(path, int(line) or None) if path else None
+        """What is worked on now; the file's first line where no other is known."""
+        return self._place(_NOW)
 
-    @place.setter
-    def place(self, value: Location) -> None:
-        text = f"{value.path[:900]}\n{value.line or 0}".encode(errors="replace") + b"\0"
-        self.page[8 : 8 + len(text)] = text
+    @property
+    def dearest_place(self) -> Location | None:
+        """What has taken most of the seconds, if these have passed: what is worked on now, or something before it."""
+        started, most = struct.unpack_from("dd", self.page, 8)
+        return self._place(_NOW if self.seconds - started >= most else _DEAREST)
+
+    def note_place(self, place: Location, started: float) -> None:
+        """`started`: the second at which the work on it would have begun, had it been done at once."""
+        struct.pack_into("d", self.page, 8, started)
+        self._set_place(_NOW, place)
+
+    def note_dearest(self, place: Location, seconds: float) -> None:
+        struct.pack_into("d", self.page, 16, seconds)
+        self._set_place(_DEAREST, place)
+
+    def _place(self, at: int) -> Location | None:
+        path, _, line = self.page[at : at + _HALF].partition(b"\0")[0].decode(errors="replace").partition("\n")
+        return Location(path, int(line)) if path else None
+
+    def _set_place(self, at: int, place: Location) -> None:
+        text = f"{place.path[:400]}\n{place.line or 1}".encode(errors="replace") + b"\0"
+        self.page[at : at + len(text)] = text
 
     def report(self, *frame: object) -> None:
         _write(self.frames, pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
@@ -84,7 +107,10 @@ class ProcessRecord:
 
 @dataclass
 class Child:
-    """A child process: its record and limits, its bytes of memory at its start, and the files it has read."""
+    """A child process: its record and limits, its bytes of memory at its start, and the files it has read.
+
+    `spent`: seconds by file, without those since it was last noted what is worked on.
+    """
 
     record: ProcessRecord
     limits: Limits
@@ -92,6 +118,21 @@ class Child:
     sends_messages: bool = False
     files: int = 0
     size: int = 0
+    place: Location | None = None
+    noted: float = 0.0
+    spent: dict[str, float] = field(default_factory=dict)
+    most: float = 0.0
+
+    def work_on(self, place: Location) -> None:
+        """Note that the time from now on is spent on another place."""
+        now = time.process_time()
+        if self.place is not None:
+            spent = self.spent[self.place.path] = self.spent.get(self.place.path, 0.0) + now - self.noted
+            if spent > self.most:
+                self.most = spent
+                self.record.note_dearest(self.place, spent)
+        self.place, self.noted = place, now
+        self.record.note_place(place, now - self.spent.get(place.path, 0.0))
 
     def restrict(self) -> None:
         """Set the limits that grow with what has been read."""
@@ -136,7 +177,7 @@ def has_limit(name: str) -> bool:
 def note_file(path: str, size: int) -> None:
     """Say that a file of the project has been read: it is worked on, and the limits grow with it."""
     if (child := _Process.child) is not None:
-        child.record.place = Location(path)
+        child.work_on(Location(path))
         child.files, child.size = child.files + 1, child.size + size
         child.restrict()
 
@@ -144,7 +185,7 @@ def note_file(path: str, size: int) -> None:
 def note_place(place: Location) -> None:
     """Say what is worked on now."""
     if (child := _Process.child) is not None:
-        child.record.place = place
+        child.work_on(place)
 
 
 def note_template(path: str, lines: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from sqlmesh_like import secrets as secret_values
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.keys.package_keys import PACKAGE, PACKAGES
+from sqlmesh_like.project.paths import is_address, leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file, record_folder
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -94,8 +95,13 @@ def _wanted(node: YamlNode) -> WantedPackage:
     kind = kinds[0]
     address = node.children[kind]
     texts = {key: child.text(key) for key, child in node.items() if key in ("revision", "subdirectory")}
+    for key, text in {kind: address.text(kind), **texts}.items():
+        if "\0" in text:  # no path has one, and no argument of git
+            raise node.children[key].error(f"{key} must not contain NUL")
+    if not is_address(address.text(kind)):
+        raise address.error(f"{kind} is not an address or a path")
     inside = texts.get("subdirectory")
-    if inside is not None and (PurePosixPath(inside).is_absolute() or ".." in PurePosixPath(inside).parts):
+    if inside is not None and leads_out(inside):
         raise node.children["subdirectory"].error("subdirectory leads out of the package")
     match kind:
         case "git":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from urllib.parse import urlsplit
 
 from sqlmesh_like.errors import Location, ProjectError
 
@@ -34,8 +35,29 @@ def leads_out(text: str) -> bool:
     """
     both = (PurePosixPath(text), PureWindowsPath(text))
     has_long_name = any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in both[0].parts)
-    is_none = "\0" in text or has_long_name or len(text) > _LONGEST_PATH
+    is_none = "\0" in text or has_long_name or len(text) > _LONGEST_PATH or not _is_encodable(text)
     return is_none or any(path.is_absolute() or path.anchor or ".." in path.parts for path in both)
+
+
+def is_address(text: str) -> bool:
+    """Whether Python can take a URL, or a path, apart.
+
+    >>> is_address("https://host:80/a"), is_address("../a"), is_address("http://[::1"), is_address("s3://a:b/c")
+    (True, True, False, False)
+    """
+    try:
+        port = urlsplit(text).port
+    except ValueError:
+        return False
+    return port is None or port > 0
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:

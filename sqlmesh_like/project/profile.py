@@ -16,6 +16,7 @@ from sqlmesh_like import secrets
 from sqlmesh_like.errors import Location, ProjectError, UsageError, nearest
 from sqlmesh_like.project.keys.profile_keys import CATALOG, CATALOGS, OUTPUT, PROFILE, STORE
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, Target
+from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.store_settings import StoreSettings, read_store_settings
@@ -185,7 +186,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         name=name,
         type=cast(Literal["spark", "duckdb"], OUTPUT.value(output, "type")),
         schema=str(OUTPUT.value(output, "schema")),
-        warehouse=_warehouse(str(OUTPUT.value(output, "warehouse")), root),
+        warehouse=_warehouse(output, root),
         master=str(OUTPUT.value(output, "master")),
         threads=cast(int, OUTPUT.value(output, "threads")),
         catalog=_catalog(output.get("catalog")),
@@ -210,7 +211,7 @@ def _store(output: YamlNode, root: Path) -> StoreSettings:
     if node is not None:
         STORE.check(node)
     given = {} if node is None else {key: STORE.value(node, key) for key in node.children}
-    warehouse = _warehouse(str(OUTPUT.value(output, "warehouse")), root)
+    warehouse = _warehouse(output, root)
     return read_store_settings(given, _settings(output, "spark"), warehouse)
 
 
@@ -226,12 +227,18 @@ def _catalog(node: YamlNode | None) -> str:
         return "none"
     if isinstance(node.value, dict):
         CATALOG.check_keys(node)
+        for name, child in node.items():
+            uris = str(child.value.get("uri") or "") if isinstance(child.value, dict) else ""
+            if not all(map(is_address, uris.split(","))):
+                raise child.error(f"uri of {name} is not an address", "write it as thrift://host:9083")
         return next(iter(node.children), "none")
     return node.choice("catalog", CATALOGS)
 
 
-def _warehouse(text: str, root: Path) -> str:
+def _warehouse(output: YamlNode, root: Path) -> str:
     """A URI unchanged; a path as an absolute one, resolved against the project's folder."""
-    if _URI.match(text):
-        return text
-    return str(root / Path(text).expanduser())
+    text = str(OUTPUT.value(output, "warehouse"))
+    if "\0" in text or not is_address(text):
+        raise output.children["warehouse"].error("warehouse is not an address or a path")
+    # Not Path.expanduser, which raises RuntimeError for a user that is not there.
+    return text if _URI.match(text) else str(root / os.path.expanduser(text))  # noqa: PTH111

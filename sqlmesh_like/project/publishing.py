@@ -5,6 +5,7 @@ A destination may contain a password: it never appears in a `repr` or a message.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -63,5 +64,5 @@ def _destination(name: str, node: YamlNode, root: Path) -> Destination:
     if kind == "url":
         place = _SQLITE_FILE.sub(lambda match: f"{match[1]}{root / match[2]}", place)
     elif not _URI.match(place):
-        place = str(root / Path(place).expanduser())
+        place = str(root / os.path.expanduser(place))  # noqa: PTH111 (not a RuntimeError for a user that is not there)
     return Destination(name, kind, place, None if schema is None else schema.text("schema"))

@@ -214,6 +214,23 @@ def test_waiting_for_a_lake_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> N
     work(0.5)  # nothing comes after the end
 
 
+LARGE = "1" * 5_000
+NUMBERS = (
+    LARGE, f"{LARGE}L", f"interval '{LARGE} 1' day to hour", f"1e{LARGE}bd", f"round(1.5, {LARGE})",
+    f"sum(1) over (order by 1 rows between {LARGE} preceding and current row)", f"cast(1 as decimal({LARGE}, 2))",
+)  # fmt: skip
+
+
+def test_a_number_that_python_does_not_read_is_an_error_of_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    models = {f"models/m{place}.sql": f"select {number} as a" for place, number in enumerate(NUMBERS)}
+    enter_project(tmp_path, monkeypatch, {"dbt_project.yml": "name: shop\n", "profiles.yml": PROFILES, **models})
+    assert main(["compile"]) == 2
+    said = capsys.readouterr().err
+    assert "unexpected" not in said and all(f"{path}:1:" in said for path in models), said[:2_000]
+
+
 SQL = {
     "brackets": "select " + "(" * 3_000 + "1" + ")" * 3_000 + " as a",
     "many brackets": "select " + "(" * 100_000,

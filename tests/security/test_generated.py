@@ -1,176 +1,97 @@
 """Payloads that a generator makes of the classes that got in before: none does anything outside, or is "unexpected".
 
-Each number is one project. The suite tries a few, `make test-all` 300.
+Each number is one payload. The suite tries two of a class, `make test-all` 300 and `make test-deep` 3,000.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
+import shutil
+import socket
 import tarfile
-from collections.abc import Callable
+import threading
+import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from sqlmesh_like.app.monitoring.status_server import is_near_host
 from sqlmesh_like.app.setup.archive import ArchiveError, extract
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.docs.server import is_own_host
-from tests.levels import parametrize
-from tests.projects import enter_project
+from sqlmesh_like.docs.server import is_own_host, site_server
+from tests.levels import count, parametrize
+from tests.security.payloads import CLASSES, NAMES, PRECIOUS, SECRET, STEPS, Payload, payload_of, texts
 
 Shown = pytest.CaptureFixture[str]
-SECRET, PRECIOUS = "hunter2-outside", "precious-outside"
-PROFILES = "shop: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n"
-FILES = {
-    "dbt_project.yml": "name: shop\nprofile: shop\n",
-    "profiles.yml": PROFILES,
-    "models/a.sql": "select 1 as a",
-    "models/s.yml": "models: [{name: a, columns: [{name: a, data_tests: [not_null]}]}]\n",
-    "seeds/s.csv": "id,name\n1,x\n",
-}
-_STEPS = (
-    '..', '../other', '/etc', '~', '$HOME', '{outside}', 'a/../..', '.', '', '//', 'C:\\', 'con', '\u202e',
-    'a' * 300,
-)  # fmt: skip
-_PATH_KEYS = (
-    'model-paths', 'seed-paths', 'macro-paths', 'test-paths', 'snapshot-paths', 'analysis-paths', 'docs-paths',
-    'target-path', 'packages-install-path', 'clean-targets',
-)  # fmt: skip
-_OBJECTS = (
-    "''", '[]', 'ref', 'source', 'var', 'env_var', 'this', 'target', 'adapter', 'exceptions', 'log', 'config',
-    'model', 'modules.datetime', 'modules.re', 'modules.pytz', 'modules.itertools', 'builtins', 'api', 'graph',
-    'invocation_id', 'run_started_at', 'self', 'namespace()', 'cycler()', 'joiner()', 'lipsum', 'dict', 'range',
-    'flags', 'dbt_version', 'local_md5', 'fromjson', 'tojson', 'caller', 'context', "ref('a')", 'run_query',
-    'execute', 'return',
-)  # fmt: skip
-_STEPS_OF_OBJECTS = (
-    '.__class__', '.__mro__[1]', '.__subclasses__()', '.__globals__', '.__builtins__', '.__init__', '.__dict__',
-    '.__code__', '.__self__', '.__func__', '.gi_frame', '.f_back', '.f_globals', '.mro()', "['__class__']",
-    "|attr('__class__')", "|attr('\\x5f_globals\\x5f_')", ".__getattribute__('__class__')",
-    "|map(attribute='__class__')|list", '|string', '|list', '|format', '.format', '.format_map', '|xmlattr',
-    '|pprint', '.func_globals', '.environment', '.loader', '.sys', '.os', '.utils', '.__reduce_ex__(2)',
-    '.__wrapped__', '.datetime.__class__', '.re', '.sre_compile', '.parser', '()', '(1)',
-)  # fmt: skip
-_FORMATS = (
-    '{}.format({})', "'{{0.__class__.__init__.__globals__}}'.format({1})", "('%s' % {1})", '({0} ~ {1})',
-)  # fmt: skip
-_YAML = (
-    "!!python/object/apply:os.system ['touch {outside}/made']", '!!python/name:os.system', '!!binary x', '&a [*a]',
-    '<<: *b', '? a', '.nan', "0x" + "f" * 300, '1:60:60', '2024-13-45', '!!set {a}', '!!omap [a: 1]', '- - - x',
-    "{{ env_var('DBT_ENV_SECRET_X') }}", "{{ env_var('HIDDEN') | attr('__class__') }}", '\x85', '\ufeff',
-    '\U0010ffff', '%TAG ! x', '--- !<x>', "'", '"\\ud800"', 'null: null', '[[[[', '1e999', '-0', '=', 'yes: no',
-    '!!float x', '!!timestamp x', '*x', '|2\n x', '>-', '@x', '`x', '%', '\t- x',
-)  # fmt: skip
-_NAMES = (
-    '../x', 'a b', 'a;drop', 'a`b', 'a"b', "a'b", '\x1b[2J', '\u202egnp', '::stop-commands::x', 'con', '__proto__',
-    'ß' * 60, 'x' * 240, '-rf', 'a\nb', '%s', '{{ 1 }}', "{{ ''.__class__ }}", '*', '.', '\u0130', 'a\x7f',
-)  # fmt: skip
-_PATTERNS = (
-    '(a+)+$', '(?=x)', '(a)\\1', '(?P<x>', '[', '(?i)x', 'a{9999}', '((a{9}){9}){9}', '\\p{L}', '(?#x)', 'x*+',
-    '(?<!x)',
-)  # fmt: skip
-_ROWS = (
-    "=cmd|'/c'!A1", '\x00', '"', '\ufffe', '\ud7ff', 'x' * 200000, '1' * 5000, 'nan', '\r', '${x}', '{{ 1 }}',
-    '@SUM(1)', '\x1b]0;x\x07',
-)  # fmt: skip
+SECONDS = 30
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FAULT = re.compile(r"unexpected [A-Z]\w+: |Traceback \(most")
+_INSIDE = re.compile(
+    r"<(?:module|frame|code object|slot wrapper|built-in|class '(?:type|object|module|os\.|sys\.))|mappingproxy"
+)
+"""What a template prints that has come to Python's own objects."""
+_FOR_A_RUNNER = re.compile(r"^(?:::|##)", re.MULTILINE)
 
 
-def _paths(chance: Random, files: dict[str, str]) -> None:
-    way = "/".join(chance.choices(_STEPS, k=chance.randint(1, 4)))
-    key = chance.choice(_PATH_KEYS)
-    value = f"'{way}'" if key in ("target-path", "packages-install-path") else f"['{way}']"
-    files["dbt_project.yml"] += f"{key}: {value}\n"
-
-
-def _template(chance: Random) -> str:
-    walk = lambda: chance.choice(_OBJECTS) + "".join(chance.choices(_STEPS_OF_OBJECTS, k=chance.randint(1, 4)))  # noqa: E731
-    said = walk() if chance.random() < 0.7 else chance.choice(_FORMATS).format(walk(), walk())
-    return chance.choice(
-        ("{{{{ {} }}}}", "{{% set x = {} %}}{{{{ x }}}}", "{{% for x in {} %}}{{{{ x }}}}{{% endfor %}}")
-    ).format(said)
-
-
-def _templates(chance: Random, files: dict[str, str]) -> None:
-    files["models/m.sql"] = f"select '{_template(chance)}' as a"
-    files["models/n.yml"] = (
-        f'models: [{{name: m, description: "{_template(chance)}", meta: {{a: "{_template(chance)}"}}}}]\n'
-    )
-
-
-def _yaml(chance: Random, files: dict[str, str]) -> None:
-    path = chance.choice(("dbt_project.yml", "models/s.yml", "packages.yml", "selectors.yml", "profiles.yml"))
-    text, piece = files.get(path, "x: [{name: a}]\n"), chance.choice(_YAML)
-    place = chance.randrange(len(text))
-    files[path] = chance.choice(
-        (text[:place] + piece + text[place:], f"{text}{piece}\n", text[:place] + piece, f"a: {piece}\n{text}")
-    )
-
-
-def _names(chance: Random, files: dict[str, str]) -> None:
-    name, column = chance.choices(_NAMES, k=2)
-    with suppress(ValueError):
-        files[f"models/{name.replace('/', '_')}.sql"] = f"select 1 as `{column}`"
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    files["models/n.yml"] = f'models: [{{name: "{quoted}", config: {{schema: "{quoted}", alias: "{quoted}"}}}}]\n'
-
-
-def _patterns(chance: Random, files: dict[str, str]) -> None:
-    table = f"{{name: t, ingest: {{table: '{chance.choice(_PATTERNS)}', primary_key: id}}}}"
-    ingest = f"{{format: debezium, files: {{path: '{chance.choice(_STEPS)}'}}}}"
-    files["models/n.yml"] = f"sources: [{{name: s, schema: ods, ingest: {ingest}, tables: [{table}]}}]\n"
-    files["selectors.yml"] = f"selectors: [{{name: x, definition: '{chance.choice(_PATTERNS)}'}}]\n"
-
-
-def _rows(chance: Random, files: dict[str, str]) -> None:
-    cells = ",".join(chance.choices(_ROWS, k=3))
-    files["seeds/s.csv"] = f"{chance.choice(_ROWS)[:50]},b,c\n{cells}\n"
-    files["models/m.sql"] = "select * from {{ ref('s') }}"
-
-
-WAYS: tuple[Callable[[Random, dict[str, str]], None], ...] = (_paths, _templates, _yaml, _names, _patterns, _rows)
-COMMANDS = (["compile"], ["ls", "--output", "json"], ["parse"], ["lint"], ["docs", "generate"], ["build"], ["clean"])
-
-
-@parametrize("number", suite=range(24), release=range(24, 300))
-def test_a_generated_project_gets_nowhere(
+@parametrize("number", suite=range(2 * len(CLASSES)), release=range(2 * len(CLASSES), count(300, 300, 3_000)))
+def test_a_generated_payload_gets_nowhere(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
-    chance = Random(number)
-    outside = tmp_path / "other"
-    (outside / "models").mkdir(parents=True)
-    (outside / "models" / "p.sql").write_text(f"select '{PRECIOUS}' as p")
+    payload, root, outside = payload_of(number), tmp_path / "shop", tmp_path / "other"
     monkeypatch.setenv("DBT_ENV_SECRET_X", SECRET)
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path / "cache"))
-    files = dict(FILES)
-    WAYS[number % len(WAYS)](chance, files)
-    root = tmp_path / "shop"
-    root.mkdir()
-    with suppress(OSError, ValueError):  # a name that the system does not take
-        enter_project(
-            root, monkeypatch, {path: text.replace("{outside}", str(outside)) for path, text in files.items()}
-        )
+    monkeypatch.setenv("CI", "1")
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    _plant_precious(outside)
+    _put_together(payload, root, outside)
     monkeypatch.chdir(root)
-    if chance.random() < 0.3:
-        _plant_link(chance, root, outside)
-    before = _state(outside)
-    code = main(chance.choice(COMMANDS))
-    shown = capsys.readouterr()
-    said = shown.out + shown.err + "".join(_written(root))
-    assert code in (0, 1, 2) and "unexpected" not in shown.err, shown.err[-600:]
-    assert SECRET not in said and "<class" not in said and "\x1b[2J" not in shown.out + shown.err
-    assert (PRECIOUS not in said) and _state(outside) == before
+    before, started = (_state(outside), sorted(tmp_path.iterdir())), time.process_time()
+    code = main(payload.command)
+    printed = capsys.readouterr()
+    said = printed.out + printed.err + "".join(_written(root))
+    assert time.process_time() - started < SECONDS
+    assert code in (0, 1, 2) and not _FAULT.search(said), printed.err[-600:]
+    assert SECRET not in said and PRECIOUS not in said
+    assert not _INSIDE.search(said)
+    raw = printed.err if "csv" in payload.command else printed.out + printed.err
+    assert not _CONTROL.search(raw) and not _FOR_A_RUNNER.search(raw)
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+    assert (_state(outside), sorted(tmp_path.iterdir())) == before
 
 
-def _plant_link(chance: Random, root: Path, outside: Path) -> None:
-    place = root / chance.choice(
-        ("models/l.sql", "macros", "target", "seeds/l.csv", "models/l", "packages.yml", "tests")
-    )
-    if not os.path.lexists(place):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(chance.choice((outside, outside / "models", outside / "models" / "p.sql", Path("/dev/zero"))))
+def _plant_precious(outside: Path) -> None:
+    (outside / "models").mkdir(parents=True)
+    (outside / "dbt_project.yml").write_text("name: other\n")
+    (outside / "models/p.sql").write_text(f"select '{PRECIOUS}' as p")
+    (outside / "p.csv").write_text(f"a\n{PRECIOUS}\n")
+    (outside / "x.yml").write_text(f"a: {PRECIOUS}\n")
+
+
+def _put_together(payload: Payload, root: Path, outside: Path) -> None:
+    """Make the project; what the system does not take, such as a name, is not there."""
+    root.mkdir()
+    for path, content in payload.files.items():
+        text = (
+            content
+            if isinstance(content, bytes)
+            else content.replace("{outside}", str(outside)).encode(errors="surrogatepass")
+        )
+        with suppress(OSError, ValueError):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(text)
+    for path, target in payload.links.items():
+        with suppress(OSError):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).symlink_to(target.replace("{outside}", str(outside)))
+    for path in (*payload.pipes, *payload.folders):
+        with suppress(OSError):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (os.mkfifo if path in payload.pipes else os.mkdir)(root / path)
 
 
 def _state(folder: Path) -> dict[str, bytes]:
@@ -182,50 +103,86 @@ def _written(root: Path) -> list[str]:
     return [path.read_text(errors="replace") for path in paths if path.is_file() and not path.is_symlink()]
 
 
+_TYPES = (
+    *(tarfile.REGTYPE,) * 6, *(tarfile.DIRTYPE,) * 2, tarfile.AREGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE,
+    tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE, b"V", b"M", b"\xff",
+)  # fmt: skip
+
+
+def _archive(chance: Random) -> bytes:
+    """A tarball of some members, sometimes with some of its bytes replaced."""
+    content = io.BytesIO()
+    form = chance.choice((tarfile.PAX_FORMAT, tarfile.GNU_FORMAT))
+    with tarfile.open(fileobj=content, mode=chance.choice(("w", "w:gz", "w:xz", "w:bz2")), format=form) as archive:
+        for _ in range(chance.randint(1, 6)):
+            member = tarfile.TarInfo("/".join(chance.choices((*STEPS, *NAMES, "a", "a"), k=chance.randint(1, 4)))[:600])
+            member.type = chance.choice(_TYPES)
+            member.linkname = chance.choice(("../../x", "/etc/passwd", "x", "a", "a/a"))
+            member.mode = chance.choice((0o644, 0o4777, 0))
+            data = b"x" * chance.choice((0, 0, 3, 600))
+            member.size = len(data)
+            if chance.random() < 0.4:
+                member.pax_headers = {
+                    chance.choice(texts("tar_attributes")): chance.choice(texts("tar_values")) for _ in range(2)
+                }
+            with suppress(ValueError, UnicodeError, OverflowError):
+                archive.addfile(member, io.BytesIO(data))
+    spoilt = bytearray(content.getvalue())
+    for _ in range(chance.choice((0, 0, 3, 30))):
+        spoilt[chance.randrange(len(spoilt))] = chance.randrange(256)
+    return bytes(spoilt)
+
+
 def test_generated_archives_write_nothing_elsewhere(tmp_path: Path) -> None:
-    for number in range(150):
-        chance = Random(number)
-        content = io.BytesIO()
-        with tarfile.open(fileobj=content, mode=chance.choice(("w", "w:gz", "w:xz", "w:bz2"))) as archive:
-            for _ in range(chance.randint(1, 4)):
-                member = tarfile.TarInfo("/".join(chance.choices((*_STEPS, *_NAMES), k=chance.randint(1, 4)))[:600])
-                member.type = chance.choice(
-                    (tarfile.REGTYPE,) * 3 + (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE)
-                )
-                member.linkname = chance.choice(("../../x", "/etc/passwd", "x"))
-                member.mode = chance.choice((0o644, 0o4777, 0))
-                if chance.random() < 0.2:
-                    member.pax_headers = {
-                        chance.choice(("path", "linkpath", "size")): chance.choice(("../../y", "/y", "9"))
-                    }
-                with suppress(ValueError, UnicodeError):
-                    archive.addfile(member, io.BytesIO(b""))
-        data = bytearray(content.getvalue())
-        for _ in range(chance.choice((0, 0, 3, 30))):
-            data[chance.randrange(len(data))] = chance.randrange(256)
-        into = tmp_path / "in" / str(number)
+    for number in range(count(150, 600, 6_000)):
+        into, started = tmp_path / "in" / str(number), time.process_time()
         with suppress(ArchiveError):
-            extract(bytes(data), into)
+            extract(_archive(Random(number)), into)
         assert all(path.is_relative_to(tmp_path / "in") for path in tmp_path.rglob("*") if path != tmp_path / "in")
-        assert not any(path.is_symlink() or path.is_fifo() for path in tmp_path.rglob("*"))
+        inside = [path for path in into.rglob("*") if not path.is_dir() or path.is_symlink()]
+        assert all(path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o7000 == 0 for path in inside)
+        assert time.process_time() - started < SECONDS, number
+        shutil.rmtree(into, ignore_errors=True)
+
+
+_EVIL = ("evil.test", "localhost.evil.test", "127.0.0.1.evil.test", "xn--localhost-x.test", "a.b")
 
 
 def test_generated_hosts_are_not_ours() -> None:
-    for number in range(150):
+    for number in range(300):
         chance = Random(number)
-        host = chance.choice(("evil.test", "localhost.evil.test", "127.0.0.1.evil.test", "xn--localhost-x.test"))
-        host = chance.choice(
-            (
-                host,
-                host.upper(),
-                f"{host}:8080",
-                f"localhost@{host}",
-                f"{host}.",
-                f"localhost#{host}",
-                f"localhost/{host}",
-                f"[::1]{host}",
-                f"{host}\\localhost",
-                f"127.0.0.1 {host}",
-            )
-        )
-        assert not is_own_host(host), host
+        host = chance.choice(texts("around_hosts")).format(chance.choice(_EVIL))
+        host = chance.choice((host, host.upper(), f" {host}", host.replace(".", "\uff0e")))
+        assert not is_own_host(host) and not is_near_host(host), host
+
+
+def test_generated_requests_get_no_file_and_no_header_of_their_own(tmp_path: Path) -> None:
+    """Sent as they are, without a library that would refuse them."""
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target/index.html").write_text("the site")
+    (tmp_path / "target/dbt.log").write_text(PRECIOUS)
+    (tmp_path / "p.csv").write_text(PRECIOUS)
+    (tmp_path / "target/catalog.json").symlink_to(tmp_path / "p.csv")
+    server = site_server(tmp_path / "target/index.html", "127.0.0.1", 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for number in range(count(60, 300, 3_000)):
+            request = _request(Random(number))
+            with socket.create_connection(server.server_address[:2], timeout=60) as client:  # type: ignore[arg-type]
+                client.sendall(request)
+                client.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(partial(client.recv, 65_536), b""))
+            head, _, body = answer.partition(b"\r\n\r\n")
+            assert PRECIOUS.encode() not in answer and b"Traceback" not in answer, request
+            assert b"x-made" not in head.lower() and b"set-cookie" not in head.lower(), request
+            assert b"<script" not in body, request
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _request(chance: Random) -> bytes:
+    kinds = ("methods", "request_paths", "versions", "request_hosts", "headers")
+    method, path, version, host, more = (chance.choice(texts(kind)) for kind in kinds)
+    text = f"{method} {path} {version}\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n"
+    return text.encode(errors="surrogatepass")

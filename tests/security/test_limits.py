@@ -18,6 +18,8 @@ from sqlmesh_like.cli import context
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import Location, NewerVersionError, SeveralErrors, SqlError
 from sqlmesh_like.limits import child
+from sqlmesh_like.limits.record import note_place
+from sqlmesh_like.limits.settings import ResourceLimitError
 from tests.levels import parametrize
 from tests.projects import enter_project
 
@@ -100,6 +102,40 @@ def test_a_macro_is_named_where_it_is_defined(tmp_path: Path, monkeypatch: pytes
     enter_project(tmp_path, monkeypatch, {**FILES, "macros/m.sql": macro, "models/m.sql": "select {{ slow() }} as a"})
     called = call("parse", SML_MAX_SECONDS="1")
     assert called.returncode == 2 and "macros/m.sql:5: this takes more time" in called.stderr
+
+
+def test_what_took_most_of_the_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what came last; and a line, so that an editor can go there."""
+    monkeypatch.setenv("SML_MAX_SECONDS", "1")
+
+    def work() -> None:
+        for place, seconds in ((Location("dear.yml", 7), 0.7), (Location("cheap.sql"), 9)):
+            note_place(place)
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
+
+    with pytest.raises(ResourceLimitError) as raised:
+        child.run_limited(work)
+    assert str(raised.value.location) == "dear.yml:7"
+    monkeypatch.setattr("time.process_time", lambda: 0.0)
+    with pytest.raises(ResourceLimitError) as raised:
+        child.run_limited(lambda: note_place(Location("last.sql")) or os.kill(os.getpid(), signal.SIGXCPU))
+    assert str(raised.value.location) == "last.sql:1"
+
+
+def test_a_child_without_memory_to_say_so_is_one_without_memory() -> None:
+    class Unspeakable(Exception):
+        def add_note(self, _note: str) -> None:
+            raise MemoryError
+
+    def work() -> None:
+        note_place(Location("packages.yml"))
+        raise Unspeakable
+
+    with pytest.raises(ResourceLimitError, match="takes more memory than it may") as raised:
+        child.run_limited(work)
+    assert str(raised.value.location) == "packages.yml:1"
 
 
 def test_sql_that_needs_too_much_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,8 +137,15 @@ def test_what_is_reached_by_a_link_out_of_the_project_is_neither_read_nor_writte
     link.unlink(missing_ok=True)
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(elsewhere)
-    before = state(outside)
+    before, walk, walked = state(outside), os.walk, list[Path]()
+
+    def walk_noted(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        walked.append(Path(top).resolve())
+        return walk(top)
+
+    monkeypatch.setattr(os, "walk", walk_noted)
     assert main([command]) == 2
+    assert elsewhere not in walked, "it may be the root of a file system"
     shown = "".join(capsys.readouterr())
     assert re.search("link that leaves the project|goes through a link", shown), shown
     assert "password-1" not in shown and "Traceback" not in shown

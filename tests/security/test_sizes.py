@@ -18,6 +18,7 @@ from sqlmesh_like.app.setup import packages
 from sqlmesh_like.app.setup.archive import MAX_HEADER, ArchiveError, extract
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.language_server.template_position import call_target, completion_context
+from sqlmesh_like.docs.markdown import Markdown
 from sqlmesh_like.errors import nearest
 from tests.projects import enter_project
 
@@ -72,6 +73,14 @@ def test_an_archive_that_grows_is_refused(
         pytest.skip("it is as large as it says")
     with pytest.raises(ArchiveError):
         extract(COMPRESS[kind](content), tmp_path / "whole")
+    assert not (tmp_path / "whole").exists()
+
+
+def test_an_archive_that_goes_back_is_refused(tmp_path: Path) -> None:
+    """A size below zero leads back to the member's own header, and a file is read 20,000 times."""
+    content = tarball("kit/a").rstrip(b"\0").ljust(1024, b"\0") + tarball("kit/b", size="-1536")
+    with pytest.raises(ArchiveError, match="negative size"):
+        extract(content, tmp_path / "whole")
     assert not (tmp_path / "whole").exists()
 
 
@@ -150,3 +159,9 @@ def test_an_editor_may_have_a_line_of_a_megabyte(text: str) -> None:
     assert completion_context(f"{text} }}}} {{{{ ref('or").offered == "refs"
     called = call_target(f"{text}) ref('orders')", len(text) + 5)
     assert called is not None and called.name == "orders"
+
+
+def test_what_is_read_as_markdown_is_bounded_for_all_descriptions_together() -> None:
+    markdown = Markdown()
+    long = [markdown.as_html("&" * 90_000)[:3] for _ in range(5)]
+    assert long == ["<p>", "<p>", "<p>", "<pr", "<pr"] and markdown.as_html("*a*") == "<p><em>a</em></p>\n"

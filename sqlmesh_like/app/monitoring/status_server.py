@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.control_characters import shown_json
-from sqlmesh_like.docs.server import is_own_host
+from sqlmesh_like.docs.server import HOST, is_own_host
 from sqlmesh_like.errors import MachineError, UsageError
 from sqlmesh_like.secrets import scrubbed
 
@@ -66,7 +66,7 @@ def is_near_host(host: str) -> bool:
     if is_own_host(host):
         return True
     try:
-        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".") if HOST.fullmatch(host) else ""
     except ValueError:
         return False
     return bool(name) and ("." not in name or name.endswith(_LOCAL) or name == socket.getfqdn().lower())

@@ -41,6 +41,9 @@ def extract(content: bytes, into: Path) -> None:
     except (tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError, ValueError, RecursionError) as error:
         shutil.rmtree(into, ignore_errors=True)
         raise ArchiveError(f"this is not a tarball: {error}") from None
+    except ArchiveError:
+        shutil.rmtree(into, ignore_errors=True)
+        raise
 
 
 def _decompressed(content: bytes) -> bytes:
@@ -96,6 +99,8 @@ def _checked(archive: tarfile.TarFile, size: int) -> list[tarfile.TarInfo]:
             continue
         if not member.isreg() and not member.isdir():
             raise ArchiveError(f"{member.name!r} is neither a file nor a folder")
+        if member.size < 0:  # of a pax header: what follows would be what came before, again and again
+            raise ArchiveError(f"{member.name!r} has a negative size")
         if leads_out(member.name):
             raise ArchiveError(f"{member.name!r} leads out of the archive")
         total += member.size

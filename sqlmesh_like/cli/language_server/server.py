@@ -58,7 +58,8 @@ class ProjectServer(LanguageServer):
     """The language server of one project. `load` reads it, as a command would."""
 
     def __init__(self, load: Callable[[], Loaded]) -> None:
-        super().__init__("sml", __version__)
+        # Whole texts: to apply one edit of a line of millions of characters takes pygls seconds.
+        super().__init__("sml", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self._load = load
         self._marked: set[Path] = set()
         self.root = Path.cwd()

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.keys.value_types import count, text, texts
 from sqlmesh_like.project.nodes import RegistrySettings
+from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 REGISTRY_FORMATS = ("debezium", "debezium_flat")
@@ -44,7 +45,7 @@ def parse_registry(ingest: YamlNode) -> RegistrySettings | None:
     values = REGISTRY.read(node)
     urls = tuple(part.strip() for url in cast(list[str], values["url"]) for part in url.split(",") if part.strip())
     for url in urls:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+        if not is_address(url) or urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
             raise node.children["url"].error("url is not the address of a registry", "write it as http://host:8081")
     if values["token"] is not None and values["username"] is not None:
         raise node.children["token"].error("registry has a token and a username", "give one of them")

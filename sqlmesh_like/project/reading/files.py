@@ -54,10 +54,11 @@ def relative(path: Path, root: Path) -> str:
 def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
     folders = tuple(folders)
+    base = _base(root, folders)
+    refuse_links_out(base, folders_below(base, root, folders), root)  # before they are listed: one may lead to /
     record_listing(root, folders, suffixes)
     paths = tuple(Path(path) for path in list_files(root, folders, suffixes))
-    base = _base(root, folders)
-    refuse_links_out(base, (*folders_below(base, root, folders), *paths), root)
+    refuse_links_out(base, paths, root)
     return paths
 
 

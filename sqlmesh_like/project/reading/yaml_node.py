@@ -177,6 +177,7 @@ MAX_INTEGER_BITS = 10_000
 """Python prints no number of more than 4,300 digits, which are 14,284 bits."""
 MAX_YAML_VALUES = 1_000_000
 """Values of a file with each alias expanded."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)
 
 
@@ -237,6 +238,7 @@ class _Converter:
         self._done: dict[int, YamlNode] = {}
         self._open: set[int] = set()
         self._sizes: dict[int, int] = {}
+        self._has_aliases = False
 
     def convert(self, node: _Marked, key: _Marked | None = None) -> YamlNode:
         here = self._at(node)
@@ -248,8 +250,10 @@ class _Converter:
             self._open.remove(id(node))
             self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
             if size > MAX_YAML_VALUES:
-                message = f"invalid YAML: this is more than {MAX_YAML_VALUES:,} values, aliases counted in full"
-                raise ProjectError(message, location=here)
+                what = "with its aliases resolved, this" if self._has_aliases else "this"
+                raise ProjectError(f"invalid YAML: {what} is more than {MAX_YAML_VALUES:,} values", location=here)
+        else:
+            self._has_aliases = True
         built = self._done[id(node)]
         place = here if key is None else self._at(key)
         return YamlNode(built.value, built.location, place, built.children, built.elements)
@@ -273,7 +277,14 @@ class _Converter:
             raise ProjectError(f"invalid YAML: {node.value[:40]!r} cannot be a {kind}", location=here) from error
         if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
             raise ProjectError(f"invalid YAML: the number {node.value[:40]}… is too large", location=here)
+        self._require_whole(value, here)
         return value
+
+    def _require_whole(self, value: object, here: Location) -> None:
+        """Raise ProjectError for `"\\ud800"`, which no file, path or output can have; libyaml refuses it as well."""
+        if isinstance(value, str) and not value.isascii() and (half := _SURROGATE.search(value)):
+            message = f"invalid YAML: \\u{ord(half[0]):04x} is half of a character"
+            raise ProjectError(message, location=here)
 
     def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:
         own: dict[str, YamlNode] = {}
@@ -286,6 +297,7 @@ class _Converter:
                 raise ProjectError("invalid YAML: a text that begins with {{ needs quotes", location=self._at(node))
             if not isinstance(key, yaml.ScalarNode):
                 raise ProjectError("invalid YAML: a key must be plain text", location=self._at(key))
+            self._require_whole(key.value, self._at(key))
             if key.tag == "tag:yaml.org,2002:merge":
                 merged = {**self._merged(value), **merged}
             else:

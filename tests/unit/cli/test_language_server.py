@@ -32,13 +32,15 @@ class Editor:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.client = LanguageClient("test", "1")
+        self.server = types.ServerCapabilities()
         self.marks: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.marks.put_nowait(params))
 
     async def __aenter__(self) -> Editor:
         await self.client.start_io(sys.executable, "-m", "sqlmesh_like", "lsp", cwd=self.root)
         capabilities = types.ClientCapabilities()
-        await self.client.initialize_async(types.InitializeParams(capabilities, root_uri=self.root.as_uri()))
+        params = types.InitializeParams(capabilities, root_uri=self.root.as_uri())
+        self.server = (await self.client.initialize_async(params)).capabilities
         self.client.initialized(types.InitializedParams())
         return self
 
@@ -141,6 +143,9 @@ def test_it_completes_leads_and_shows(project: Path) -> None:
 def test_it_marks_what_compile_finds_and_takes_marks_away(project: Path) -> None:
     async def story(editor: Editor) -> None:
         path = "models/per_code.sql"
+        sync = editor.server.text_document_sync
+        # Parts of a text would have to be put in their place: seconds for each edit of a line of ten megabytes.
+        assert isinstance(sync, types.TextDocumentSyncOptions) and sync.change == types.TextDocumentSyncKind.Full
         editor.open(path)
         assert await editor.marks.get() == types.PublishDiagnosticsParams(editor.uri(path), ())
         editor.save(path, "select code,\n  sum(rte) as total from {{ ref('rates') }} group by code\n")

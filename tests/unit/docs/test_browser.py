@@ -102,6 +102,7 @@ def test_search_forgives_typos_and_its_results_come_into_view(page: Page) -> Non
 
 
 @pytest.mark.release
+@needs_libraries
 def test_search_says_where_it_found_a_column_or_code(page: Page) -> None:
     page.locator("#search").fill("doubled")
     expect(page.locator("#results li", has_text="paid")).to_contain_text("column doubled")

@@ -129,6 +129,16 @@ BAD = {
         {},
         "lease_seconds must be a whole number of at least 30",
     ),
+    "address": (
+        "a: {outputs: {x: {type: spark, warehouse: 's3://[::1'}}}\n",
+        {},
+        "warehouse is not an address or a path",
+    ),
+    "metastore": (
+        "a: {outputs: {x: {type: spark, catalog: {hive: {uri: 'thrift://h:port'}}}}}\n",
+        {},
+        "uri of hive is not an address",
+    ),
     "environment": (
         "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",
         {},
