@@ -6,7 +6,8 @@ Owns reading the blocks and the texts of `description` keys; `properties` decide
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +44,9 @@ def read_doc_blocks(root: Path, folders: Iterable[str], project: str) -> tuple[D
 
 def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
     opened: re.Match[str] | None = None
+    lines = [0, *(newline.end() for newline in re.finditer("\n", text))]
     for tag in _TAG.finditer(text):
-        place = _place(text, tag.start(), path)
+        place = _place(lines, tag.start(), path)
         if (opened is None) == bool(tag["end"]):
             message = "enddocs without docs before it" if tag["end"] else "docs inside docs: the first is not closed"
             raise ProjectError(message, location=place, hint="write {% docs name %} … {% enddocs %}")
@@ -52,12 +54,12 @@ def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
             _check_name(tag["name"], place)
             opened = tag
             continue
-        start = _place(text, opened.start(), path)
+        start = _place(lines, opened.start(), path)
         content = _rendered(text[opened.end() : tag.start()], start)
         yield DocBlock(NodeId("doc", project, opened["name"]), opened["name"], content, start)
         opened = None
     if opened is not None:
-        place = _place(text, opened.start(), path)
+        place = _place(lines, opened.start(), path)
         raise ProjectError(f"doc block {opened['name']!r} is not closed", location=place, hint="add {% enddocs %}")
 
 
@@ -72,6 +74,8 @@ def _check_name(name: str, place: Location) -> None:
 def _rendered(content: str, place: Location) -> str:
     """Render the Jinja of a block, which has no access to the project, as in dbt."""
     note_place(place)
+    if not has_jinja(content) and "\r" not in content:  # Jinja would only make line ends alike
+        return content.strip()
     try:
         with bounded():
             return BoundedSandbox().from_string(content).render().strip()
@@ -85,8 +89,10 @@ def _rendered(content: str, place: Location) -> str:
         raise JinjaError(f"cannot evaluate a doc block: {error}", location=place) from error
 
 
-def _place(text: str, offset: int, path: str) -> Location:
-    return Location(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+def _place(lines: Sequence[int], offset: int, path: str) -> Location:
+    """The place of an offset in a file whose lines begin at these offsets."""
+    line = bisect_right(lines, offset)
+    return Location(path, line, offset - lines[line - 1] + 1)
 
 
 @dataclass(frozen=True)

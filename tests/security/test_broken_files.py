@@ -15,6 +15,7 @@ from sqlmesh_like.app.loading import own_calls
 from sqlmesh_like.app.monitoring.status_server import serving_status
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.cli.app import main
+from tests.levels import count
 from tests.projects import enter_project
 
 FILES = {
@@ -77,7 +78,7 @@ def test_an_artifact_of_another_shape_is_compared_or_refused(
     small = {**nodes, "macros": {"macro.shop.x": manifest["macros"]["macro.shop.x"]}}
     chance = random.Random(7)
     (tmp_path / "state").mkdir()
-    for _ in range(120):
+    for _ in range(count(30, 120, 1_000)):
         text = json.dumps(broken(small, chance))
         (tmp_path / "state/manifest.json").write_text(text)
         code = main(["ls", "-s", "state:modified+", "state:new", "--state", "state"])
