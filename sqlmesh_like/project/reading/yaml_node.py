@@ -165,7 +165,7 @@ def parse_yaml(text: str, path: str) -> YamlNode:
     try:
         _require_shallow(text, path)
         return _parsed(text, path, _Fast)
-    except yaml.YAMLError:  # from libyaml: Python's parser has better messages and positions
+    except (yaml.YAMLError, UnicodeEncodeError):  # from libyaml: Python's parser has better messages and positions
         return _parsed_slowly(text, path)
     except RecursionError as error:
         raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error

@@ -226,6 +226,7 @@ def test_a_new_project_compiles_as_it_is(project: Path, monkeypatch: pytest.Monk
         (["ls", "--profile", "lak"], "did you mean 'lake'?"),
         (["ls", "--vars", "[1]"], "--vars must be a mapping"),
         (["ls", "--vars", "{a"], "--vars is not valid YAML"),
+        (["ls", "--vars", "{a: \udcff}"], "is not allowed"),  # a byte that is not UTF-8, as Python passes it on
         (["ls", "--threads", "0"], "0 is not in the range"),
         (["ls", "--project-dir", "nowhere"], "does not exist"),
         (["init", "a b"], "cannot be a project's name"),
