@@ -198,13 +198,14 @@ def test_an_iterator_in_config_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert "models/m.sql" in (said := capsys.readouterr().err) and "is not data" in said
 
 
+@parametrize("command", suite=["ls"], release=["build"])
 def test_a_secret_that_a_child_learns_is_scrubbed_from_its_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = "shop: {target: t, outputs: {t: {type: duckdb, schema: dws, spark: {my.password: hunter22}}}}\n"
     model = "select {{ exceptions.raise_compiler_error(target.name ~ ' hunter' ~ '22') }}"
     enter_project(tmp_path, monkeypatch, {**FILES, "profiles.yml": profile, "models/m.sql": model})
-    called = call("ls")
+    called = call(command)
     assert called.returncode != 0 and "hunter22" not in called.stderr and "*****" in called.stderr, called.stderr
 
 

@@ -332,7 +332,7 @@ WRITTEN = frozenset({"manifest.json", "run_results.json", "index.html", "m.sql"}
 
 
 @parametrize(
-    "form", suite=[pytest.param(("--debug",))], release=[pytest.param(()), pytest.param(("--log-format", "json"))]
+    "form", suite=[pytest.param(()), pytest.param(("--debug",))], release=[pytest.param(("--log-format", "json"))]
 )
 def test_no_command_shows_or_writes_a_secret(
     form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
