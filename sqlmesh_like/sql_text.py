@@ -20,6 +20,20 @@ def spark_literal(text: str) -> str:
     return "'" + _REPLACED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", quoted) + "'"
 
 
+def spark_pattern(pattern: str) -> str:
+    r"""Return a text literal of Spark SQL that holds a regular expression of Java, or one that means the same.
+
+    It is a raw one where that is possible: Spark reads a literal in as many passes as it has escapes, and a long expression
+    with thousands of them in a good part of a second.
+
+    >>> print(spark_pattern(r"'\s*+"), spark_pattern(r"\d{4}"))
+    r'\x27\s*+' '\\d\u007b4}'
+    """
+    if _REPLACED.search(pattern) or "\\'" in pattern:
+        return spark_literal(pattern)
+    return "r'" + pattern.replace("'", r"\x27") + "'"
+
+
 def hive_literal(text: str) -> str:
     r"""Return a text literal of Hive and Athena, which neither have escapes for braces nor substitute variables.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sqlmesh_like.sql_text import spark_literal
+from sqlmesh_like.sql_text import spark_literal, spark_pattern
 
 MAX_JSON_DEPTH = 100
 """Levels of objects and lists in a message or its key: JSON readers recurse for each, so that many overflow a stack."""
@@ -42,15 +42,15 @@ def may_be_rewritten(text: str, message: str = "value") -> str:
     True for strings that look so, too: it is a cheap test of whether `written_row` is needed. A member that is -0 is
     given as 0, as many texts are: only then the message is looked through.
     """
-    is_negative_zero = f"{text} = '0' and {message} rlike {spark_literal(_HOLDS_NEGATIVE_ZERO)}"
-    return f"({text} rlike {spark_literal(_IS_REWRITTEN)} or {is_negative_zero})"
+    is_negative_zero = f"{text} = '0' and {message} rlike {spark_pattern(_HOLDS_NEGATIVE_ZERO)}"
+    return f"({text} rlike {spark_pattern(_IS_REWRITTEN)} or {is_negative_zero})"
 
 
 def member_text(text: str, name: str) -> str:
     """Spark SQL of the value of an object's member as it is written; of several, the last; NULL where there is none."""
     named = rf"[\"']{''.join(map(_spellings, name))}[\"']\s*+:\s*+({VALUE})"
     members = rf"^\s*+\{{(?:\s*+(?:{named}|{STRING}\s*+:\s*+{VALUE})\s*+,?+)*+"
-    return f"nullif(regexp_extract({text}, {spark_literal(members)}, 1), '')"
+    return f"nullif(regexp_extract({text}, {spark_pattern(members)}, 1), '')"
 
 
 def _spellings(char: str) -> str:
@@ -60,7 +60,7 @@ def _spellings(char: str) -> str:
 
 def element_texts(text: str) -> str:
     """Spark SQL of the elements of a list as they are written."""
-    return f"regexp_extract_all({text}, {spark_literal(ELEMENT)}, 1)"
+    return f"regexp_extract_all({text}, {spark_pattern(ELEMENT)}, 1)"
 
 
 def written_row(row: str, *, compact: bool = False) -> str:
@@ -68,7 +68,7 @@ def written_row(row: str, *, compact: bool = False) -> str:
 
     Reading the result as texts gives each value as it stood. `compact`: without blanks between the parts of values.
     """
-    names, values = (f"regexp_extract_all(row_text, {spark_literal(MEMBER)}, {group})" for group in (1, 2))
+    names, values = (f"regexp_extract_all(row_text, {spark_pattern(MEMBER)}, {group})" for group in (1, 2))
     members = f"zip_with({names}, {values}, (member, written) -> concat(member, ':', "
     members += f"{_as_string('written', compact=compact)}))"
     # As a variable of a lambda, the row is taken out of its message once.
@@ -76,8 +76,8 @@ def written_row(row: str, *, compact: bool = False) -> str:
 
 
 def _as_string(value: str, *, compact: bool) -> str:
-    blank = spark_literal(r"\s")
-    in_place = spark_literal(_IN_PLACE)
+    blank = spark_pattern(r"\s")
+    in_place = spark_pattern(_IN_PLACE)
     written = f"if({value} rlike {blank}, regexp_replace({value}, {in_place}, '$1'), {value})" if compact else value
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         written = f"replace({written}, {spark_literal(char)}, {spark_literal(escaped)})"
