@@ -23,8 +23,8 @@ def spark_literal(text: str) -> str:
 def spark_pattern(pattern: str) -> str:
     r"""Return a text literal of Spark SQL that holds a regular expression of Java, or one that means the same.
 
-    It is a raw one where that is possible: Spark reads a literal in as many passes as it has escapes, and a long expression
-    with thousands of them in a good part of a second.
+    It is a raw one where that is possible: Spark reads a literal in as many passes as it has escapes, which takes a
+    good part of a second where these are thousands.
 
     >>> print(spark_pattern(r"'\s*+"), spark_pattern(r"\d{4}"))
     r'\x27\s*+' '\\d\u007b4}'

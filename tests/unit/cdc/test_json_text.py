@@ -70,11 +70,9 @@ def test_each_member_of_an_object_is_found_as_it_is_written(members: list[tuple[
     ],
 )
 def test_a_member_is_found_by_its_name_at_its_own_level(text: str, value: str) -> None:
-    pattern = re.search(r"regexp_extract\(line, '(.*)', 1\)", member_text("line", "after"), re.DOTALL)
+    pattern = re.search(r"regexp_extract\(line, r'(.*)', 1\)", member_text("line", "after"), re.DOTALL)
     assert pattern is not None
-    # Python wants the flag for a group's case with its negation.
-    java = re.sub(r"\\u([0-9a-f]{4})|\\(.)", lambda sign: chr(int(sign[1], 16)) if sign[1] else sign[2], pattern[1])
-    match = re.match(java, text)
+    match = re.match(pattern[1], text)
     assert match is not None and (match[1] or "") == value
 
 
@@ -95,9 +93,6 @@ def test_the_deepest_message_that_is_read_is_taken_apart() -> None:
 )
 def test_only_a_text_that_spark_may_have_rewritten_is_looked_up(text: str, message: str, *, is_suspect: bool) -> None:
     sql = may_be_rewritten("t")
-    value, line = (
-        pattern.replace("\\u007b", "{").replace("\\\\", "\\")
-        for pattern in re.findall(r" rlike '(.*?)'(?: or |\))", sql)
-    )
+    value, line = re.findall(r" rlike r'(.*?)'(?: or |\))", sql)
     (rewritten_zero,) = re.findall(r" or t = '(.*?)' and value rlike ", sql)
     assert bool(re.search(value, text) or (text == rewritten_zero and re.search(line, message))) is is_suspect
