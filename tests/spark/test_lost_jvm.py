@@ -32,6 +32,7 @@ def _shop(root: Path) -> Shop:
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.checklist(39)
 @pytest.mark.fault("Spark's JVM is killed", ends="recovers")
 def test_a_run_whose_jvm_is_killed_says_so_and_the_next_is_right(tmp_path: Path) -> None:
     shop = _shop(tmp_path)

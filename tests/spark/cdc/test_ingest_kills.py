@@ -139,7 +139,7 @@ def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
     return sorted(stored.rows)  # type: ignore[type-var]
 
 
-@pytest.mark.checklist(6, 15, 39, 56)
+@pytest.mark.checklist(6, 15, 36, 39, 56)
 @pytest.mark.timeout(200 * (KILLS + len(STEPS)))
 def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(SEED)

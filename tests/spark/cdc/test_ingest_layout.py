@@ -16,7 +16,6 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.nodes import PartitionBy
 from sqlmesh_like.spark.writer.rebucket import known_buckets, rebucket
-from tests.levels import parametrize
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake
@@ -77,7 +76,8 @@ def frontier(lake: IngestLake, name: str = "t") -> str:
     return newest
 
 
-@parametrize("table_type", suite=["cow"], release=["mor"])
+@pytest.mark.release
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
@@ -143,9 +143,17 @@ def test_a_rewrite_waits_for_a_commit_that_was_cut_short(spark: SparkSession, tm
     lake = IngestLake(spark, tmp_path, (table(),))
     lake.ingest(*(event("c", row(id)) for id in range(40)))
     timeline = Path(lake.uri()) / ".hoodie" / "timeline"
-    (timeline / "99990101000000000.commit.requested").touch()
+    pending = timeline / "99990101000000000.commit.requested"
+    pending.touch()
     with pytest.raises(RetryableError, match="cut short"):
         rebucket(spark, lake.uri(), {FILE_SIZE: "1000"})
+    pending.unlink()
+    at = frontier(lake)
+    outcome = rebucket(spark, lake.uri(), {BUCKETS: "4"})
+    assert outcome is not None and outcome.buckets == (1, 4)
+    assert (len(lake.rows()), frontier(lake)) == (40, at), "no row changed, so no frontier moved"
+    assert report_of(lake.ingest(event("u", row(1, 2), row(1)), event("d", None, row(2)))).upserts == 1
+    assert len(lake.rows()) == 39
 
 
 def order(id: int, buyer: int, amount: int, month: str) -> tuple[object, ...]:

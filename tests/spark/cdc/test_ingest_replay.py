@@ -41,6 +41,7 @@ def _plain(value: Any) -> Any:
     return value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value
 
 
+@pytest.mark.release
 @pytest.mark.checklist(15, 36)
 def test_a_crash_between_two_tables_and_a_lost_checkpoint_change_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

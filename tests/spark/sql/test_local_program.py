@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import date
 from decimal import Decimal as D
 from pathlib import Path
@@ -18,7 +17,6 @@ from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan import model_plan
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from tests.levels import parametrize
 from tests.spark.lake import Lake, Row, Table, ordered
 
 MODELS = {
@@ -40,7 +38,6 @@ MODELS = {
     "latest": "select id, city, amount from @orders"
               " qualify row_number() over (partition by city order by day desc, id) = 1",
 }  # fmt: skip
-FEW = ("parted", "agg_of_join", "months", "latest")
 """Models that stand for the others: of rows, of a join's groups, of partitions, of windows."""
 NEVER_HERE = {"sounds": "select id, soundex(city) as x from @orders"}
 
@@ -141,12 +138,12 @@ def test_a_run_that_needs_no_commit_starts_no_spark(spark: SparkSession, tmp_pat
     assert first.plan("large").strategy == "no_op"
 
 
-@parametrize("names", suite=[FEW], release=[MODELS])
-def test_a_run_commits_small_changes_without_spark(names: Collection[str], spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.release
+def test_a_run_commits_small_changes_without_spark(spark: SparkSession, tmp_path: Path) -> None:
     first = Lake(spark, tmp_path)
     orders, buyers = sources(first)
-    for name in names:
-        first.model(name, MODELS[name])
+    for name, sql in MODELS.items():
+        first.model(name, sql)
     written(first, orders, buyers, BATCHES[0])
     first.run_well()
     written(first, orders, buyers, BATCHES[1])
@@ -156,7 +153,7 @@ def test_a_run_commits_small_changes_without_spark(names: Collection[str], spark
 
     without = Lake(spark, tmp_path, start=never, fresh=False)
     results = without.run()
-    assert {name: result.status for name, result in results.items()} == dict.fromkeys(names, "success")
+    assert {name: result.status for name, result in results.items()} == dict.fromkeys(MODELS, "success")
     assert all(first.commits(name) == 2 for name, result in results.items() if result.rows)
     first.assert_maintained()
     written(first, orders, buyers, BATCHES[2])

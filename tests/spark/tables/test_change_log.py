@@ -285,6 +285,7 @@ def test_tables_of_before_get_logs_from_their_next_commit_on(
         changes.logged_changes(first, new)
 
 
+@pytest.mark.release
 def test_logs_go_with_their_commits_and_left_ones_after_a_day(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +318,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
     assert require_logged_as_compared(spark, shop.uri(), since=-3) == 3
 
 
+@pytest.mark.release
 def test_small_tables_have_no_logs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 10_000_000)
     shop = IngestLake(spark, tmp_path, (table(columns=TYPES),))

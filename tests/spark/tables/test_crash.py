@@ -129,6 +129,7 @@ def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orde
     assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("7.00"), 2)]
 
 
+@pytest.mark.release
 @pytest.mark.checklist(39)
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, orders: Table) -> None:
