@@ -12,6 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import (
+    Aggregate,
     Distinct,
     Filter,
     JoinKind,
@@ -285,7 +286,7 @@ def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -
     if not windows:
         if qualify:
             raise UnknownName("QUALIFY needs a window function", qualify)
-        return Projection(scope.relation, outputs)
+        return scope.relation if _shows_all(outputs, scope.relation) else Projection(scope.relation, outputs)
     whole = Windowed(scope.relation, outputs, tuple(_partition_list(window, scope) for window in windows))
     if not qualify:
         return whole
@@ -306,6 +307,13 @@ def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> 
         return node
 
     return condition.copy().transform(substitute)
+
+
+def _shows_all(outputs: Sequence[Named], relation: Relation) -> bool:
+    """Whether a SELECT list is all columns of groups as they are: then nothing is computed above these."""
+    shown = [(one.name, one.expression.name) for one in outputs if isinstance(one.expression, exp.Column)]
+    is_whole = len(shown) == len(outputs) and isinstance(relation, Aggregate)
+    return is_whole and shown == [(column.name, column.name) for column in columns(relation)]
 
 
 def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:

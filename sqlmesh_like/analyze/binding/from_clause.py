@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
+from sqlmesh_like.analyze.binding.pivots import pivoted
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
@@ -63,6 +64,12 @@ class FromReader:
             raise Unsupported("QRY009", "a RIGHT, FULL or USING JOIN behind a comma", join, "JOIN")
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
+        if pivot := next((each for item in (from_.this, *joins) if (each := _pivot_of(item)) is not None), None):
+            if joins or views:
+                # Spark pivots all that FROM joins.
+                raise Unsupported("QRY009", "PIVOT of a join", pivot, "PIVOT")
+            relation = pivoted(relation, alias, pivot)
+            alias = (pivot.alias or alias).lower()
         if not joins and not views:
             return Scope(relation, (ScopeSource(alias, tuple((c.name, c.name) for c in columns(relation))),))
         scope = _qualified(alias, relation)
@@ -74,6 +81,9 @@ class FromReader:
         return scope
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
+        if _pivot_of(item) is not None:
+            item = item.copy()
+            item.set("pivots", None)
         if isinstance(item, exp.Table) and any(v for part, v in item.args.items() if part not in _TABLE_PARTS):
             raise Unsupported("QRY009", "a table modifier or a nested join in FROM", item)
         names = [each.name for each in item.args["alias"].columns] if item.args.get("alias") else []
@@ -123,6 +133,15 @@ class FromReader:
             joined, merged = _with_merged(joined, right, merged)
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def _pivot_of(item: exp.Expr) -> exp.Pivot | None:
+    """The PIVOT or UNPIVOT behind an item of FROM or a join. Raises Unsupported for several."""
+    table = item.this if isinstance(item, exp.Join) else item
+    pivots = table.args.get("pivots") or []
+    if len(pivots) > 1:
+        raise Unsupported("QRY009", "several PIVOT", pivots[1], "PIVOT")
+    return pivots[0] if pivots else None
 
 
 def with_columns(relation: Relation, names: Sequence[str], node: exp.Expr) -> Relation:

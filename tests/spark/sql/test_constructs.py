@@ -53,6 +53,15 @@ MODELS = {
         "select id, cast(1.5 as decimal(5,2)) as d, null as t from @orders"
         " union select name, 3, date '2024-01-31' from @people",
     ),
+    "by_city": (
+        "aggregate_merge",
+        "select * from (select buyer, city, id from @orders)"
+        " pivot (count(*) as n, sum(id) as total for city in ('x' as x, 'y'))",
+    ),
+    "of_both": (
+        "row_based",
+        "select * from (select city, id, buyer from @orders) unpivot (n for which in (id, Buyer))",
+    ),
     "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
 }
 
