@@ -81,7 +81,7 @@ class LocalMergedTable(LocalTable):
 
 def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> LocalTable | None:
     """A table (`hidden`: with our hidden columns) as DuckDB reads it; None if it cannot."""
-    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_local:
+    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_in_reach:
         return None
     shown = (state.stored if hidden else state.schema) or ()
     columns = shown if hidden else visible(shown)

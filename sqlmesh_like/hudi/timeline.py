@@ -248,7 +248,7 @@ class Timeline:
         """Key-value metadata of one data file (path relative to the table)."""
         import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             metadata = pq.read_schema(file).metadata or {}
         return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
 
@@ -256,14 +256,14 @@ class Timeline:
         """The columns of one data file, as pyarrow's fields."""
         import pyarrow.parquet as pq
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             return list(pq.read_schema(file))
 
     def count(self, path: str) -> int:
         """Number of rows of one data file, by its footer."""
         import pyarrow.parquet as pq
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             return int(pq.read_metadata(file).num_rows)
 
     def slices(self, frontier: str) -> dict[FileGroup, Slice]:

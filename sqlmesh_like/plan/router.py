@@ -1,8 +1,8 @@
 """Which engine reads, computes and commits. Owns this choice for models, queries, samples, exports and ingestion.
 
-DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine. Where they
-may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write (`hudi.writer`) still
-leaves the work to Spark; `sml run` says which engine it was.
+DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine and of object
+stores. Where they may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write
+(`hudi.writer`) still leaves the work to Spark; `sml run` says which engine it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
-from sqlmesh_like.names import is_local
+from sqlmesh_like.names import is_in_reach, is_local
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
@@ -40,7 +40,7 @@ class Router:
         """Of queries, samples, changes and exports of these tables."""
         if self.target.delta_engine == "spark":
             return "the target's delta_engine is spark"
-        return next((f"{uri} is not on this machine" for uri in uris if not is_local(uri)), None)
+        return next((f"{uri} is out of this process's reach" for uri in uris if not is_in_reach(uri)), None)
 
     def why_spark_computes(self, *uris: str) -> str | None:
         """Of the change of a model with these tables.
@@ -65,10 +65,16 @@ class Router:
             return "the inputs are large"
         if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
-        return self.why_spark_registers or self.why_spark_computes_model(planned)
+        return (
+            self.why_spark_registers
+            or self.why_spark_commits(planned.target.uri)
+            or self.why_spark_computes_model(planned)
+        )
 
     def why_spark_commits(self, uri: str) -> str | None:
         """Of an upsert, of a model or of ingestion."""
+        if not is_local(uri):
+            return f"{uri} is not on this machine"
         return self.why_spark_computes(uri)
 
     def route(self, planned: PlannedModel) -> Route:
@@ -83,7 +89,11 @@ class Router:
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")
         reason = self.why_spark_computes_model(planned)
-        return Route("spark", reason) if reason else Route("duckdb", self.why_spark_registers or "")
+        return (
+            Route("spark", reason)
+            if reason
+            else Route("duckdb", self.why_spark_registers or self.why_spark_commits(planned.target.uri) or "")
+        )
 
     @property
     def why_spark_registers(self) -> str | None:
