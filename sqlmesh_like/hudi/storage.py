@@ -87,7 +87,7 @@ class Folder:
 
     @contextmanager
     def new_file(self, relative: str) -> Iterator[Path]:
-        """A path on this machine to write a file to; when the context ends it is in the folder, as a whole on a store.
+        """A path on this machine to write a file to. When the context ends, it is in the folder if it was written.
 
         An error inside leaves nothing on a store, and what was written on a disk.
         """
@@ -99,7 +99,8 @@ class Folder:
         with TemporaryDirectory(prefix="sml-") as scratch:
             place = Path(scratch, "file")
             yield place
-            put_file(f"{self.uri}/{relative}", place)
+            if place.exists():
+                put_file(f"{self.uri}/{relative}", place)
 
     def names(self) -> list[str]:
         """Names of the direct children; empty where the folder does not exist."""

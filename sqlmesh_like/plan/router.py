@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
-from sqlmesh_like.names import is_in_reach, is_local
+from sqlmesh_like.names import is_in_reach, is_local, is_store
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
@@ -65,17 +65,22 @@ class Router:
             return "the inputs are large"
         if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
-        return (
-            self.why_spark_registers
-            or self.why_spark_commits(planned.target.uri)
-            or self.why_spark_computes_model(planned)
-        )
+        if planned.target.kind == "missing" and (reason := self.why_spark_creates(planned.target.uri)):
+            return reason
+        reason = self.why_spark_registers or self.why_spark_commits(planned.target.uri)
+        return reason or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
         """Of an upsert, of a model or of ingestion."""
-        if not is_local(uri):
-            return f"{uri} is not on this machine"
+        if is_store(uri) and self.target.store.single_writer:
+            return "the store has no conditional writes (`single_writer`)"
         return self.why_spark_computes(uri)
+
+    def why_spark_creates(self, uri: str) -> str | None:
+        """Of a table that is not there yet: it is made beside its place, and then moved there as a whole."""
+        if not is_local(uri):
+            return "a store cannot move a new table to its place"
+        return self.why_spark_registers or self.why_spark_computes(uri)
 
     def route(self, planned: PlannedModel) -> Route:
         """Who computes and commits the next run of a model, as far as its plan and its places tell."""
@@ -89,11 +94,9 @@ class Router:
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")
         reason = self.why_spark_computes_model(planned)
-        return (
-            Route("spark", reason)
-            if reason
-            else Route("duckdb", self.why_spark_registers or self.why_spark_commits(planned.target.uri) or "")
-        )
+        if reason:
+            return Route("spark", reason)
+        return Route("duckdb", self.why_spark_registers or self.why_spark_commits(planned.target.uri) or "")
 
     @property
     def why_spark_registers(self) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache, lru_cache
@@ -85,6 +85,20 @@ def client_of(uri: str) -> ObjectStore:
     bucket = bucket_of(uri)
     settings = _reached().buckets.get(bucket, _reached().latest)
     return _client(STORE_SCHEMES[uri.partition("://")[0]], bucket, settings)
+
+
+def put_content(uri: str, content: bytes) -> None:
+    """Write a small file."""
+    with failing(uri):
+        client_of(uri).put(key_of(uri), content)
+
+
+def delete_files(uri: str, relative: Sequence[str]) -> None:
+    """Delete files below a place, a thousand in a request; one that is gone is none to delete."""
+    if not relative:
+        return
+    with failing(uri), suppress(FileNotFoundError):
+        client_of(uri).delete([f"{key_of(uri)}/{each}" for each in relative])
 
 
 def put_file(uri: str, file: Path) -> None:
