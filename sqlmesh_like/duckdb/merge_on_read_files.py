@@ -13,9 +13,9 @@ from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.local_files import FILE, FILE_ROW, LocalTable, same
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.reading.change_plan import Comparison
+from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, Overlay, RowKey, SliceMerge, Source
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, Column, visible
 from sqlmesh_like.plan.history import TableState
 
@@ -86,7 +86,7 @@ def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> Loc
     shown = (state.stored if hidden else state.schema) or ()
     columns = shown if hidden else visible(shown)
     kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
-    timeline, schema = Timeline(state.uri), (*kept, Column(KEY, "string"))
+    timeline, schema = timeline_at(state.uri, state.frontier), (*kept, Column(KEY, "string"))
     if state.kind == "cow":
         return LocalTable(state.uri, timeline, schema)
     return LocalMergedTable(state.uri, timeline, schema, merged)

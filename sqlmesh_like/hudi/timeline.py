@@ -385,6 +385,12 @@ def _table_commits(uri: str) -> _TableCommits:
     return _TableCommits(uri)
 
 
+def remember_commit(uri: str, instant: Instant, content: bytes) -> None:
+    """Note a commit that this process has completed, so that its file need not be read."""
+    name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
+    _table_commits(uri).known[instant] = parse_commit(instant, content, f"{uri}/{name}")
+
+
 def _is_later(name: str, instant: str) -> bool:
     """
     >>> _is_later("20240101000003000.inflight", "20240101000001000"), _is_later("history", "20240101000001000")

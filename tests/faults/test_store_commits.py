@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.faults import calls
 from tests.faults.shop import CUSTOMERS, DAILY, MODELS, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
+from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 
@@ -171,3 +173,25 @@ def test_of_two_commits_with_one_instant_the_second_does_not_begin(
     with pytest.raises(RetryableError, match="another writer has begun"):
         open_store_commit(timeline, timeline.frontier)
     assert len(files(shop, first.instant)) == 3, "the claim and the request of the first are left alone"
+
+
+def test_a_run_asks_for_little_and_for_all_tables_at_once(
+    project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with proxy_of(server.port) as proxy:
+        shop = StoreShop.copied(project, server, f"few-{abs(hash(tmp_path)) % 10**12}", proxy.endpoint)
+        shop.commit(CUSTOMERS, random.Random(3))
+        shop.commit(ORDERS, random.Random(3))
+        monkeypatch.chdir(shop.root)
+        asked = proxy.requests
+        asked.clear()
+        assert main(["run", "--select", "customer"]) == 0
+        assert len(asked) <= 56, "of which the commit needs 16"
+        assert main(["run"]) == 0
+        asked.clear()
+        tables = len(MODELS) + 2
+        # In the first place, all of them wait for one another: who lists one table after the other waits forever.
+        proxy.together = threading.Barrier(tables, timeout=60)
+        assert main(["run"]) == 0
+        assert len(proxy.listings) == 2 * tables, "of each table before and after the locks are taken"
+        assert len(asked) == 2 * tables + 3 * len(MODELS) + 7

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import RetryableError, SmlError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.commits import Instant
+from sqlmesh_like.hudi.reading.recent_timelines import listed_timeline
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.timeline import Timeline, remember_commit
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
 from sqlmesh_like.hudi.writer.instant import (
     NOTHING_YET,
@@ -79,6 +82,7 @@ class StoreCommit:
         fault_point("hudi.commit.staged")
         _create_completed(self.uri, name, encoded)
         fault_point("hudi.commit.complete")
+        remember_commit(self.uri, Instant(self.instant, completed, "commit"), encoded)
         self.forget()
         return f"{self.instant}_{completed}"
 
@@ -138,12 +142,16 @@ def finish_commits(uri: str) -> Timeline:
 
     The caller holds the table's lock.
     """
-    instants = claimed_instants(folder(f"{uri}/{FOLDER}").names())
-    if instants:
-        require_locks(uri)  # else the commit that is removed may be that of the call which has them
+    with ThreadPoolExecutor(1) as pool:
+        listing = pool.submit(listed_timeline, uri)
+        instants = claimed_instants(folder(f"{uri}/{FOLDER}").names())
+        timeline = listing.result()
+    if not instants:
+        return timeline
+    require_locks(uri)  # else the commit that is removed may be that of the call which has them
     for instant in instants:
         _finish_one(uri, instant)
-    return Timeline(uri)
+    return listed_timeline(uri)
 
 
 def _finish_one(uri: str, instant: str) -> None:
