@@ -195,3 +195,21 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         assert main(["run"]) == 0
         assert len(proxy.listings) == 2 * tables, "of each table before and after the locks are taken"
         assert len(asked) == 2 * tables + 3 * len(MODELS) + 7
+
+
+@parametrize("point", suite=["rollback.marked", "rollback.in_flight"], release=["hudi.removal.files", None])
+@pytest.mark.fault("a rollback of a table on a store is killed", ends="recovers")
+def test_a_table_is_rolled_back_and_a_killed_rollback_goes_on(shop: StoreShop, point: str | None) -> None:
+    known = [instant.frontier for instant in shop.timeline(ORDERS).commit_instants]
+    words = ("rollback", "orders", "--to", known[0], "--yes")
+    if point:
+        code, output = calls.finished(calls.start(shop.root, *words, fault=point))
+        assert code == KILLED, output
+        assert shop.stored(ORDERS) == shop.recorded(ORDERS), "readers see one of its commits"
+    assert main([*words]) == 0
+    assert [instant.frontier for instant in shop.timeline(ORDERS).commit_instants] == known[:1]
+    assert shop.stored(ORDERS) == shop.rows_at[ORDERS, known[0]]
+    assert files(shop, ".sml_writer/") == files(shop, ".temp/") == []
+    assert not [path for path in shop.timeline(ORDERS).data_files if known[1][:17] in path or known[2][:17] in path]
+    shop.commit(ORDERS, random.Random(6))
+    assert shop.timeline(ORDERS).commit_instants[-1].requested > known[-1], "no instant is used again"

@@ -64,7 +64,7 @@ class ClaimFile:
     """The claim of one instant of a table. Not to be used by several threads at once."""
 
     def __init__(self, table: str, instant: str) -> None:
-        self.uri = f"{table}/{FOLDER}/{instant}{_SUFFIX}"
+        self.uri = f"{table}/{claim_path(instant)}"
         self._file = ConditionalFile(self.uri)
         self._seen: Version | None = None
         self._claim = Claim("")
@@ -94,6 +94,11 @@ class ClaimFile:
             return False
         self._seen, self._claim = written, claim
         return True
+
+
+def claim_path(instant: str) -> str:
+    """The claim of an instant, relative to the table."""
+    return f"{FOLDER}/{instant}{_SUFFIX}"
 
 
 def claimed_instants(names: Collection[str]) -> list[str]:

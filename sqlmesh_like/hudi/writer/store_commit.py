@@ -30,10 +30,16 @@ from sqlmesh_like.hudi.writer.instant import (
     next_instant,
     partition_text,
 )
-from sqlmesh_like.hudi.writer.store_claim import FOLDER, Claim, ClaimFile, claimed_instants
+from sqlmesh_like.hudi.writer.store_claim import FOLDER, Claim, ClaimFile, claim_path, claimed_instants
+from sqlmesh_like.hudi.writer.store_removal import (
+    marker_folder,
+    marker_paths,
+    newest_undone,
+    remove_commit,
+    timeline_names,
+)
 from sqlmesh_like.secrets import scrubbed
 
-_UNDONE = ".hoodie/.sml_undone"
 _ATTEMPTS = 4
 """How often the completed instant is put, where it is not known whether it arrived."""
 
@@ -51,7 +57,7 @@ class StoreCommit:
 
     def mark(self, path: str, *, is_new: bool) -> None:
         """Create the marker of a data file (path relative to the table) before it is written."""
-        marker = f"{_markers(self.instant)}/{path}.marker.{'CREATE' if is_new else 'MERGE'}"
+        marker = f"{marker_folder(self.instant)}/{path}.marker.{'CREATE' if is_new else 'MERGE'}"
         self._marked.append(marker)
         put_content(f"{self.uri}/{marker}", b"")
         fault_point("hudi.commit.marker")
@@ -69,7 +75,7 @@ class StoreCommit:
         Raises RetryableError where another writer interfered, or the locks of the call no longer hold.
         """
         require_locks(self.uri)
-        names = _names(self.uri)
+        names = timeline_names(self.uri)
         if f"{self.instant}.inflight" not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.uri}")
         if new := foreign_names(names, self.instant, self.others):
@@ -88,7 +94,7 @@ class StoreCommit:
 
     def forget(self) -> None:
         """Remove the markers and the claim of a commit that is finished."""
-        delete_files(self.uri, [*self._marked, _claim_path(self.instant)])
+        delete_files(self.uri, [*self._marked, claim_path(self.instant)])
         fault_point("hudi.commit.unmarked")
 
     def abandon(self, paths: Iterable[str] = ()) -> None:
@@ -100,13 +106,13 @@ class StoreCommit:
             return
         if not self._may_be_ready:
             self.claim.make_void()  # where another call did so before, these files are left to remove all the same
-        _remove(self.uri, self.instant, paths)
+        remove_commit(self.uri, self.instant, paths)
 
     def _is_void(self) -> bool:
         """Whether the commit can never be completed, now that it may have been allowed."""
         claim = self.claim.read()
         if claim is None:  # another call has finished it
-            return not any(name.startswith(f"{self.instant}_") for name in _names(self.uri))
+            return not any(name.startswith(f"{self.instant}_") for name in timeline_names(self.uri))
         return claim.state == "void" or (claim.state == "open" and self.claim.make_void())
 
 
@@ -124,7 +130,7 @@ def open_store_commit(timeline: Timeline, expected: str | None) -> StoreCommit:
     try:
         place = f"{uri}/.hoodie/timeline/{instant}"
         if ConditionalFile(f"{place}.commit.requested").put(b"", None) is None:
-            delete_files(uri, [_claim_path(instant)])
+            delete_files(uri, [claim_path(instant)])
             raise RetryableError(f"another writer has begun {instant} in {uri}")
         fault_point("hudi.commit.requested")
         put_content(f"{place}.inflight", encode_commit(NOTHING_YET))
@@ -161,19 +167,19 @@ def _finish_one(uri: str, instant: str) -> None:
             _complete_for(uri, instant, claim)
             return
         if claim.state == "void" or file.make_void():
-            _remove(uri, instant)
+            remove_commit(uri, instant)
             return
 
 
 def _complete_for(uri: str, instant: str, claim: Claim) -> None:
     """Complete a commit whose writer was allowed to, and may or may not have done so."""
-    names = _names(uri)
+    names = timeline_names(uri)
     is_completed = claim.name in names
     if not is_completed and f"{instant}.inflight" in names:
         if foreign_names(names, instant, claim.others):
             return  # another writer knows nothing of claims: as a commit in flight it is left to Hudi
         _create_completed(uri, claim.name, claim.content)
-    delete_files(uri, [*_marker_paths(uri, instant), _claim_path(instant)])
+    delete_files(uri, [*marker_paths(uri, instant), claim_path(instant)])
 
 
 def _create_completed(uri: str, name: str, content: bytes) -> None:
@@ -191,45 +197,3 @@ def _create_completed(uri: str, name: str, content: bytes) -> None:
             time.sleep(0.2 * 2**attempt)
     hint = "run the same command again: the next call completes the commit if it is not"
     raise RetryableError(f"{scrubbed(uri)}: it is not known whether {name} was written: {problem}", hint=hint)
-
-
-def _remove(uri: str, instant: str, paths: Iterable[str] = ()) -> None:
-    """Remove a void commit: its data files, and what it has on the timeline. The claim is removed last."""
-    fault_point("hudi.removal.begin")
-    markers, prefix = _marker_paths(uri, instant), f"{_markers(instant)}/"
-    written = {marker.removeprefix(prefix).rpartition(".marker.")[0] for marker in markers}
-    delete_files(uri, sorted({*written, *paths}))
-    fault_point("hudi.removal.files")
-    delete_files(uri, [f".hoodie/timeline/{instant}.inflight"])
-    fault_point("hudi.removal.inflight")
-    delete_files(uri, markers)
-    delete_files(uri, [f".hoodie/timeline/{instant}.commit.requested"])
-    fault_point("hudi.removal.request")
-    delete_files(uri, [_claim_path(instant)])
-
-
-def newest_undone(uri: str) -> str:
-    """The newest instant that was taken off the table, which no commit gets again."""
-    try:
-        return folder(uri).read(_UNDONE).decode()
-    except FileNotFoundError:
-        return ""
-
-
-def _names(uri: str) -> list[str]:
-    """Names on the timeline as it is now."""
-    return folder(f"{uri}/.hoodie/timeline").names()
-
-
-def _markers(instant: str) -> str:
-    return f".hoodie/.temp/{instant}"
-
-
-def _marker_paths(uri: str, instant: str) -> list[str]:
-    """The markers of a commit, relative to the table."""
-    names = folder(f"{uri}/{_markers(instant)}").files()
-    return [f"{_markers(instant)}/{name}" for name in names if ".marker." in name]
-
-
-def _claim_path(instant: str) -> str:
-    return f"{FOLDER}/{instant}.claim"
