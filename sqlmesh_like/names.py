@@ -61,6 +61,15 @@ def is_store(uri: str) -> bool:
     return "://" in uri and uri.partition("://")[0] in STORE_SCHEMES
 
 
+def is_s3(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of a store that speaks S3: the only ones on which commits of ours are tried.
+
+    >>> is_s3("s3a://lake/w"), is_s3("gs://lake/w")
+    (True, False)
+    """
+    return is_store(uri) and STORE_SCHEMES[uri.partition("://")[0]] == "s3"
+
+
 def is_in_reach(uri: str) -> bool:
     """Whether this process reads and writes the files of a place, without a JVM.
 

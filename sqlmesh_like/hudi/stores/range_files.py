@@ -18,6 +18,7 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
+from sqlmesh_like.errors import SmlError
 from sqlmesh_like.hudi.stores.store_client import STORE_PREFIX, client_of, failing
 from sqlmesh_like.names import STORE_SCHEMES
 
@@ -90,12 +91,8 @@ class RangeFiles(AbstractFileSystem):  # type: ignore[misc]
             if (known := self._ends.get(path)) is not None:
                 self._ends.move_to_end(path)
                 return known
-        uri, key = _uri_and_key(path)
-        with failing(uri):
-            answer = client_of(uri).get(key, options={"range": {"suffix": _END}})
-            content = bytes(answer.bytes())
-        self._count(len(content))
-        end = _End(answer.meta["size"], content, answer.meta["last_modified"])
+        end = _end_of(*_uri_and_key(path))
+        self._count(len(end.content))
         with self._lock:
             self._ends[path] = end
             while len(self._ends) > _KEPT:
@@ -107,7 +104,13 @@ class RangeFiles(AbstractFileSystem):  # type: ignore[misc]
         if len(paths) > _MOST_FILES:
             raise OSError(f"{len(paths)} files of a store would be opened here")
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            return list(pool.map(lambda path: self.size(path) if self.exists(path) else 0, paths))
+            return list(pool.map(self._size_if_readable, paths))
+
+    def _size_if_readable(self, path: str) -> int:
+        try:
+            return self.size(path)
+        except (FileNotFoundError, SmlError):
+            return 0  # the read reports it
 
     def forget(self) -> None:
         """Drop what was read, and begin to count anew."""
@@ -131,6 +134,20 @@ class RangeFiles(AbstractFileSystem):  # type: ignore[misc]
             self._fetched += fetched
             if self._fetched > self._most:
                 raise OSError(f"more than {self._most // 1024**2} MB of a store would be fetched here")
+
+
+def _end_of(uri: str, key: str) -> _End:
+    from obstore.exceptions import NotSupportedError
+
+    client = client_of(uri)
+    with failing(uri):
+        try:
+            answer = client.get(key, options={"range": {"suffix": _END}})
+            return _End(answer.meta["size"], bytes(answer.bytes()), answer.meta["last_modified"])
+        except NotSupportedError:  # Azure knows no range from the end
+            meta = client.head(key)
+            content = client.get_range(key, start=max(0, meta["size"] - _END), end=meta["size"])
+            return _End(meta["size"], bytes(content), meta["last_modified"])
 
 
 class RangeFile(io.RawIOBase):

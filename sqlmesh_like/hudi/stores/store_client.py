@@ -97,8 +97,14 @@ def delete_files(uri: str, relative: Sequence[str]) -> None:
     """Delete files below a place, a thousand in a request; one that is gone is none to delete."""
     if not relative:
         return
-    with failing(uri), suppress(FileNotFoundError):
-        client_of(uri).delete([f"{key_of(uri)}/{each}" for each in relative])
+    client, keys = client_of(uri), [f"{key_of(uri)}/{each}" for each in relative]
+    with failing(uri):
+        try:
+            client.delete(keys)
+        except FileNotFoundError:  # not of S3, which does not say so
+            for key in keys:
+                with suppress(FileNotFoundError):
+                    client.delete(key)
 
 
 def put_file(uri: str, file: Path) -> None:
