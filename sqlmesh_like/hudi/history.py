@@ -54,13 +54,14 @@ class LakeHistory:
     @contextmanager
     def keep(self, uris: Iterable[str]) -> Iterator[None]:
         wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
+        self._held.clear()
         forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
         states = side_by_side(self._state_if_readable, wanted)
-        self._held = {uri: state for uri, state in zip(wanted, states, strict=True) if state is not None}
+        self._held.update((uri, state) for uri, state in zip(wanted, states, strict=True) if state is not None)
         try:
             yield
         finally:
-            self._held = {}
+            self._held.clear()
 
     def _state_if_readable(self, uri: str) -> TableState | None:
         try:
@@ -69,7 +70,10 @@ class LakeHistory:
             return None  # the node that wants it says so
 
     def renew(self, uri: str | None = None) -> None:
-        self._held = {} if uri is None else {known: state for known, state in self._held.items() if known != uri}
+        if uri is None:
+            self._held.clear()
+        else:
+            self._held.pop(uri, None)  # one step: models run in several threads
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         if format != "hudi":

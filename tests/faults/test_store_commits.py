@@ -153,6 +153,20 @@ def test_who_comes_next_completes_what_was_ready_and_its_writer_learns_of_it(
     assert len(files(shop, f"timeline/{commit.instant}_")) == 1 and files(shop, ".sml_writer") == []
 
 
+def test_a_completed_commit_counts_where_what_is_left_of_it_cannot_be_removed(
+    shop: StoreShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(uri: str, relative: list[str]) -> None:
+        raise MachineError("the store does not answer")
+
+    commit = begun(shop)
+    with monkeypatch.context() as patch:
+        patch.setattr("sqlmesh_like.hudi.writer.store_commit.delete_files", failing)
+        frontier = commit.complete(CONTENT)
+    assert files(shop, ".sml_writer") and settled_timeline(shop.table(ORDERS)).frontier == frontier
+    assert files(shop, ".sml_writer") == files(shop, ".temp") == []
+
+
 @pytest.mark.fault("a writer of Hudi, without locks, commits to a store in between", ends="refuses")
 def test_a_commit_of_another_writer_in_between_is_seen(shop: StoreShop) -> None:
     commit = begun(shop)

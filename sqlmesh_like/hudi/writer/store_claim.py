@@ -90,7 +90,11 @@ class ClaimFile:
         return self._claim
 
     def _replace(self, claim: Claim) -> bool:
-        if (written := self._file.replace(claim.encoded(), self._seen)) is None:
+        try:
+            written = self._file.replace(claim.encoded(), self._seen)
+        except FileNotFoundError:  # AWS's answer where there is nothing to replace
+            return False
+        if written is None:
             return False
         self._seen, self._claim = written, claim
         return True

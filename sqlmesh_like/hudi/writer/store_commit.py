@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import RetryableError, SmlError
@@ -89,7 +90,8 @@ class StoreCommit:
         _create_completed(self.uri, name, encoded)
         fault_point("hudi.commit.complete")
         remember_commit(self.uri, Instant(self.instant, completed, "commit"), encoded)
-        self.forget()
+        with suppress(SmlError):  # the commit is completed: the next one removes what is left of it
+            self.forget()
         return f"{self.instant}_{completed}"
 
     def forget(self) -> None:
