@@ -35,6 +35,12 @@ HUDI_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 """Columns that Hudi adds before a table's own, in their order."""
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's marker column: an upsert deletes rows in which it is true, in the same commit."""
+STORE_SCHEMES = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), "s3"),
+    **{s: s for s in ("gs", "abfs", "abfss")},
+    "wasbs": "abfss",
+}
+"""Hadoop's schemes of object stores, and obstore's for each."""
 
 
 def is_local(uri: str) -> bool:
@@ -44,6 +50,33 @@ def is_local(uri: str) -> bool:
     (True, True, False)
     """
     return "://" not in uri or uri.startswith("file:")
+
+
+def is_store(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of an object store.
+
+    >>> is_store("s3a://lake/w"), is_store("hdfs://n/w"), is_store("/lake")
+    (True, False, False)
+    """
+    return "://" in uri and uri.partition("://")[0] in STORE_SCHEMES
+
+
+def is_s3(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of a store that speaks S3: the only ones on which commits of ours are tried.
+
+    >>> is_s3("s3a://lake/w"), is_s3("gs://lake/w")
+    (True, False)
+    """
+    return is_store(uri) and STORE_SCHEMES[uri.partition("://")[0]] == "s3"
+
+
+def is_in_reach(uri: str) -> bool:
+    """Whether this process reads and writes the files of a place, without a JVM.
+
+    >>> is_in_reach("/lake"), is_in_reach("s3a://lake"), is_in_reach("hdfs://n/w")
+    (True, True, False)
+    """
+    return is_local(uri) or is_store(uri)
 
 
 def is_hidden(column: str) -> bool:

@@ -41,6 +41,7 @@ def _closed(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConn
     db = duckdb.connect(":memory:", config={**_PLAIN, **config})
     db.execute(_ANSWERS)
     if files:
+        _show_stores(db)
         listed = ", ".join(standard_literal(str(file)) for file in files)
         db.execute(f"SET allowed_paths = [{listed}]")
     db.execute("SET enable_external_access = false; SET lock_configuration = true")
@@ -53,9 +54,18 @@ def file_worker(
     """A database in memory that reads and writes files, for our own SQL only, which contains no text of a user."""
     config = {"memory_limit": memory_limit, "temp_directory": scratch}
     db = duckdb.connect(":memory:", config={**_PLAIN, **{name: v for name, v in config.items() if v is not None}})
+    _show_stores(db)
     db.execute(f"SET TimeZone = 'UTC'; SET preserve_insertion_order = {str(keeps_order).lower()}")
     db.execute("SET lock_configuration = true")
     return db
+
+
+def _show_stores(db: duckdb.DuckDBPyConnection) -> None:
+    """Let a database read files of stores, where a warehouse of this process is on one."""
+    from sqlmesh_like.hudi.storage import range_files  # a sandbox reads no files, and imports nothing that does
+
+    if (files := range_files()) is not None:
+        db.register_filesystem(files)
 
 
 def database(path: str) -> duckdb.DuckDBPyConnection:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.history import NO_CHANGE, ChangeVolume, CommitSummary, TableState, Volume
 
@@ -21,6 +24,12 @@ class DuckHistory:
 
     def state(self, uri: str, format: str = "hudi") -> TableState:  # noqa: ARG002
         return self._states.get(uri) or TableState(uri, "missing")
+
+    def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def renew(self, uri: str | None = None) -> None:
+        pass
 
     def lost(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
         return None

@@ -1,7 +1,7 @@
 """Hudi tables as DuckDB's SQL over their Parquet files. Owns the SQL; `hudi.reading` says which files, and why.
 
-Local tables only: the timeline names their files. `merge_on_read_files` has the SQL of log files and change logs that
-replace rows of base files.
+Tables on this machine and on stores: the timeline names their files. `merge_on_read_files` has the SQL of log files and
+change logs that replace rows of base files.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
@@ -19,7 +18,6 @@ from sqlmesh_like.hudi.commits import Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema
 from sqlmesh_like.hudi.reading.change_plan import RECORD, ROW, Comparison, LoggedChange, plan_change
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, LogRows, RowKey, RowsPlan, Source, plan_rows
-from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Column, Schema
 from sqlmesh_like.sql_text import standard_literal
@@ -135,8 +133,9 @@ class LocalTable:
     def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
         # A merged slice has an absolute path. DuckDB estimates the size of all files from the first: if that were a
         # small one, a join would build its hash table from the whole table, not from the few keys that are looked up.
-        whole = [path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths)]
-        whole.sort(key=_bytes_of, reverse=True)
+        named = sorted(paths)
+        sizes = dict(zip(named, self.timeline.folder.data_sizes(named), strict=True))
+        whole = [self.timeline.folder.data_path(path) for path in sorted(named, key=lambda p: sizes[p], reverse=True)]
         listed = ", ".join(map(standard_literal, whole))
         return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false{options})"
 
@@ -179,13 +178,6 @@ def _composed_key(key: RowKey) -> str:
 def _no_rows(schema: Schema) -> str:
     items = [f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {duck_quoted(c.name)}" for c in schema]
     return f"SELECT {', '.join(items)} WHERE false"
-
-
-def _bytes_of(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0  # the read will report that it is missing
 
 
 def _keeps_value(written: str, wanted: str) -> bool:

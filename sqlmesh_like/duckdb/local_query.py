@@ -44,7 +44,7 @@ def local_rows(
 
     `shown` are the result columns with Spark's types, if these are known.
     """
-    if not all(folder(state.uri).is_local and not _is_nested(state) for state in tables.values()):
+    if not all(folder(state.uri).is_in_reach and not _is_nested(state) for state in tables.values()):
         return None
     try:
         sources = {table: source for table, state in tables.items() if (source := _readable(state)) is not None}
@@ -66,7 +66,9 @@ def _readable(state: TableState) -> _Source | None:
     """A table's files, and the FROM item over them; None if only Spark can read it."""
     if state.kind not in ("cow", "mor") or state.frontier is None:
         return None
-    if (paths := whole_files(state)) is not None:
+    root = folder(state.uri)
+    if (whole := whole_files(state)) is not None:
+        paths = [root.data_path(path.removeprefix(f"{root.path}/")) for path in whole]
         return _Source(paths, _files(paths, visible(state.schema or ())))
     table = local_table(state, MergedSlices(), hidden=False)
     try:
@@ -76,7 +78,7 @@ def _readable(state: TableState) -> _Source | None:
         rows = table.select_rows(plan)
     except Unproven:
         return None
-    return _Source([f"{folder(state.uri).path}/{path}" for path in plan.source.paths], f"({rows})")
+    return _Source([root.data_path(path) for path in plan.source.paths], f"({rows})")
 
 
 def _is_nested(state: TableState) -> bool:

@@ -13,9 +13,9 @@ from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.local_files import FILE, FILE_ROW, LocalTable, same
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.reading.change_plan import Comparison
+from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, Overlay, RowKey, SliceMerge, Source
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, Column, visible
 from sqlmesh_like.plan.history import TableState
 
@@ -81,12 +81,12 @@ class LocalMergedTable(LocalTable):
 
 def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> LocalTable | None:
     """A table (`hidden`: with our hidden columns) as DuckDB reads it; None if it cannot."""
-    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_local:
+    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_in_reach:
         return None
     shown = (state.stored if hidden else state.schema) or ()
     columns = shown if hidden else visible(shown)
     kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
-    timeline, schema = Timeline(state.uri), (*kept, Column(KEY, "string"))
+    timeline, schema = timeline_at(state.uri, state.frontier), (*kept, Column(KEY, "string"))
     if state.kind == "cow":
         return LocalTable(state.uri, timeline, schema)
     return LocalMergedTable(state.uri, timeline, schema, merged)

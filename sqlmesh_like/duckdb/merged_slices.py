@@ -49,6 +49,8 @@ class MergedSlices:
         """The slices of a merge as base files. Raises Unproven."""
         if not is_last_commit_wins(timeline.properties):
             raise Unproven("a merge-on-read table that merges by an order")
+        if not timeline.folder.is_local:
+            raise Unproven("slices of a merge-on-read table elsewhere")
         if timeline.is_archived:
             raise Unproven("slices of a merge-on-read table whose commits are archived")
         return tuple(

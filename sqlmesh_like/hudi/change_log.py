@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from io import SEEK_END
 
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
@@ -153,11 +154,10 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
     import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
     from pyarrow import ArrowInvalid
 
-    fs, path = timeline.folder.fs, f"{timeline.folder.path}/{file.path}"
     try:
-        if int(str(fs.info(path)["size"])) != file.bytes:
-            raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
-        with fs.open(path, "rb") as source:
+        with timeline.folder.data_file(file.path) as source:
+            if source.seek(0, SEEK_END) != file.bytes:
+                raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
             metadata = pq.read_metadata(source)
     except FileNotFoundError as error:
         raise NotLoggedError(f"the change log {file.path} is gone") from error
@@ -188,10 +188,9 @@ def new_log(
     ]
     described = json.dumps({"type": "struct", "fields": fields})
     path = f"{log_folder()}/0.parquet"
-    whole = f"{timeline.folder.path}/{path}"
-    timeline.folder.fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
-    rows = write(whole, {_COLUMNS.decode(): described})
-    size = int(str(timeline.folder.fs.info(whole)["size"]))
+    with timeline.folder.new_file(path) as file:
+        rows = write(str(file), {_COLUMNS.decode(): described})
+        size = file.stat().st_size
     return ChangeLog(previous, rows, (LogFile(path, size),), columns_fingerprint(described))
 
 

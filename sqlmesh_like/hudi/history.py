@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 
-from sqlmesh_like.errors import NodeError, UnreadableTableError
+from sqlmesh_like.errors import NodeError, SmlError, UnreadableTableError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit, touched_groups
 from sqlmesh_like.hudi.missing_files import lost_files
+from sqlmesh_like.hudi.reading.recent_timelines import forget_timelines, listed_timeline, timeline_at
 from sqlmesh_like.hudi.services.cleaning_due import is_cleaning_due
 from sqlmesh_like.hudi.services.timeline_gap import gap_problem, require_no_gap
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import rows_without_commit
-from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, is_store, visible
 from sqlmesh_like.plan.history import (
     RECORD_KEY,
     ChangeVolume,
@@ -25,6 +28,7 @@ from sqlmesh_like.plan.history import (
     TableState,
     Volume,
 )
+from sqlmesh_like.plan.side_by_side import side_by_side
 
 _RECORD = STATE_PREFIX + RECORD_KEY
 _PLAIN_PATHS = (
@@ -41,15 +45,42 @@ _UNREADABLE = (
 
 
 class LakeHistory:
-    """Lists each table's timeline on every call: a plan pins what it read. Unchanged states are read once."""
+    """Lists each table's timeline for its state: a plan pins what it read. Unchanged states are read once."""
 
     def __init__(self) -> None:
         self._states: dict[str, tuple[frozenset[str], TableState]] = {}
+        self._held: dict[str, TableState] = {}
+
+    @contextmanager
+    def keep(self, uris: Iterable[str]) -> Iterator[None]:
+        wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
+        self._held.clear()
+        forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
+        states = side_by_side(self._state_if_readable, wanted)
+        self._held.update((uri, state) for uri, state in zip(wanted, states, strict=True) if state is not None)
+        try:
+            yield
+        finally:
+            self._held.clear()
+
+    def _state_if_readable(self, uri: str) -> TableState | None:
+        try:
+            return self.state(uri)
+        except SmlError:
+            return None  # the node that wants it says so
+
+    def renew(self, uri: str | None = None) -> None:
+        if uri is None:
+            self._held.clear()
+        else:
+            self._held.pop(uri, None)  # one step: models run in several threads
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         if format != "hudi":
             return TableState(uri, "files", listing_hash(uri), format=format)
-        timeline = Timeline(uri)
+        if (held := self._held.get(uri)) is not None:
+            return held
+        timeline = listed_timeline(uri)
         known = self._states.get(uri)
         if known is None or known[0] != timeline.names:
             known = (timeline.names, table_state(timeline))
@@ -57,7 +88,7 @@ class LakeHistory:
         return known[1]
 
     def lost(self, uri: str, start: str, end: str) -> str | None:
-        timeline = Timeline(uri)
+        timeline = timeline_at(uri, start, end)
         if not timeline.holds(start):
             return f"commit {start} is no longer on the timeline"
         if not timeline.is_settled(start):
@@ -69,7 +100,7 @@ class LakeHistory:
         return f"{len(paths)} data files of the change were cleaned, e.g. {paths[0]}" if paths else None
 
     def missing(self, uri: str) -> str | None:
-        timeline = Timeline(uri)
+        timeline = timeline_at(uri)
         if not timeline.commit_instants:
             return None
         # As of the newest commit, including services: files that were clustered or compacted may have been cleaned.
@@ -78,7 +109,7 @@ class LakeHistory:
         return f"{len(paths)} of its data files are missing, e.g. {paths[0]}" if paths else None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
-        timeline = Timeline(uri)
+        timeline = timeline_at(uri, start, end)
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = touched_groups(commits)
         sizes = timeline.sizes(end)
@@ -94,7 +125,7 @@ class LakeHistory:
         )
 
     def volume(self, uri: str, frontier: str) -> Volume:
-        files = Timeline(uri).sizes(frontier)
+        files = timeline_at(uri, frontier).sizes(frontier)
         total = sum(size.bytes for size in files.values())
         known = [size for size in files.values() if size.rows is not None]
         counted, of = sum(size.rows or 0 for size in known), sum(size.bytes for size in known)
@@ -102,24 +133,24 @@ class LakeHistory:
         return Volume(total, rows, len(files), len({partition for partition, _ in files}))
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
-        return Timeline(uri).repeats_keys(frontier)
+        return timeline_at(uri, frontier).repeats_keys(frontier)
 
     def last_write(self, uri: str) -> CommitSummary | None:
-        newest = next((commit for commit in Timeline(uri).newest_first() if commit.is_data), None)
+        newest = next((commit for commit in listed_timeline(uri).newest_first() if commit.is_data), None)
         return commit_summary(newest) if newest else None
 
     def exceeds(self, uri: str, commits: int) -> bool:
-        return is_cleaning_due(Timeline(uri), commits)
+        return is_cleaning_due(timeline_at(uri), commits)
 
     def uncompacted(self, uri: str) -> int:
-        timeline = Timeline(uri)
+        timeline = timeline_at(uri)
         if timeline.is_cow:
             return 0
         since = takewhile(lambda commit: commit.operation != "COMPACT", timeline.newest_first())
         return sum(commit.is_data for commit in since)
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:
-        timeline = Timeline(uri)
+        timeline = timeline_at(uri, start)
         if timeline.properties.get("hoodie.table.timeline.timezone", "UTC").upper() != "UTC":
             since = ""  # its instants are local times, whose age is not known
         low = timeline.snapshot_instant(start)
@@ -127,7 +158,7 @@ class LakeHistory:
         return len(unread) if unread and (unread[0].completed or "") >= since else 0
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
-        return len(Timeline(uri).between(start, end))
+        return len(timeline_at(uri, start, end).between(start, end))
 
 
 def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:

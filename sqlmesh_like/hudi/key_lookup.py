@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sqlmesh_like.hudi.commits import Slice
+from sqlmesh_like.hudi.storage import Folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.names import KEY
@@ -65,11 +66,11 @@ class KeyLookup:
 def rows_by_key(timeline: Timeline, lookup: KeyLookup) -> list[tuple[Any, ...]] | None:
     """The table's newest rows with these keys (grain: row): the key, then the columns of the lookup in their order.
 
-    None where Spark must look them up: for tables that are merge-on-read, on a remote file system, in the middle of a
+    None where Spark must look them up: for tables that are merge-on-read, out of reach, in the middle of a
     commit or without one of the columns in a file, and for very many keys, files or bytes.
     """
     newest = timeline.newest_readable
-    is_readable = timeline.is_cow and timeline.folder.is_local and not timeline.unfinished
+    is_readable = timeline.is_cow and timeline.folder.is_in_reach and not timeline.unfinished
     if not is_readable or newest is None or len(lookup.keys) > MOST_KEYS:
         return None
     slices = [each for each in timeline.slices(newest).values() if _may_have(each, lookup)]
@@ -95,20 +96,20 @@ def _may_have(file_slice: Slice, lookup: KeyLookup) -> bool:
 class _File:
     """A file, the numbers of its row groups that may have a key, and the compressed bytes to read of them."""
 
+    folder: Folder
     path: str
     groups: Sequence[int]
     bytes: int
 
     def rows(self, lookup: KeyLookup) -> pa.Table:
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.folder.parquet_source(self.path)) as file:
             rows = file.read_row_groups(self.groups, columns=lookup.names, use_threads=False)
         return rows.select(lookup.names).filter(pc.is_in(rows.column(KEY), value_set=lookup.wanted))
 
 
 def _file(timeline: Timeline, file_slice: Slice, lookup: KeyLookup) -> _File | None:
     """What to read of a file; None if it lacks one of the columns."""
-    path = f"{timeline.folder.path}/{file_slice.path}"
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(timeline.folder.parquet_source(file_slice.path)) as file:
         footer, schema = file.metadata, file.schema_arrow
     if any(schema.get_field_index(name) < 0 for name in lookup.names) or schema.field(KEY).type != pa.string():
         return None
@@ -117,7 +118,7 @@ def _file(timeline: Timeline, file_slice: Slice, lookup: KeyLookup) -> _File | N
     read = set(lookup.names)
     columns = (groups[number].column(index) for number in chosen for index in range(footer.num_columns))
     size = sum(column.total_compressed_size for column in columns if column.path_in_schema.split(".")[0] in read)
-    return _File(path, chosen, size)
+    return _File(timeline.folder, file_slice.path, chosen, size)
 
 
 def _can_match(group: pq.RowGroupMetaData, lookup: KeyLookup) -> bool:

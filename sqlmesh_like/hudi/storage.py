@@ -6,17 +6,24 @@ Object stores are read by obstore (`stores`), everything else by fsspec.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, Literal, Protocol, cast, overload
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Literal, Protocol, cast, overload
 
 import fsspec
+from fsspec import AbstractFileSystem
 
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.hudi.stores.store_client import is_store, obstore_address, require_library
-from sqlmesh_like.names import is_local
+from sqlmesh_like.hudi.stores.store_client import STORE_PREFIX, obstore_address, put_file, require_library, uses_stores
+from sqlmesh_like.names import STORE_SCHEMES, is_in_reach, is_local, is_store
 from sqlmesh_like.secrets import scrubbed
+
+if TYPE_CHECKING:
+    from sqlmesh_like.hudi.stores.range_files import RangeFiles
 
 _HDFS = ("hdfs", "viewfs")
 
@@ -51,6 +58,50 @@ class Folder:
     def is_local(self) -> bool:
         return is_local(self.uri)
 
+    @property
+    def is_in_reach(self) -> bool:
+        """Whether DuckDB and the writer of this project may work on its files: on this machine or on a store."""
+        return is_in_reach(self.uri)
+
+    def data_path(self, relative: str) -> str:
+        """The path by which DuckDB knows a data file; that of a file of this process elsewhere stays what it is."""
+        if relative.startswith("/"):
+            return relative
+        path = f"{self.path}/{relative}"
+        return f"{STORE_PREFIX}{STORE_SCHEMES[self.uri.partition('://')[0]]}://{path}" if is_store(self.uri) else path
+
+    def data_file(self, relative: str) -> IO[bytes]:
+        """A data file for readers that ask for ranges of it; those of a store in few requests."""
+        if not is_store(self.uri):
+            return self.fs.open(f"{self.path}/{relative}", "rb")
+        return cast(IO[bytes], _ranges().open(self.data_path(relative)))
+
+    def parquet_source(self, relative: str) -> str | IO[bytes]:
+        """What pyarrow opens a data file by."""
+        return self.data_file(relative) if is_store(self.uri) else f"{self.path}/{relative}"
+
+    def data_sizes(self, relative: Collection[str]) -> list[int]:
+        """Bytes of data files, 0 of one that is gone. On a store many are asked at once."""
+        paths = [self.data_path(each) for each in relative]
+        return _ranges().sizes(paths) if is_store(self.uri) else [_bytes_of(path) for path in paths]
+
+    @contextmanager
+    def new_file(self, relative: str) -> Iterator[Path]:
+        """A path on this machine to write a file to. When the context ends, it is in the folder if it was written.
+
+        An error inside leaves nothing on a store, and what was written on a disk.
+        """
+        if not is_store(self.uri):
+            place = Path(self.path) / relative
+            place.parent.mkdir(parents=True, exist_ok=True)
+            yield place
+            return
+        with TemporaryDirectory(prefix="sml-") as scratch:
+            place = Path(scratch, "file")
+            yield place
+            if place.exists():
+                put_file(f"{self.uri}/{relative}", place)
+
     def names(self) -> list[str]:
         """Names of the direct children; empty where the folder does not exist."""
         if self.is_local:  # fsspec parses every name: a hundred timelines would take a second
@@ -77,6 +128,31 @@ class Folder:
         start = len(self.path) + 1
         match = self.fs.find(self.path, detail=True)
         return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
+
+
+def range_files() -> AbstractFileSystem | None:
+    """The file system by which DuckDB reads stores; None where no warehouse of this process is on one."""
+    return _ranges() if uses_stores() else None
+
+
+def forget_ranges() -> None:
+    """Drop what was read of stores' files, and begin to count the bytes anew."""
+    if uses_stores():
+        _ranges().forget()
+
+
+@cache
+def _ranges() -> RangeFiles:
+    from sqlmesh_like.hudi.stores.range_files import RangeFiles
+
+    return RangeFiles()
+
+
+def _bytes_of(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0  # the read will report that it is missing
 
 
 def local_path(uri: str) -> Path:

@@ -9,8 +9,8 @@ from typing import Any
 from pyarrow import compute, dataset, parquet
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
@@ -63,7 +63,7 @@ def whole_files(state: TableState) -> list[str] | None:
     """
     if state.kind != "cow" or state.frontier is None or state.schema is None:
         return None
-    timeline = Timeline(state.uri)
+    timeline = timeline_at(state.uri, state.frontier)
     root = folder(state.uri)
     slices = timeline.slices(state.frontier).values()
     if len({timeline.schema_json(f"{base.instant}_") for base in slices}) > 1:
@@ -82,7 +82,7 @@ def largest(state: TableState, column: str) -> tuple[object] | None:
         return None
     root = folder(state.uri)
     maxima: list[Any] = []
-    for base in Timeline(state.uri).slices(state.frontier).values():
+    for base in timeline_at(state.uri, state.frontier).slices(state.frontier).values():
         path = f"{root.path}/{base.path}"
         if stored.name not in parquet.read_schema(path, filesystem=root.fs).names:
             continue

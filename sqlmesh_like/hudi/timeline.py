@@ -11,11 +11,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from sqlmesh_like.hudi.commits import Commit, FileGroup, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
+from sqlmesh_like.hudi.reading.kept_property import kept_property
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.unfinished_table import properties_of
 
@@ -43,7 +44,7 @@ class Timeline:
         self._names = [name for name in names if until is None or not _is_later(name, until)]
         self._decoded = _still_there(self.uri, self.names)
 
-    @cached_property
+    @kept_property
     def names(self) -> frozenset[str]:
         """Names of the timeline's files: as long as they are the same, the table is."""
         return frozenset(self._names)
@@ -51,7 +52,7 @@ class Timeline:
     def folder_names(self) -> list[str]:
         return folder(f"{self.uri}/.hoodie/timeline").names()
 
-    @cached_property
+    @kept_property
     def properties(self) -> Mapping[str, str]:
         """`hoodie.properties` of the table; empty where there is no table."""
         for name in ("hoodie.properties", "hoodie.properties.backup"):
@@ -77,13 +78,13 @@ class Timeline:
         fields = self.properties.get("hoodie.table.partition.fields", "")
         return tuple(field.split(":")[0] for field in fields.split(",") if field)
 
-    @cached_property
+    @kept_property
     def completed(self) -> tuple[Instant, ...]:
         """Completed instants of the active timeline in requested order."""
         matches = (_COMPLETED.fullmatch(name) for name in self._names)
         return tuple(sorted(Instant(m["requested"], m["completed"], m["action"]) for m in matches if m))
 
-    @cached_property
+    @kept_property
     def pending(self) -> tuple[str, ...]:
         """Requested times of data actions that have not completed, ascending."""
         done = {instant.requested for instant in self.completed}
@@ -94,7 +95,7 @@ class Timeline:
         }
         return tuple(sorted(set(names) - done - services))
 
-    @cached_property
+    @kept_property
     def unfinished(self) -> tuple[str, ...]:
         """Requested times of all actions that have not completed, services too, ascending.
 
@@ -104,12 +105,12 @@ class Timeline:
         matches = (_PENDING.fullmatch(name) for name in self._names)
         return tuple(sorted({m["requested"] for m in matches if m and m["action"] != "savepoint"} - done))
 
-    @cached_property
+    @kept_property
     def savepointed(self) -> tuple[str, ...]:
         """Requested times of the commits that have a savepoint, ascending."""
         return tuple(instant.requested for instant in self.completed if instant.action == "savepoint")
 
-    @cached_property
+    @kept_property
     def commits(self) -> tuple[Commit, ...]:
         """All completed commits of the active timeline, services included, in requested order."""
         return tuple(reversed(tuple(self.newest_first())))
@@ -118,12 +119,12 @@ class Timeline:
         """All completed commits from the newest on, each read on demand: the newest ones are mostly sufficient."""
         return (self._commit(instant) for instant in reversed(self.commit_instants))
 
-    @cached_property
+    @kept_property
     def commit_instants(self) -> tuple[Instant, ...]:
         """Instants of `commits`, without reading any of them; without those that precede a gap (`before_gap`)."""
         return tuple(instant for instant in self._all_commit_instants if instant not in self.before_gap)
 
-    @cached_property
+    @kept_property
     def before_gap(self) -> frozenset[Instant]:
         """Commits that are still on the active timeline although later ones were archived.
 
@@ -135,11 +136,11 @@ class Timeline:
         # The archiver always leaves newer commits: a history without any is that of another copy of the table.
         return early if len(early) < len(instants) else frozenset()
 
-    @cached_property
+    @kept_property
     def _all_commit_instants(self) -> tuple[Instant, ...]:
         return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
 
-    @cached_property
+    @kept_property
     def _archived_until(self) -> str:
         """The newest instant in the table's history, by the names of its files; empty where there is no history."""
         return max((match["newest"] for name in self.history_names if (match := _ARCHIVED.fullmatch(name))), default="")
@@ -167,7 +168,7 @@ class Timeline:
         """Whether readers may see a commit: none is incomplete before it, and Hudi's reader can return it."""
         return (not self.pending or instant.requested < self.pending[0]) and self.is_settled(instant.frontier)
 
-    @cached_property
+    @kept_property
     def compactions(self) -> frozenset[str]:
         """Requested times of compactions on the active timeline, completed or not."""
         names = (name for name in self._names if ".compaction." in name and not name.startswith("."))
@@ -234,12 +235,12 @@ class Timeline:
         foreign = [c.operation for c in self.data_commits if c.instant.requested <= limit and not c.is_ours]
         return bool(foreign) and (self.is_archived or any(name not in _KEYED_OPERATIONS for name in foreign))
 
-    @cached_property
+    @kept_property
     def is_archived(self) -> bool:
         """Whether older commits were moved from the active timeline to the table's history."""
         return any(name.endswith(".parquet") for name in self.history_names)
 
-    @cached_property
+    @kept_property
     def history_names(self) -> tuple[str, ...]:
         """Names of the files in `.hoodie/timeline/history`, to which the archiver moves instants."""
         return tuple(folder(f"{self.uri}/.hoodie/timeline/history").names()) if "history" in self.names else ()
@@ -248,7 +249,7 @@ class Timeline:
         """Key-value metadata of one data file (path relative to the table)."""
         import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             metadata = pq.read_schema(file).metadata or {}
         return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
 
@@ -256,14 +257,14 @@ class Timeline:
         """The columns of one data file, as pyarrow's fields."""
         import pyarrow.parquet as pq
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             return list(pq.read_schema(file))
 
     def count(self, path: str) -> int:
         """Number of rows of one data file, by its footer."""
         import pyarrow.parquet as pq
 
-        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+        with self.folder.data_file(path) as file:
             return int(pq.read_metadata(file).num_rows)
 
     def slices(self, frontier: str) -> dict[FileGroup, Slice]:
@@ -354,7 +355,7 @@ class Timeline:
         sizes = self.folder.sizes()
         return {key: Size(sizes.get(base.path, 0), None) for key, base in self._archived_slices(limit).items()}
 
-    @cached_property
+    @kept_property
     def data_files(self) -> frozenset[str]:
         """Paths of all Parquet files below the table, relative to it."""
         return frozenset(
@@ -383,6 +384,12 @@ class _TableCommits:
 def _table_commits(uri: str) -> _TableCommits:
     """The cache of a table's commits: the file of a completed instant never changes, and its name is unique."""
     return _TableCommits(uri)
+
+
+def remember_commit(uri: str, instant: Instant, content: bytes) -> None:
+    """Note a commit that this process has completed, so that its file need not be read."""
+    name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
+    _table_commits(uri).known[instant] = parse_commit(instant, content, f"{uri}/{name}")
 
 
 def _is_later(name: str, instant: str) -> bool:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from sqlmesh_like.hudi.bucket_count import best_buckets, known_buckets
 from sqlmesh_like.hudi.history import commit_summary
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.write_cost import WriteCost, write_cost
 
@@ -19,7 +19,7 @@ def write_cost_of(catalog: Catalog, unique_id: str, options: Mapping[str, str]) 
     state = catalog.state(unique_id)
     if state.frontier is None or state.kind not in ("cow", "mor"):
         return None
-    timeline = Timeline(state.uri)
+    timeline = timeline_at(state.uri, state.frontier)
     upserts = (commit for commit in timeline.newest_first() if commit.is_data and commit.operation == "UPSERT")
     newest = [commit_summary(commit) for commit in islice((c for c in upserts if c.writes), _NEWEST)]
     buckets = known_buckets(timeline)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.names import NodeId, TableName
+from sqlmesh_like.names import NodeId, TableName, is_store
 from sqlmesh_like.plan.history import History, TableState
+from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.reading.values import holds_secret
 from sqlmesh_like.render.rendered import RenderedProject
@@ -52,7 +54,16 @@ class Catalog:
         return self.history.state(place.uri, place.format)
 
     def states(self, unique_ids: Iterable[str]) -> dict[str, TableState]:
-        return {unique_id: self.state(unique_id) for unique_id in unique_ids if unique_id in self.places}
+        """The current states of those that are tables; on a store they are listed side by side."""
+        wanted = [unique_id for unique_id in unique_ids if unique_id in self.places]
+        if any(is_store(self.places[unique_id].uri) for unique_id in wanted):
+            return dict(zip(wanted, side_by_side(self.state, wanted), strict=True))
+        return {unique_id: self.state(unique_id) for unique_id in wanted}
+
+    def keep(self, unique_ids: Iterable[str]) -> AbstractContextManager[None]:
+        """See `History.keep`."""
+        known = [self.places[unique_id] for unique_id in unique_ids if unique_id in self.places]
+        return self.history.keep(place.uri for place in known if place.format == "hudi")
 
     def find(self, name: str) -> TablePlace:
         """Return the table with this id, `schema.identifier`, `source.table` or name.

@@ -7,7 +7,8 @@ atomically with the rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Literal, Protocol
 
@@ -154,6 +155,14 @@ class History(Protocol):
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         """The current state of a table; `missing` if there is none."""
+        ...
+
+    def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
+        """List tables on a store side by side: while the context is open, `state` knows them as they are now."""
+        ...
+
+    def renew(self, uri: str | None = None) -> None:
+        """Read a table (None: all) anew from now on, because it was, or may have been, written."""
         ...
 
     def lost(self, uri: str, start: str, end: str) -> str | None:

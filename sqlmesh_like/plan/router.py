@@ -1,8 +1,8 @@
 """Which engine reads, computes and commits. Owns this choice for models, queries, samples, exports and ingestion.
 
-DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine. Where they
-may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write (`hudi.writer`) still
-leaves the work to Spark; `sml run` says which engine it was.
+DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine and of object
+stores. Where they may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write
+(`hudi.writer`) still leaves the work to Spark; `sml run` says which engine it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
-from sqlmesh_like.names import is_local
+from sqlmesh_like.names import is_in_reach, is_local, is_s3, is_store
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
@@ -40,7 +40,7 @@ class Router:
         """Of queries, samples, changes and exports of these tables."""
         if self.target.delta_engine == "spark":
             return "the target's delta_engine is spark"
-        return next((f"{uri} is not on this machine" for uri in uris if not is_local(uri)), None)
+        return next((f"{uri} is out of this process's reach" for uri in uris if not is_in_reach(uri)), None)
 
     def why_spark_computes(self, *uris: str) -> str | None:
         """Of the change of a model with these tables.
@@ -65,11 +65,24 @@ class Router:
             return "the inputs are large"
         if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
-        return self.why_spark_registers or self.why_spark_computes_model(planned)
+        if planned.target.kind == "missing" and (reason := self.why_spark_creates(planned.target.uri)):
+            return reason
+        reason = self.why_spark_registers or self.why_spark_commits(planned.target.uri)
+        return reason or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
         """Of an upsert, of a model or of ingestion."""
+        if is_store(uri) and not is_s3(uri):
+            return "commits without Spark are tried on S3 alone"
+        if is_store(uri) and self.target.store.single_writer:
+            return "the store has no conditional writes (`single_writer`)"
         return self.why_spark_computes(uri)
+
+    def why_spark_creates(self, uri: str) -> str | None:
+        """Of a table that is not there yet: it is made beside its place, and then moved there as a whole."""
+        if not is_local(uri):
+            return "a store cannot move a new table to its place"
+        return self.why_spark_registers or self.why_spark_computes(uri)
 
     def route(self, planned: PlannedModel) -> Route:
         """Who computes and commits the next run of a model, as far as its plan and its places tell."""
@@ -83,7 +96,9 @@ class Router:
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")
         reason = self.why_spark_computes_model(planned)
-        return Route("spark", reason) if reason else Route("duckdb", self.why_spark_registers or "")
+        if reason:
+            return Route("spark", reason)
+        return Route("duckdb", self.why_spark_registers or self.why_spark_commits(planned.target.uri) or "")
 
     @property
     def why_spark_registers(self) -> str | None:

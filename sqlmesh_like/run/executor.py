@@ -19,6 +19,7 @@ from sqlmesh_like.plan.checks.contracts import refuse_unlike
 from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import CommitSummary, TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.semantic.declarations import SavedQuery
@@ -81,11 +82,12 @@ class Executor:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
         known = self._nodes()
         nodes = [known[unique_id] for unique_id in running_order(self.graph, selected) if unique_id in known]
-        self._pin(nodes)
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
         try:
-            return RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
+            with self.planner.catalog.keep([*ordered, *self._read(nodes)]):
+                self._pin(nodes)
+                return RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
         finally:
             self.engine.release()
 
@@ -97,9 +99,7 @@ class Executor:
         return {node.unique_id: node for node in nodes}
 
     def _pin(self, nodes: Sequence[RenderedNode]) -> None:
-        built = {node.unique_id for node in nodes}
-        readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
-        read = dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader))
+        built, read = {node.unique_id for node in nodes}, self._read(nodes)
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
         words: dict[str, list[frozenset[str] | None]] = {}
         for model in nodes:
@@ -112,6 +112,11 @@ class Executor:
             if len(of_models) > 1
         }
 
+    def _read(self, nodes: Sequence[RenderedNode]) -> list[str]:
+        """What the nodes read."""
+        readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
+        return list(dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader)))
+
     def execute(self, node: RenderedNode) -> NodeResult:
         """Do one node's work; a failure becomes its result."""
         watch = _Stopwatch()
@@ -122,6 +127,7 @@ class Executor:
                 return self._do(node, self._pinned, watch)
             except RetryableError:
                 # A pinned version may be the one that vanished: the second plan uses the lake as it is now.
+                self.planner.catalog.history.renew()
                 return self._do(node, {}, watch)
         except NewerVersionError:
             raise
@@ -158,6 +164,7 @@ class Executor:
             return SeedResult(seed, "no-op", "nothing changed", watch.started, watch.seconds)
         self._hook(seed.unique_id, "pre_hook")
         self.engine.load(table, state, planner.now)
+        planner.catalog.history.renew(state.uri)
         self._hook(seed.unique_id, "post_hook")
         written = planner.catalog.history.last_write(state.uri)
         return SeedResult(seed, "success", "", watch.started, watch.seconds, len(table.rows), written)
@@ -178,18 +185,24 @@ class Executor:
             return _BuiltModel("no-op", "nothing changed", "no_op")
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
-        is_snapshot = model.config.snapshot is not None
-        applied = self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
+        applied = self._applied(planned)
         if planned.follows:  # the table is now that of the edited query, at the frontier that it had
             rest = self.planner.plan(model, pinned)
-            applied = applied.with_next(self.engine.apply(rest, self._shared)) if rest.strategy != "no_op" else applied
+            applied = applied.with_next(self._applied(rest)) if rest.strategy != "no_op" else applied
         self._hook(model.unique_id, "post_hook")
         return _BuiltModel(
             "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,
-            reasons=() if is_snapshot else (*applied.reasons, *planned.reasons),
+            reasons=() if model.config.snapshot is not None else (*applied.reasons, *planned.reasons),
             written=self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None,
             estimate=explain_estimate(planned),
         )  # fmt: skip
+
+    def _applied(self, planned: PlannedModel) -> WriteResult:
+        is_snapshot = planned.compiled.model.config.snapshot is not None
+        try:
+            return self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
+        finally:
+            self.planner.catalog.history.renew(planned.target.uri)
 
     def _published(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
         """Publish the model's table as its config says, even if nothing else was to do, and return the whole result."""
@@ -211,8 +224,8 @@ class Executor:
         )  # fmt: skip
 
     def _hook(self, unique_id: NodeId, moment: HookTime) -> None:
-        if self.hooks is not None:
-            self.hooks.around(unique_id, moment)
+        if self.hooks is not None and self.hooks.around(unique_id, moment):
+            self.planner.catalog.history.renew()  # a statement may have written any table
 
     def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
         """Render a view again if it queries the lake; with `runs_views` also run its query. Raises what is wrong."""

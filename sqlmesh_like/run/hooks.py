@@ -32,20 +32,23 @@ class Hooks:
     statements: HookStatements
     lake: StatementRunner
 
-    def around(self, unique_id: NodeId, moment: HookTime) -> None:
-        """Run the hooks of a node. Raises NodeError with the statement that failed."""
-        self._run(self.statements.of_node(unique_id, moment), moment)
+    def around(self, unique_id: NodeId, moment: HookTime) -> bool:
+        """Run the hooks of a node; whether there was one. Raises NodeError with the statement that failed."""
+        return self._run(self.statements.of_node(unique_id, moment), moment)
 
     def around_run(self, end: bool, more: Mapping[str, object]) -> None:
         """Run the hooks `on-run-start` or `on-run-end`. Raises NodeError with the statement that failed."""
         self._run(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
 
-    def _run(self, statements: Iterator[str], name: str) -> None:
+    def _run(self, statements: Iterator[str], name: str) -> bool:
+        has_run = False
         for statement in statements:
             if not statement.strip(" ;\n\t"):
                 continue
+            has_run = True
             try:
                 self.lake.execute(statement)
             except SmlError as error:
                 shown = " ".join(statement.split())[:120]
                 raise NodeError(f"{name} failed: {error.message}", hint=f"in: {shown}") from error
+        return has_run

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.history import TableState
 
 AT_LEAST = 10
 """Commits kept even if every consumer has read them: for time travel, and to see what happened."""
@@ -42,10 +43,14 @@ def due(catalog: Catalog, owned: Iterable[str], since: str, slack: int = SLACK) 
 
     `since`: an instant; a model holds back no history if its first unread commit completed earlier.
     """
-    needed = _oldest_frontiers(catalog)
+    ours = [unique_id for unique_id in owned if unique_id not in catalog.borrowed]
+    models = [unique_id for unique_id, place in catalog.places.items() if place.unique_id.kind == "model"]
+    readers = [unique_id for unique_id in models if unique_id not in catalog.borrowed]
+    states = catalog.states(dict.fromkeys([*readers, *ours]))
+    needed = _oldest_frontiers([states[unique_id] for unique_id in readers])
     cleanings: list[Cleaning] = []
-    for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
-        state = catalog.state(unique_id)
+    for unique_id in ours:
+        state = states[unique_id]
         if state.frontier is None or state.kind not in ("cow", "mor"):
             continue
         unread = [catalog.history.unread_commits(state.uri, start, since) for start in needed.get(unique_id, ())]
@@ -66,13 +71,10 @@ def retained(unread: int, uncompacted: int = 0) -> int:
     return max(AT_LEAST, unread + 1, uncompacted + 1)
 
 
-def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:
+def _oldest_frontiers(readers: Iterable[TableState]) -> dict[str, list[str]]:
     """For each table, the frontiers that the models that read it have recorded."""
     frontiers: dict[str, list[str]] = {}
-    for unique_id, place in catalog.places.items():
-        if place.unique_id.kind != "model" or unique_id in catalog.borrowed:
-            continue
-        record = catalog.state(unique_id).record
+    for record in (state.record for state in readers):
         for input_id, frontier in (record.frontier if record else {}).items():
             frontiers.setdefault(input_id, []).append(frontier)
     return frontiers

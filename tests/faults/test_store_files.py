@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import fsspec
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from pyarrow import dataset, parquet
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.stores.range_files import RangeFiles
 from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.reading.store_settings import StoreSettings
@@ -91,3 +94,29 @@ def test_a_bucket_that_is_gone_is_no_empty_table(place: Folder) -> None:
         gone.names()
     with pytest.raises(MachineError, match="there is no such bucket"):
         gone.read("a.json")
+
+
+def test_duckdb_reads_the_ranges_that_a_query_needs_and_nothing_over_the_bound(place: Folder) -> None:
+    rows = pa.table({"id": range(60_000), "text": [f"{n:040d}" for n in range(60_000)]})
+    for name, some in (("[p]=*/x.parquet", rows), ("y.parquet", rows.slice(0, 10))):
+        with place.fs.open(f"{place.path}/{name}", "wb") as file:
+            parquet.write_table(some, file, row_group_size=1000, compression="none", use_dictionary=False)
+    x, y = place.data_path("[p]=*/x.parquet"), place.data_path("y.parquet")
+    fetched: list[int] = []
+
+    class Counted(RangeFiles):
+        def _count(self, size: int) -> None:
+            fetched.append(size)
+            super()._count(size)
+
+    with closing(duckdb.connect()) as db:
+        db.register_filesystem(Counted())
+        query = f"SELECT count(*), min(text) FROM read_parquet(['{x}', '{y}']) WHERE id = 4000"
+        assert db.execute(query).fetchall() == [(1, f"{4000:040d}")]
+        assert len(fetched) == 3, "the ends of two files, and the columns of a row group"
+        assert sum(fetched) < place.data_sizes(["[p]=*/x.parquet"])[0] / 10
+    with closing(duckdb.connect()) as db:
+        db.register_filesystem(RangeFiles(most=200_000))
+        assert db.execute(f"SELECT count(*) FROM read_parquet('{y}')").fetchall() == [(10,)]
+        with pytest.raises(duckdb.Error, match="would be fetched here"):
+            db.execute(f"SELECT sum(length(text)) FROM read_parquet('{x}')")

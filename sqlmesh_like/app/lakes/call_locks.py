@@ -27,7 +27,7 @@ from sqlmesh_like.secrets import scrubbed
 _log = logging.getLogger("sqlmesh_like.locks")
 _RENEWALS = 6
 """How many times a lock is renewed in the time for which it holds."""
-_SIDE_BY_SIDE = 16
+_SIDE_BY_SIDE = 32
 _MOST_SKEW, _MOST_SILENCE = 0.15, 0.5
 """The parts of a lock's time by which this machine's clock may be off, and after which one that could not be renewed
 counts as lost: together with the last attempt less than the whole."""

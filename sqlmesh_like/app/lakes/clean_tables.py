@@ -14,8 +14,9 @@ from sqlmesh_like.run.retention import SLACK, Cleaning, due, horizon
 
 def clean(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
     """Clean all tables of the project that no other call reads or writes."""
-    clean_built(lake, held, notify)
-    clean_ingested(lake, held, notify)
+    with lake.catalog.keep(lake.catalog.places):
+        clean_built(lake, held, notify)
+        clean_ingested(lake, held, notify)
 
 
 def clean_built(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
@@ -42,6 +43,7 @@ def _clean_tables(lake: HudiLake, owned: Iterable[str], held: HeldLocks, notify:
         try:
             with held.also(upkeep_locks(lake, [place], "clean")):
                 # Only now does nobody else write to it. Who begins to read it pins commits that are kept.
+                lake.catalog.history.renew()
                 for cleaning in cleanings_due(lake, [place.unique_id]):
                     lake.engine.clean(cleaning.uri, cleaning.retain)
         except RetryableError as error:

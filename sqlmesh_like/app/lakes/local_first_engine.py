@@ -83,7 +83,7 @@ class LocalFirstEngine:
         return self._engine.write_snapshot(planned)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
-        if not (self._router.why_spark_registers or self._router.why_spark_commits(state.uri)):
+        if not self._router.why_spark_creates(state.uri):
             from sqlmesh_like.hudi.local_seed import load_first
 
             if load_first(table, state, now, self._router.target.hudi):

@@ -33,11 +33,12 @@ class HooksInMemory(Hooks):
 
     notify: Notify
 
-    def around(self, unique_id: NodeId, moment: HookTime) -> None:
+    def around(self, unique_id: NodeId, moment: HookTime) -> bool:
         try:
-            super().around(unique_id, moment)
+            return super().around(unique_id, moment)
         except SmlError as error:
             _warn_of_hook(unique_id, str(error), self.notify)
+            return True
 
 
 def _warn_of_hook(unique_id: NodeId, reason: str, notify: Notify) -> None:

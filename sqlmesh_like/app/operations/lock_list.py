@@ -13,9 +13,8 @@ from sqlmesh_like.app.lakes.table_locks import table_lock_name
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
 from sqlmesh_like.errors import NodeError, UsageError
-from sqlmesh_like.hudi.stores.store_client import is_store
 from sqlmesh_like.hudi.stores.table_lease import Lease, end_lease
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import TableName, is_store
 
 
 @dataclass(frozen=True)

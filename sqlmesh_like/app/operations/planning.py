@@ -95,10 +95,11 @@ def plan_models(loaded: Loaded) -> Plan:
     """Plan the selected models that have a table. Starts no JVM. Raises UsageError where the target has no lake."""
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = open_lake(loaded, selected)
-    plans = _plans(lake, selected)
-    router = Router(loaded.target)
-    routed = tuple(ModelPlan(planned, router.route(planned)) for planned in plans)
-    return Plan(routed, tuple(_write_costs(lake, plans)), lake.catalog)
+    with lake.catalog.keep([*selected, *loaded.graph.above(selected)]):
+        plans = _plans(lake, selected)
+        router = Router(loaded.target)
+        routed = tuple(ModelPlan(planned, router.route(planned)) for planned in plans)
+        return Plan(routed, tuple(_write_costs(lake, plans)), lake.catalog)
 
 
 def plan_in_memory(loaded: Loaded) -> Plan:

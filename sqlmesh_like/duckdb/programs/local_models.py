@@ -158,7 +158,11 @@ class LocalModels:
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
         options = self._options(planned)
-        reason = self.router.why_spark_registers or unsupported_reason(timeline, (), partition_field, options)
+        reason = (
+            self.router.why_spark_registers
+            or self.router.why_spark_commits(target.uri)
+            or unsupported_reason(timeline, (), partition_field, options)
+        )
         if reason is not None or target.record is None or target.frontier is None:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None

@@ -14,6 +14,7 @@ from sqlmesh_like.duckdb.exact_sql import SETUP
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs.shared_lookups import SharedLookups
+from sqlmesh_like.hudi.storage import forget_ranges
 
 _MEMORY_SHARE = "25%"
 
@@ -43,6 +44,7 @@ class SharedRows:
             self._changes.clear()
             self._rows.clear()
             self.merged.forget()
+            forget_ranges()
             self.lookups.forget()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

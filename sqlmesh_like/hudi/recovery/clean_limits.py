@@ -13,21 +13,24 @@ from typing import Any
 import fastavro
 
 from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
+from sqlmesh_like.hudi.stores.store_client import put_content
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import write_whole
+from sqlmesh_like.names import is_store
 
 _LIMIT = "earliestCommitToRetain"
 
 
 def lower_clean_limits(timeline: Timeline, instant: str) -> None:
     """Let completed cleans name this instant where they name a later one. What they removed stays recorded."""
-    folder = Path(timeline.folder.path) / ".hoodie" / "timeline"
     for each in timeline.completed:
-        path = folder / f"{each.frontier}.clean"
-        if each.action != "clean" or each.requested < instant or not path.stat().st_size:
+        if each.action != "clean" or each.requested < instant:
+            continue
+        name = f".hoodie/timeline/{each.frontier}.clean"
+        if not (content := timeline.folder.read(name)):
             continue
         try:
-            reader = fastavro.reader(io.BytesIO(path.read_bytes()))
+            reader = fastavro.reader(io.BytesIO(content))
             records: list[Any] = list(reader)
         except (*NOT_METADATA, *NOT_SCHEMA):  # whoever reads it says so
             continue
@@ -36,5 +39,13 @@ def lower_clean_limits(timeline: Timeline, instant: str) -> None:
         target = io.BytesIO()
         assert reader.writer_schema is not None
         fastavro.writer(target, reader.writer_schema, [{**record, _LIMIT: instant} for record in records])
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        write_whole(path, target.getvalue(), path.with_name(f".{path.name}.new"))
+        _replace(timeline, name, target.getvalue())
+
+
+def _replace(timeline: Timeline, name: str, content: bytes) -> None:
+    if is_store(timeline.uri):
+        put_content(f"{timeline.uri}/{name}", content)
+        return
+    path = Path(timeline.folder.path) / name
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    write_whole(path, content, path.with_name(f".{path.name}.new"))

@@ -11,16 +11,18 @@ compaction after the frontier is taken off too, and the base and log files that 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.reading.recent_timelines import forget_timelines
 from sqlmesh_like.hudi.recovery.clean_limits import lower_clean_limits
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer, missing_of_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import OpenCommit, note_undone, remove_abandoned, unlink
+from sqlmesh_like.hudi.writer.instant import OpenCommit, note_undone, settled_timeline, unlink
+from sqlmesh_like.names import is_store
 
 _SERVICES = (".clean", ".rollback", ".restore", ".indexing")
 """Suffixes of actions that are kept where they completed: they wrote no row, and the files that they removed are gone.
@@ -73,9 +75,9 @@ def require_undoable(timeline: Timeline, frontier: str) -> None:
     if later := [instant for instant in timeline.savepointed if instant > frontier.split("_")[0]]:
         hint = f"delete it first if it is not needed: `sml savepoint delete TABLE {later[-1]}`"
         raise NodeError(f"{uri} has the savepoint {later[-1]}, which is after {frontier}", hint=hint)
-    if not timeline.folder.is_local:
+    if not (timeline.folder.is_local or (is_store(uri) and timeline.is_cow)):
         hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
-        raise NodeError(f"{uri} is not on this machine: it cannot be brought back here", hint=hint)
+        raise NodeError(f"{uri} is merge-on-read on a store, or out of reach: it cannot be brought back", hint=hint)
     has_commits = any(not instant.is_service for instant in instants_after(timeline, frontier))
     if has_commits and timeline.has_metadata_table:
         raise NodeError(f"{uri} has a metadata table of Hudi's, which would go on naming what is taken off it")
@@ -90,17 +92,33 @@ def undo(timeline: Timeline, frontier: str) -> Sequence[str]:
     Raises NodeError, before any change, where that cannot be done.
     """
     require_undoable(timeline, frontier)
-    remove_abandoned(Path(timeline.folder.path))
-    timeline = Timeline(timeline.uri)
+    timeline = settled_timeline(timeline.uri)
     instants = instants_after(timeline, frontier)
     files = files_by_writer(timeline)
-    if instants:
-        note_undone(Path(timeline.folder.path), instants[0].requested)
-    for instant in instants:
-        _take_off(OpenCommit(Path(timeline.folder.path), instant.requested), instant, files.get(instant.requested, ()))
+    if is_store(timeline.uri):
+        _take_off_store(timeline.uri, instants, files)
+    else:
+        _take_off_disk(Path(timeline.folder.path), instants, files)
     # The last step: until it is done, readers refuse the table rather than lack a file.
     lower_clean_limits(Timeline(timeline.uri), frontier.split("_")[0])
     return [instant.requested for instant in instants]
+
+
+def _take_off_store(uri: str, instants: Sequence[UndoneInstant], files: Mapping[str, Sequence[str]]) -> None:
+    from sqlmesh_like.hudi.writer.store_removal import note_undone_on_store, take_off  # needs obstore
+
+    if instants:
+        note_undone_on_store(uri, instants[0].requested)
+    for instant in instants:
+        take_off(uri, instant.requested, instant.completed, files.get(instant.requested, ()))
+    forget_timelines([uri])
+
+
+def _take_off_disk(root: Path, instants: Sequence[UndoneInstant], files: Mapping[str, Sequence[str]]) -> None:
+    if instants:
+        note_undone(root, instants[0].requested)
+    for instant in instants:
+        _take_off(OpenCommit(root, instant.requested), instant, files.get(instant.requested, ()))
 
 
 def _take_off(commit: OpenCommit, instant: UndoneInstant, files: Sequence[str]) -> None:

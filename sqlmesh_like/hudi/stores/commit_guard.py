@@ -65,6 +65,12 @@ def guarding(guard: Guard) -> Iterator[None]:
         _guards().remove(guard)
 
 
+def require_locks(uri: str) -> None:
+    """Raises RetryableError where this process has taken locks that cover a table, and they no longer hold."""
+    if (guard := _guards().of(uri)) is not None:
+        guard.require_held(uri)
+
+
 @contextmanager
 def guarded_commit(uri: str, stop: Callable[[], None]) -> Iterator[None]:
     """A commit to a table: it begins only while its locks hold, and `stop` is called if they are lost before its end.

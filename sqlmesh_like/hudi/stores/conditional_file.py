@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.errors import MachineError, NodeError
-from sqlmesh_like.hudi.stores.store_client import client_of, failing, is_store, key_of
+from sqlmesh_like.hudi.stores.store_client import client_of, failing, key_of
+from sqlmesh_like.names import is_store
 from sqlmesh_like.secrets import scrubbed
 
 if TYPE_CHECKING:

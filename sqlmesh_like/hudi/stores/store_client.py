@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sqlmesh_like.errors import MachineError, NodeError, SmlError
+from sqlmesh_like.names import STORE_SCHEMES, is_store
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.secrets import scrubbed
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-S3_SCHEMES = ("s3", "s3a", "s3n")
-_SCHEMES = {**dict.fromkeys(S3_SCHEMES, "s3"), "gs": "gs", "abfs": "abfs", "abfss": "abfss", "wasbs": "abfss"}
+STORE_PREFIX = "store-"
+"""Before obstore's scheme in paths for DuckDB: `store-s3://lake/w/t/x.parquet`. It has an `s3` of its own."""
 INSTALL = "pip install 'sqlmesh_like[s3]'"
 _CONNECT, _SILENCE, _RETRY = timedelta(seconds=4), timedelta(seconds=8), timedelta(seconds=8)
 """Together less than the 20 seconds in which a store that does not answer is given up."""
@@ -40,13 +42,9 @@ def _reached() -> _Reached:
     return _Reached()
 
 
-def is_store(uri: str) -> bool:
-    """Whether obstore reaches this place.
-
-    >>> is_store("s3a://lake/w"), is_store("hdfs://n/w"), is_store("/lake")
-    (True, False, False)
-    """
-    return uri.partition("://")[0] in _SCHEMES and "://" in uri
+def uses_stores() -> bool:
+    """Whether a warehouse of this process is on a store."""
+    return bool(_reached().buckets)
 
 
 def use_store(uri: str, settings: StoreSettings) -> None:
@@ -70,7 +68,7 @@ def obstore_address(uri: str) -> tuple[str, str]:
     ('s3', 'lake/w/dws')
     """
     scheme, _, rest = uri.partition("://")
-    return _SCHEMES[scheme], rest.strip("/")
+    return STORE_SCHEMES[scheme], rest.strip("/")
 
 
 def key_of(uri: str) -> str:
@@ -86,7 +84,33 @@ def client_of(uri: str) -> ObjectStore:
     """Return the client of the bucket of a URI. Raises MachineError where the library is missing."""
     bucket = bucket_of(uri)
     settings = _reached().buckets.get(bucket, _reached().latest)
-    return _client(_SCHEMES[uri.partition("://")[0]], bucket, settings)
+    return _client(STORE_SCHEMES[uri.partition("://")[0]], bucket, settings)
+
+
+def put_content(uri: str, content: bytes) -> None:
+    """Write a small file."""
+    with failing(uri):
+        client_of(uri).put(key_of(uri), content)
+
+
+def delete_files(uri: str, relative: Sequence[str]) -> None:
+    """Delete files below a place, a thousand in a request; one that is gone is none to delete."""
+    if not relative:
+        return
+    client, keys = client_of(uri), [f"{key_of(uri)}/{each}" for each in relative]
+    with failing(uri):
+        try:
+            client.delete(keys)
+        except FileNotFoundError:  # not of S3, which does not say so
+            for key in keys:
+                with suppress(FileNotFoundError):
+                    client.delete(key)
+
+
+def put_file(uri: str, file: Path) -> None:
+    """Write a file of this machine to a store; others see all of it or nothing."""
+    with failing(uri):
+        client_of(uri).put(key_of(uri), file)
 
 
 @lru_cache(maxsize=64)

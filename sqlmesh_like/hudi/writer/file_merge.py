@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sqlmesh_like.hudi.storage import Folder
 from sqlmesh_like.names import COMMIT_TIME, FILE_NAME, HUDI_COLUMNS, IS_DELETED, PARTITION_PATH, RECORD_KEY, SEQUENCE
 
 _PIECE = 262_144
@@ -36,7 +37,7 @@ class GroupMerge:
     `replaces`: the table gets other columns with this commit, and there is an action on each row of the file.
     """
 
-    root: Path
+    folder: Folder
     partition: str
     file_id: str
     instant: str
@@ -78,12 +79,19 @@ class MergedFile:
 def merge_file(merge: GroupMerge, schema: pa.Schema, footer: Mapping[str, str]) -> MergedFile | None:
     """Write the group's next file; None where no row changes, or a new file would have no rows.
 
-    Raises UnsupportedRowsError. In both cases, the caller removes the file if it was written.
+    Raises UnsupportedRowsError; then the caller removes the file, which may have been begun.
     """
     if merge.previous is None and not pc.any(pc.invert(merge.actions.column(IS_DELETED))).as_py():
         return None
     work = _Merge(merge, schema)
-    target = merge.root / merge.path
+    with merge.folder.new_file(merge.path) as target:
+        _write(target, work, schema, footer)
+        if (merged := work.result(target.stat().st_size)) is None:
+            target.unlink()
+    return merged
+
+
+def _write(target: Path, work: _Merge, schema: pa.Schema, footer: Mapping[str, str]) -> None:
     with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as file:
         pending: list[pa.Table] = []
         for piece in (*work.merged_pieces(), work.inserted()):
@@ -94,7 +102,6 @@ def merge_file(merge: GroupMerge, schema: pa.Schema, footer: Mapping[str, str]) 
         if pending:
             file.write_table(pa.concat_tables(pending), row_group_size=_ROW_GROUP)
         file.add_key_value_metadata({**footer, **work.key_range})
-    return work.result(target.stat().st_size)
 
 
 @dataclass
@@ -120,7 +127,9 @@ class _Merge:
         """The rows of the previous file, with changed ones in their old positions and without deleted ones."""
         if self.merge.previous_path is None:
             return
-        source = pq.ParquetFile(self.merge.root / self.merge.previous_path)
+        source = pq.ParquetFile(
+            self.merge.folder.parquet_source(self.merge.previous_path), pre_buffer=not self.merge.folder.is_local
+        )
         for batch in source.iter_batches(batch_size=_PIECE):
             piece = pa.Table.from_batches([batch])
             if self.merge.replaces:  # other columns of the file are no matter: none of its rows stays

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
+from sqlmesh_like.names import is_store
 
 _OWN_FOLDER = ".sml_writer"
 """Has a folder for each commit of this writer in flight, which the holder of the table's lock may remove. It is not
@@ -29,7 +30,7 @@ among the markers, where Hudi would fail on it."""
 _INSTANT = re.compile(r"\d{17}")
 LONGEST_WAIT = 5.0
 """Seconds for which a write by Spark waits for the clock."""
-_PARTITION_FILE = ".hoodie_partition_metadata"
+PARTITION_FILE = ".hoodie_partition_metadata"
 _UNDONE = ".sml_undone"
 """Has the newest instant that was taken off the table: while the clock is set back, a commit could get it again, and
 who had read the former would take the two for one."""
@@ -63,14 +64,12 @@ class OpenCommit:
         marker.touch()
         fault_point("hudi.commit.marker")
 
-    def add_partition(self, partition: str) -> None:
+    def add_partition(self, partition: str, *, is_new: bool = True) -> None:  # noqa: ARG002 (see `StoreCommit`)
         """Create a partition's folder with the metadata file by which Hudi's readers recognize it."""
         place = self.root / partition
         place.mkdir(parents=True, exist_ok=True)
-        if not (place / _PARTITION_FILE).exists():
-            depth = len(Path(partition).parts)
-            text = f"#partition metadata\ncommitTime={self.instant}\npartitionDepth={depth}\n"
-            write_whole(place / _PARTITION_FILE, text.encode(), self.own_folder / f"{uuid4()}")
+        if not (place / PARTITION_FILE).exists():
+            write_whole(place / PARTITION_FILE, partition_text(self.instant, partition), self.own_folder / f"{uuid4()}")
             fault_point("hudi.commit.partition")
 
     def complete(self, content: CommitContent) -> str:
@@ -81,10 +80,7 @@ class OpenCommit:
         names = _names(self.root)
         if f"{self.instant}.inflight" not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
-        # Not compared by time: if the clock was set back, a later writer has an earlier instant.
-        if new := [
-            name for name in names if _INSTANT.match(name) and name[:17] != self.instant and name not in self.others
-        ]:
+        if new := foreign_names(names, self.instant, self.others):
             raise RetryableError(f"another writer has begun {min(new)} in {self.root}")
         completed = next_instant(names)
         target = self.timeline / f"{self.instant}_{completed}.commit"
@@ -146,7 +142,7 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
         (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
         fault_point("hudi.commit.requested")
         write_whole(
-            commit.timeline / f"{commit.instant}.inflight", encode_commit(_NOTHING_YET), commit.own_folder / "inflight"
+            commit.timeline / f"{commit.instant}.inflight", encode_commit(NOTHING_YET), commit.own_folder / "inflight"
         )
         fault_point("hudi.commit.inflight")
     except BaseException:
@@ -161,9 +157,19 @@ def settled_timeline(uri: str) -> Timeline:
     The caller holds the lock of the table's lake.
     """
     place = folder(uri)
+    if is_store(uri):
+        from sqlmesh_like.hudi.writer.store_commit import finish_commits  # needs obstore
+
+        return finish_commits(uri.rstrip("/"))
     if place.is_local:
         remove_abandoned(Path(place.path))
     return Timeline(uri)
+
+
+def finish_interrupted(uri: str) -> None:
+    """The same before a commit by Hudi's writer, where its own rollback would not do: on a store."""
+    if is_store(uri):
+        settled_timeline(uri)
 
 
 def remove_abandoned(root: Path) -> None:
@@ -194,7 +200,22 @@ def _newest_undone(root: Path) -> str:
         return ""
 
 
-_NOTHING_YET = CommitContent("UPSERT", (), {})
+NOTHING_YET = CommitContent("UPSERT", (), {})
+
+
+def partition_text(instant: str, partition: str) -> bytes:
+    """The content of a partition's metadata file."""
+    depth = len(Path(partition).parts)
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
+
+
+def foreign_names(names: Iterable[str], instant: str, others: Collection[str]) -> list[str]:
+    """Names on a timeline that neither belong to a commit in flight nor were there before it, among `others`.
+
+    Not compared by time: if the clock was set back, a later writer has an earlier instant.
+    """
+    known = frozenset(others)
+    return [name for name in names if _INSTANT.match(name) and name[:17] != instant and name not in known]
 
 
 def _names(root: Path) -> list[str]:

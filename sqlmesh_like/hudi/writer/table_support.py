@@ -42,8 +42,8 @@ def unsupported_reason(
     timeline: Timeline, ordering: tuple[str, ...], partition_field: str | None, options: Mapping[str, str]
 ) -> str | None:
     """Why Spark must write this table; None where its next upsert can be written here."""
-    if not timeline.folder.is_local:
-        return "its files are not on this machine"
+    if not timeline.folder.is_in_reach:
+        return "its files are out of this process's reach"
     if not timeline.exists or timeline.frontier is None:
         return "it has no commit"
     if not timeline.is_cow:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -21,10 +20,10 @@ from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.commits import Slice, tagged
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
+from sqlmesh_like.hudi.writer.begin import Commit, open_commit
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
 from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile, UnsupportedRowsError, merge_file
-from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit
 from sqlmesh_like.names import HUDI_COLUMNS, KEY, WEIGHT, Column, Schema, is_hidden
 
 _THREADS = min(8, os.cpu_count() or 1)
@@ -67,12 +66,12 @@ def upsert(work: Upsert) -> UpsertResult:
     avro = work.avro or (work.timeline.schema_json(work.previous) if work.previous is not None else None)
     if avro is None:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
-    schema, root = file_schema(avro), Path(work.timeline.folder.path)
+    schema = file_schema(avro)
     groups = list(_groups(work, _conformed(work.rows, schema))) if work.rows is not None else []
-    commit = open_commit(root, work.previous)
+    commit = open_commit(work.timeline, work.previous)
     groups = [replace(group, instant=commit.instant) for group in groups]
     try:
-        files = _written(commit, root, groups, schema, file_footer(avro))
+        files = _written(commit, groups, schema, file_footer(avro))
         fault_point("hudi.commit.files")
         log = _log(work, files)
         fault_point("hudi.commit.log")
@@ -111,7 +110,6 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
     for number, place in enumerate(zip(paths, buckets_of(keys, work.buckets), strict=True)):
         members.setdefault(place, []).append(number)
     slices = _slices(work)
-    root = Path(work.timeline.folder.path)
     for number, ((partition, bucket), indices) in enumerate(sorted(members.items())):
         actions = rows.take(pa.array(indices, pa.int64()))
         if pc.count_distinct(actions.column(KEY)).as_py() < len(indices):
@@ -119,7 +117,7 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
         known = slices.get((partition, bucket))
         file_id = known.file_id if known else f"{bucket:08d}{str(uuid4())[8:]}-0"
         yield GroupMerge(
-            root, partition, file_id, "", number, actions, KEY, work.ordering,
+            work.timeline.folder, partition, file_id, "", number, actions, KEY, work.ordering,
             known.instant if known else None, known.path if known else None, work.avro is not None,
         )  # fmt: skip
 
@@ -150,17 +148,15 @@ def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
 
 
 def _written(
-    commit: OpenCommit, root: Path, groups: Sequence[GroupMerge], schema: pa.Schema, footer: Mapping[str, str]
+    commit: Commit, groups: Sequence[GroupMerge], schema: pa.Schema, footer: Mapping[str, str]
 ) -> list[MergedFile]:
     """Write the file of each group, several at a time."""
 
     def write(merge: GroupMerge) -> MergedFile | None:
         commit.mark(merge.path, is_new=merge.previous is None)
-        commit.add_partition(merge.partition)
+        commit.add_partition(merge.partition, is_new=merge.previous is None)
         merged = merge_file(merge, schema, footer)
         fault_point("hudi.commit.file")
-        if merged is None:
-            (root / merge.path).unlink(missing_ok=True)
         return merged
 
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
 
 _ARCHIVE_SLACK = 2
 
@@ -20,6 +20,7 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
 
     Raises RetryableError where the call's locks are lost.
     """
+    finish_interrupted(uri)
     require_clock_past(Timeline(uri))
     options = {
         "hoodie.clean.policy": "KEEP_LATEST_COMMITS",

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
 from sqlmesh_like.sql_text import spark_literal
 
 _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
@@ -18,6 +18,7 @@ def compact(session: SparkSession, uri: str) -> int:
 
     Raises RetryableError where the call's locks are lost.
     """
+    finish_interrupted(uri)
     require_clock_past(Timeline(uri))
     call = f"path => {spark_literal(uri)}, options => '{_OPTIONS}'"
     with guarded_commit(uri, session.sparkContext.cancelAllJobs):

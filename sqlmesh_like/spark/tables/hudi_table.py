@@ -24,7 +24,7 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
-from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -74,6 +74,7 @@ def write(
         hint = "restore .hoodie/timeline of the table, or move its folder away to have it made again"
         raise NodeError(f"{table.uri} has data files, e.g. {path}, and no commit", hint=hint)
     require_no_restore(table.uri)
+    finish_interrupted(table.uri)
     require_clock_past(Timeline(table.uri))
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged(metadata)}
     chosen["hoodie.datasource.write.operation"] = operation

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer import file_merge
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
 from sqlmesh_like.hudi.writer.file_merge import GroupMerge, UnsupportedRowsError, merge_file
@@ -32,7 +33,7 @@ def merged(
     root: Path, instant: str, *rows: Action, before: str | None = None, ordering: tuple[str, ...] = ()
 ) -> file_merge.MergedFile | None:
     path = f"f_0-0-0_{before}.parquet" if before else None
-    merge = GroupMerge(root, "", "f", instant, 0, actions(*rows), "k", ordering, before, path)
+    merge = GroupMerge(folder(str(root)), "", "f", instant, 0, actions(*rows), "k", ordering, before, path)
     return merge_file(merge, SCHEMA, {"parquet.avro.schema": "{}"})
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -180,6 +181,12 @@ class _History:
 
     def uncompacted(self, uri: str) -> int:
         return 0
+
+    def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def renew(self, uri: str | None = None) -> None:
+        pass
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:
         return 0

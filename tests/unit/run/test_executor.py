@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Barrier, Lock
@@ -65,6 +66,12 @@ class _Lake:
 
     def uncompacted(self, uri: str) -> int:
         return 0
+
+    def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def renew(self, uri: str | None = None) -> None:
+        pass
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:
         return 0

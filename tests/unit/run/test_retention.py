@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from sqlmesh_like.names import NodeId, TableName
@@ -42,6 +44,12 @@ class _History:
 
     def uncompacted(self, uri: str) -> int:
         return self.logged
+
+    def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def renew(self, uri: str | None = None) -> None:
+        pass
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:
         return 0 if self.is_old else self.commits - int(start)

@@ -19,7 +19,7 @@ from sqlmesh_like.errors import IngestError, NodeError
 from sqlmesh_like.hudi.recovery.undo import instants_after, require_undoable, undo
 from sqlmesh_like.hudi.time_travel import frontier_at
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_s3, is_store
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Source, SourceTable
@@ -56,6 +56,7 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
     lake = open_lake(loaded)
     place, state = built_table(lake, name)
     require_ours(loaded, place)
+    _require_conditional_writes(loaded, place)
     timeline = Timeline(place.uri)
     end = frontier_at(timeline, when)
     require_undoable(timeline, end)
@@ -84,6 +85,12 @@ def require_ours(loaded: Loaded, place: TablePlace) -> None:
     """Raises NodeError for a table that others write."""
     if place.unique_id.kind == "source" and place.unique_id not in loaded.project.ingested:
         raise NodeError(f"{place.table} is written by others", hint="bring it back with the tool that writes it")
+
+
+def _require_conditional_writes(loaded: Loaded, place: TablePlace) -> None:
+    if is_store(place.uri) and (loaded.target.store.single_writer or not is_s3(place.uri)):
+        hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
+        raise NodeError(f"{place.table} is on a store that is not S3 with conditional writes", hint=hint)
 
 
 def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] | None:
