@@ -251,7 +251,20 @@ def over_all(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select {shown} from ({inner}) as ranked where {where}", named[: len(kept)], made(source))
 
 
+def pivoted(b: Builder, size: int, construct: str) -> Built:
+    """Groups with aggregates of one value each; not counts, which DuckDB gives as 0 where a group lacks the value."""
+    source = b.source(size, "g")
+    listed, named = b.named(b.some(source.columns, 1, 2))
+    by, value = (b.one_of(of(source.columns, "int")).name for _ in range(2))
+    inner = f"select {listed}, {by} as wanted, {value} as number from {source.sql}{b.where(source.columns, 4)}"
+    calls = b.one_of([("sum(number) as s", "max(number) as t"), ("min(number) as t", "avg(number) as s")])
+    rows = f"({inner}) as p pivot ({', '.join(calls)} for wanted in (1 as one, 2 as two))"
+    shown = [f"{each}_{call[-1]}" for each in ("one", "two") for call in calls]
+    return Built(f"select * from {rows}", (*named, *(Col(name, "int" if name.endswith("t") else OTHER) for name in shown)), made(source))
+
+
 MAKERS: dict[str, Maker] = {
+    "pivot": pivoted,
     **dict.fromkeys(
         ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate", "boolean aggregate",
          "tied aggregate", *_OVER), grouped,

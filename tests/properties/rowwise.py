@@ -127,7 +127,19 @@ def exploded(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select {listed} from {source.sql} {view}{b.where(source.columns)}", named, made(source))
 
 
+def unpivoted(b: Builder, size: int, construct: str) -> Built:
+    """The values of two columns as rows, with or without those that are NULL."""
+    source = b.source(size, "x")
+    listed, named = b.named(b.some(source.columns, 1, 2))
+    one, two = (b.one_of(of(source.columns, "int")).name for _ in range(2))
+    inner = f"select {listed}, {one} as first, {two} as second from {source.sql}{b.where(source.columns)}"
+    nulls = b.one_of(["", "include nulls ", "exclude nulls "])
+    rows = f"({inner}) as u unpivot {nulls}(number for place in (first, second as other))"
+    return Built(f"select * from {rows}", (*named, Col("place", "string"), Col("number", "int")), made(source))
+
+
 MAKERS: dict[str, Maker] = {
+    "unpivot": unpivoted,
     "projection": projected,
     "filter": filtered,
     "clock filter": by_clock,
