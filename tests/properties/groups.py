@@ -260,7 +260,11 @@ def pivoted(b: Builder, size: int, construct: str) -> Built:
     calls = b.one_of([("sum(number) as s", "max(number) as t"), ("min(number) as t", "avg(number) as s")])
     rows = f"({inner}) as p pivot ({', '.join(calls)} for wanted in (1 as one, 2 as two))"
     shown = [f"{each}_{call[-1]}" for each in ("one", "two") for call in calls]
-    return Built(f"select * from {rows}", (*named, *(Col(name, "int" if name.endswith("t") else OTHER) for name in shown)), made(source))
+    return Built(
+        f"select * from {rows}",
+        (*named, *(Col(name, "int" if name.endswith("t") else OTHER) for name in shown)),
+        made(source),
+    )
 
 
 MAKERS: dict[str, Maker] = {
