@@ -1,0 +1,120 @@
+"""The events of a database for one ingestion. Owns when its engine runs, and what is confirmed to the database.
+
+Events are spooled first (`spool`), then read like files: a table's commit records which segments it holds, as with any
+file. Only what all tables hold is confirmed to the database, which may then clean its log that far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of, wanted_tables
+from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
+from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.server import (
+    LogEnd,
+    Table,
+    connected,
+    engine_error,
+    is_mariadb,
+    log_end,
+    require_ready,
+    tables_of,
+)
+from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.project.nodes import Source
+
+
+def check_database(source: Source) -> str:
+    """Describe the database of a source. Raises SmlError where it cannot be read."""
+    settings = database_of(source)
+    with connected(settings) as db:
+        tables = wanted_tables(source, tables_of(db, settings))
+        require_ready(db, settings, tables)
+    return f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
+
+
+@dataclass(frozen=True)
+class _Database:
+    """What the database said at the beginning."""
+
+    tables: tuple[Table, ...]
+    end: LogEnd | None
+    is_mariadb: bool
+
+
+class DatabaseCapture:
+    """The engine of one source, from `read_to_end` or `follow` to `close`."""
+
+    def __init__(self, place: SourcePaths) -> None:
+        self.place, self.spool = place, spool_of(place)
+        self._engine: Engine | None = None
+        self._settings = database_of(place.source)
+
+    def prepare(self, start: str | None) -> None:
+        """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
+        self.spool.prepare()
+        with connected(self._settings) as db:
+            every = tables_of(db, self._settings)
+            tables = wanted_tables(self.place.source, every)
+            require_ready(db, self._settings, tables)
+            self._asked = _Database(tables, log_end(db), is_mariadb(db))
+        if start is not None:
+            self.spool.forget(tables, self._settings.database)
+        note_tables(self.spool, self.place.source, tables)
+
+    def read_to_end(self) -> None:
+        """Spool all that the log holds now. Raises SmlError where the engine ends before."""
+        if self.spool.is_at(self._asked.end):
+            return
+        engine = self._begin(follows=False)
+        try:
+            has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
+        except EngineFailure as failure:
+            raise engine_error(self._settings, str(failure), self.place.source.name) from None
+        fault_point("database.spooled")
+        if self._settings.kind == "mysql" or not has_all:  # there is nothing to confirm
+            self.close()
+
+    def follow(self) -> None:
+        """Begin to spool all that comes."""
+        self._begin(follows=True)
+
+    def _begin(self, *, follows: bool) -> Engine:
+        fault_point("database.begin")
+        settings = connector_settings(
+            self.place.source,
+            self.spool,
+            self._asked.tables,
+            self._asked.end,
+            mariadb=self._asked.is_mariadb,
+            follows=follows,
+        )
+        self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
+        return self._engine
+
+    def require_running(self) -> None:
+        """Raises SmlError where the engine has ended by itself."""
+        if self._engine is not None:
+            try:
+                self._engine.require_running()
+            except EngineFailure as failure:
+                raise engine_error(self._settings, str(failure), self.place.source.name) from None
+
+    def acknowledge(self, segments: Sequence[int]) -> None:
+        """Confirm these segments, and all before them, to the database: all tables hold them."""
+        number = max(segments, default=self.spool.newest)
+        if self._engine is not None:
+            self._engine.acknowledge(number)
+        fault_point("database.confirmed")
+        self.spool.clean(number, self._settings.keep_days)
+
+    def close(self) -> None:
+        """End the engine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.end()

@@ -1,0 +1,74 @@
+"""A database without Kafka: its tables are in ODS after `sml ingest`, whatever was killed in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.project.nodes import DatabaseSettings
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.services.mariadb import Server, find_server, mariadb
+from tests.services.wanted import need
+from tests.spark.ingest_lake import Lake, table
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    need(find_server, lambda: ensure_jars(engine_jars("mysql")))
+    with mariadb(tmp_path_factory.mktemp("database")) as service:
+        yield service
+
+
+def run(server: Server, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements; the rows of the last one."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def rows(server: Server, name: str) -> list[tuple[Any, ...]]:
+    """What the database shows, as the ODS table should."""
+    return sorted(run(server, f"select * from {name}"), key=str)
+
+
+def lake_of(server: Server, root: Path, spark: SparkSession, database: str, *names: str) -> Lake:
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database)
+    return Lake(
+        spark, root, tuple(table(name, database=database) for name in names), {"files": None, "database": settings}
+    )
+
+
+def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    run(
+        server,
+        "create database shop",
+        "create table shop.item (id int primary key, name varchar(20) comment 'é', price decimal(10,2) default 1.5,"
+        " at datetime(6), free varchar(9) default 'x')",
+        "insert into shop.item values (1, 'a\\tb\\nc', 2.5, '2024-01-01 10:00:00.123456', null)",
+        "insert into shop.item values (2, null, null, null, 'y')",
+        "create table shop.other (id int primary key)",
+    )
+    lake = lake_of(server, tmp_path, spark, "shop", "item")
+    assert lake.run().dead_letters == 0
+    assert lake.rows("item") == rows(server, "shop.item")
+    run(
+        server,
+        "update shop.item set id = 20 where id = 2",
+        "insert into shop.item (id) values (3), (4)",
+        "delete from shop.item where id = 4",
+        "insert into shop.other values (1)",
+        "flush binary logs",
+        "alter table shop.item add column late int default 7",
+        "update shop.item set name = 'z' where id = 1",
+    )
+    report = lake.run()
+    assert not report.failed and report.dead_letters == 0
+    assert lake.rows("item") == rows(server, "shop.item")
+    assert lake.commits("item") == 2
+    assert lake.run().events == 0 and lake.commits("item") == 2
