@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.services import postgres
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.wanted import need
 from tests.spark.ingest_lake import Lake, table
@@ -72,3 +74,53 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     assert lake.rows("item") == rows(server, "shop.item")
     assert lake.commits("item") == 2
     assert lake.run().events == 0 and lake.commits("item") == 2
+
+
+@pytest.fixture(scope="module")
+def pg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    need(postgres.find_server, lambda: ensure_jars(engine_jars("postgresql")))
+    with postgres.postgres(tmp_path_factory.mktemp("database_pg")) as service:
+        yield service
+
+
+@pytest.mark.release
+def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spark: SparkSession) -> None:
+    pg.run(
+        "create table item (id int primary key, name text, price numeric(10,2), list int[], at timestamptz)",
+        "insert into item values (1, 'a', 2.5, array[1,null], '2024-01-01 10:00:00.123456+02')",
+        "insert into item values (2, null, null, null, null)",
+        "create table other (id int primary key)",
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres")
+    lake = Lake(spark, tmp_path, (table("item", database="postgres"),), {"files": None, "database": settings})
+
+    def shown() -> list[list[Any]]:
+        return list(
+            json.loads(pg.run("select json_agg(json_build_array(id, name, price::text) order by id) from item"))
+        )
+
+    def stored() -> list[list[Any]]:
+        rows = lake.rows("item", "id", "name", "price")
+        return [[key, name, None if price is None else str(price)] for key, name, price in rows]
+
+    assert lake.run().dead_letters == 0
+    assert stored() == shown()
+    before = confirmed(pg)
+    pg.run(
+        "update item set id = 20 where id = 2",
+        "insert into item (id) values (3), (4)",
+        "delete from item where id = 4",
+        "insert into other values (1)",
+        "alter table item add column late int default 7",
+        "update item set name = 'z' where id = 1",
+    )
+    report = lake.run()
+    assert not report.failed and report.dead_letters == 0
+    assert sorted(stored()) == sorted(shown())
+    assert confirmed(pg) > before
+    assert lake.run().events == 0 and lake.commits("item") == 2
+
+
+def confirmed(pg: postgres.Server) -> int:
+    """How far the server may clean its log."""
+    return int(pg.run("select confirmed_flush_lsn - '0/0'::pg_lsn from pg_replication_slots"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Mapping
+from uuid import uuid4
 
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table, password_of
 from sqlmesh_like.cdc.sources.database.spool import Spool
@@ -85,7 +86,7 @@ def _of_mysql(
 
 def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, follows: bool) -> dict[str, str]:
     slot = slot_of(source, spool)
-    marker = f"{MARKER}-{zlib.crc32(str(spool.folder).encode()):x}"
+    marker = f"{MARKER}-{uuid4().hex}"  # of this process alone: the log may hold those of earlier ones
     own = {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.dbname": settings.database,
