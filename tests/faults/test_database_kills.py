@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
-from sqlmesh_like.cdc.sources.database.engine import EngineFailure, engine_jars
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.errors import Location, SmlError
+from sqlmesh_like.errors import Location
 from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings, IngestSource, Source, Target
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.levels import count
@@ -85,8 +85,6 @@ def read(settings: DatabaseSettings, root: Path, until: Callable[[DatabaseCaptur
         time.sleep(0.01)
     os.kill(engine._process.pid, signal.SIGKILL)
     engine._process.wait()
-    with pytest.raises((EngineFailure, SmlError)):
-        capture.require_running()
     capture.close()
     return False
 

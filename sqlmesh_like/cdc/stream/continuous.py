@@ -38,7 +38,7 @@ def run_until_stopped(
                 begun = [run for run in waiting if run.begin(start, trigger=waiting[run])]
                 waiting = {run: trigger for run, trigger in waiting.items() if run not in begun}
                 for run in runs:
-                    run.require_database()
+                    run.keep_database()
                 between()
                 time.sleep(_POLL_SECONDS)
                 if any(not run.is_active for run in runs if run not in waiting):

@@ -24,7 +24,7 @@ from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
-from sqlmesh_like.cdc.sources.database.spool import number_of, spool_of
+from sqlmesh_like.cdc.sources.database.spool import SEGMENT_EVENTS, number_of, spool_of
 from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
 from sqlmesh_like.cdc.sources.discover import with_discovered
 from sqlmesh_like.cdc.sources.event_log import Log
@@ -50,6 +50,8 @@ from sqlmesh_like.spark.jvm.session import close_idle_callbacks
 from sqlmesh_like.spark.jvm.spark_errors import failing
 
 _POLL_SECONDS = 0.2
+_EVENTS_OF_A_BATCH = 500_000
+"""Of a database: the first batches are all of its rows."""
 
 OnBatch = Callable[[IngestReport], None]
 
@@ -134,10 +136,10 @@ class IngestRun:
             files = mark.extent.files if mark is not None and isinstance(mark.extent, Files) else ()
             self.capture.acknowledge([number_of(file) for _, file in files])
 
-    def require_database(self) -> None:
-        """Raises SmlError where what reads the database has ended by itself."""
+    def keep_database(self) -> None:
+        """Let what reads the database run on. Raises SmlError where it cannot."""
         if self.capture is not None:
-            self.capture.require_running()
+            self.capture.keep_running()
 
     def close(self) -> None:
         """End what reads the database."""
@@ -329,7 +331,8 @@ def event_log_of(project: ParsedProject, target: Target, source: Source) -> Log:
     ingest = source.ingest
     assert ingest is not None
     if ingest.database is not None:
-        return SpoolLog(spool_of(SourcePaths(target, source)).glob, ingest.max_files_per_batch, source.tables)
+        files = max(1, (ingest.max_events_per_batch or _EVENTS_OF_A_BATCH) // SEGMENT_EVENTS)
+        return SpoolLog(spool_of(SourcePaths(target, source)).glob, files, source.tables)
     if ingest.files is None:
         return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
     glob = files_glob(project, ingest.files)

@@ -125,7 +125,7 @@ STREAM = Shape("ingest", {
                     example={"url": "http://localhost:8081"}),
     "trigger": Key(_TRIGGER, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),
-    "max_events_per_batch": Key(count(), help="For Kafka: largest number of events in a batch.", example=100000),
+    "max_events_per_batch": Key(count(), help="For Kafka and databases: most events in a batch.", example=100000),
     "concurrency": Key(count(), 4, help="Number of tables written in parallel.", example=8),
     "on_schema_change": Key(choice("evolve", "lenient", "ignore", "fail"), "evolve",
                             help="What happens to columns that are new or have another type.", example="fail"),

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +16,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.services import postgres
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.wanted import need
 from tests.spark.ingest_lake import Lake, table
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +132,58 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
 def confirmed(pg: postgres.Server) -> int:
     """How far the server may clean its log."""
     return int(pg.run("select confirmed_flush_lsn - '0/0'::pg_lsn from pg_replication_slots"))
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from sqlmesh_like.spark.jvm.session import start_session
+from sqlmesh_like.project.nodes import Target
+from tests.services.mariadb import Server
+from tests.spark.cdc.test_database import killed_lake
+
+root = Path(sys.argv[1])
+settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
+killed_lake(Server(int(sys.argv[2])), root, start_session(target, "child", log_file=root / "child.log")).run()
+"""
+STEPS = (*DATABASE_POINTS, "ingest.begin", "ingest.table:1", "ingest.table:2", "ingest.last_commits")
+
+
+def killed_lake(server: Server, root: Path, spark: SparkSession) -> Lake:
+    """A table with a key, and one without: there each insert is a row of its own, so that none can hide."""
+    lake = lake_of(server, root, spark, "killed", "item")
+    return replace(lake, tables=(*lake.tables, table("entry", database="killed", primary_key=())))
+
+
+@pytest.mark.release
+@pytest.mark.timeout(200 * len(STEPS))
+def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    run(
+        server,
+        "create database killed",
+        "use killed",
+        "create table killed.item (id int primary key, n int)",
+        "create table killed.entry (n int)",
+        "insert into killed.item select seq, 0 from seq_1_to_20",
+        "insert into killed.entry select seq from seq_1_to_20",
+    )
+    for number, step in enumerate(STEPS, 1):
+        with (tmp_path / "child.err").open("wb") as errors:
+            child = subprocess.run(
+                [sys.executable, "-c", CHILD, str(tmp_path), str(server.port)],
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), FAULT_VARIABLE: step},
+                cwd=REPOSITORY, stdout=errors, stderr=errors, check=False, timeout=180,
+            )  # fmt: skip
+        assert child.returncode == -signal.SIGKILL, (step, (tmp_path / "child.err").read_text()[-2000:])
+        run(
+            server,
+            f"update killed.item set n = n + 1 where id % {number + 1} = 0",
+            f"delete from killed.item where id = {number}",
+            f"insert into killed.entry values ({100 * number}), ({100 * number})",
+        )
+    report = killed_lake(server, tmp_path, spark).run()
+    assert not report.failed and report.dead_letters == 0
+    lake = killed_lake(server, tmp_path, spark)
+    assert lake.rows("item") == rows(server, "killed.item")
+    assert lake.rows("entry") == rows(server, "killed.entry")

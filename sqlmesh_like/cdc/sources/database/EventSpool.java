@@ -47,6 +47,9 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private static final long SEGMENT_BYTES = 256L * 1024 * 1024;
     private static final long SEGMENT_MILLIS = 1000;
     private static final long CLOSING_MILLIS = 15000;
+    /** A server says each second that there is nothing new; connectors do not always notice that it is gone. */
+    private static final long SILENT_MILLIS = 30000;
+    private static final long FIRST_SILENT_MILLIS = 300000;
 
     private final File folder;
     private final Properties settings;
@@ -63,6 +66,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private boolean isInSnapshot;
     private boolean hasEnded;
     private volatile long acknowledged = -1;
+    /** When the database must have said something; 0: it may take its time. */
+    private volatile long deadline;
     private volatile boolean isStopping;
 
     private EventSpool(File folder, Properties settings) {
@@ -98,7 +103,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private void recover() throws Exception {
         long published = Math.max(newest("log"), first());
         long[] staged = numbers("staging");
-        boolean isPart = staged.length > 0 && readOffset(staged[staged.length - 1])[1].contains("\"snapshot\":");
+        boolean isPart = staged.length > 0 && isOfSnapshot(staged[staged.length - 1]);
         for (int i = 0; i < staged.length; i++) {
             if (isPart) Files.delete(path("staging", staged[i]));
             else publish(staged[i]);
@@ -130,6 +135,10 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         }
     }
 
+    private boolean isOfSnapshot(long number) throws IOException {
+        return !path("offsets", number).toFile().exists() || readOffset(number)[1].contains("\"snapshot\":");
+    }
+
     private void restoreOffset() throws Exception {
         File store = new File(settings.getProperty("offset.storage.file.filename"));
         Files.deleteIfExists(store.toPath());
@@ -154,6 +163,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             .using(new OffsetCommitPolicy.AlwaysCommitOffsetPolicy()).notifying((DebeziumEngine.ChangeConsumer) this).build();
         Thread thread = new Thread((Runnable) engine);
         thread.start();
+        if (path("offsets", segment).toFile().exists()) deadline = System.currentTimeMillis() + FIRST_SILENT_MILLIS;
+        watch();
         String line = input.readLine();
         for (; line != null && !line.equals("stop"); line = input.readLine()) {
             if (line.startsWith("acknowledge ")) {
@@ -188,8 +199,26 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         Runtime.getRuntime().halt(0);
     }
 
+    private void watch() {
+        Thread watch = new Thread() {
+            public void run() {
+                while (deadline == 0 || isStopping || System.currentTimeMillis() < deadline) {
+                    try {
+                        Thread.sleep(1000);
+                    } catch (InterruptedException error) {
+                        return;
+                    }
+                }
+                fail("engine", "it has said nothing for a while");
+            }
+        };
+        watch.setDaemon(true);
+        watch.start();
+    }
+
     public synchronized void handleBatch(List records, DebeziumEngine.RecordCommitter committer)
         throws InterruptedException {
+        deadline = 0;
         try {
             SourceRecord last = null;
             for (int i = 0; i < records.size() && !hasEnded; i++) {
@@ -207,6 +236,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             }
             commit(committer);
             while (hasEnded && !isStopping) wait();
+            deadline = isInSnapshot ? 0 : System.currentTimeMillis() + SILENT_MILLIS;
         } catch (IOException error) {
             fail(error.getClass().getSimpleName(), String.valueOf(error.getMessage()));
         }

@@ -6,6 +6,7 @@ file. Only what all tables hold is confirmed to the database, which may then cle
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import connector_setti
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.read_tables import note_tables
 from sqlmesh_like.cdc.sources.database.server import (
+    DatabaseAwayError,
     LogEnd,
     Table,
     connected,
@@ -27,6 +29,12 @@ from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.nodes import Source
+
+_PATIENCE_SECONDS = 1800.0
+"""How long a database that is followed may be away."""
+_PAUSE_SECONDS = 10.0
+_SOUND_SECONDS = 60.0
+"""After so long an engine counts as having reached its database."""
 
 
 def check_database(source: Source) -> str:
@@ -54,6 +62,8 @@ class DatabaseCapture:
         self.place, self.spool = place, spool_of(place)
         self._engine: Engine | None = None
         self._settings = database_of(place.source)
+        self._away_since: float | None = None
+        self._next_start = time.monotonic()
 
     def prepare(self, start: str | None) -> None:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
@@ -97,13 +107,26 @@ class DatabaseCapture:
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
         return self._engine
 
-    def require_running(self) -> None:
-        """Raises SmlError where the engine has ended by itself."""
-        if self._engine is not None:
-            try:
-                self._engine.require_running()
-            except EngineFailure as failure:
-                raise engine_error(self._settings, str(failure), self.place.source.name) from None
+    def keep_running(self) -> None:
+        """Start the engine again where it has ended because its database is away. Raises SmlError after a while.
+
+        Called again and again while the database is followed.
+        """
+        now = time.monotonic()
+        if self._engine is None or now < self._next_start:
+            return
+        try:
+            self._engine.require_running()
+            if now - self._next_start > _SOUND_SECONDS:
+                self._away_since = None
+        except EngineFailure as failure:
+            error = engine_error(self._settings, str(failure), self.place.source.name)
+            self._away_since = now if self._away_since is None else self._away_since
+            if not isinstance(error, DatabaseAwayError) or now - self._away_since > _PATIENCE_SECONDS:
+                raise error from None
+            self.close()
+            self._begin(follows=True)
+            self._next_start = now + _PAUSE_SECONDS
 
     def acknowledge(self, segments: Sequence[int]) -> None:
         """Confirm these segments, and all before them, to the database: all tables hold them."""

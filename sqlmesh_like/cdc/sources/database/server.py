@@ -18,9 +18,14 @@ from sqlmesh_like.project.nodes import DatabaseSettings
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+
+class DatabaseAwayError(MachineError):
+    """A database that does not answer, perhaps not for long."""
+
+
 PASSWORD_VARIABLE = "SML_DATABASE_PASSWORD"
 _DRIVERS = {"mysql": "mysql+pymysql", "postgresql": "postgresql+psycopg"}
-_PACKAGES = "pip install 'sqlmesh-like[database]'"
+_PACKAGES = "pip install 'sqlmesh_like[database]'"
 _SECONDS = 10
 _REFUSED = re.compile(r"1045|access denied|password authentication failed|no password supplied|28P01|28000", re.I)
 
@@ -111,7 +116,7 @@ def database_error(settings: DatabaseSettings, said: str) -> SmlError:
         return MachineError(f"{settings.address}: {text}", hint="change the database in `url:`", **where)
     if re.search(r"1227|1142|permission denied|must be superuser", text, re.I):
         return MachineError(f"{settings.address}: {text}", hint="`sml debug` says which privilege is missing", **where)
-    return MachineError(
+    return DatabaseAwayError(
         f"{settings.address} does not answer: {text}", hint="start it, or change host and port in `url:`", **where
     )
 

@@ -19,6 +19,8 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.storage import folder, local_path
 
+SEGMENT_EVENTS = 50_000
+"""Most events of a segment, of small rows."""
 _FOLDERS = ("log", "staging", "offsets")
 
 
@@ -77,18 +79,15 @@ class Spool:
         Numbers are never used again: a file with the name of one that was read would not be read.
         """
         used = [number_of(path) for name in _FOLDERS for path in (self.folder / name).iterdir() if path.stem.isdigit()]
-        last = max([*used, self._first], default=0)
-        part = self.folder / "first.part"
-        part.write_text(str(last), encoding="utf-8")
-        os.replace(part, self.folder / "first")
+        _replace(self.folder / "first", str(max([*used, self._first], default=0)).encode())
+        lines = "".join(f"{_truncate(table, database)}\n" for table in tables)
+        _replace(self.folder / "truncates.gz", gzip.compress(lines.encode()))
+        # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
+        shutil.rmtree(self.folder / "offsets")
         for path in self.folder.iterdir():
-            if path.name not in ("first", "lock"):
+            if path.name not in ("first", "lock", "truncates.gz"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.prepare()
-        lines = [_truncate(table, database) for table in tables]
-        if lines:
-            with gzip.open(self.folder / "truncates.gz", "wt", encoding="utf-8") as out:
-                out.writelines(f"{line}\n" for line in lines)
 
     def clean(self, acknowledged: int, keep_days: int) -> None:
         """Remove segments that all tables have, once they are older than so many days; the newest one stays."""
@@ -122,6 +121,12 @@ def number_of(path: Path | str) -> int:
 def _truncate(table: Table, database: str) -> str:
     source = {"db": database, "schema": table.schema, "table": table.name}
     return json.dumps({"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6})
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
 
 
 def _drop_half_a_line(path: Path) -> None:
