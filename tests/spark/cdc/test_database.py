@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,12 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.faults.calls import LIMIT
 from tests.services import postgres
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.wanted import need
@@ -129,9 +135,10 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
     assert lake.run().events == 0 and lake.commits("item") == 2
 
 
-def confirmed(pg: postgres.Server) -> int:
+def confirmed(pg: postgres.Server, database: str = "postgres") -> int:
     """How far the server may clean its log."""
-    return int(pg.run("select confirmed_flush_lsn - '0/0'::pg_lsn from pg_replication_slots"))
+    slots = f"pg_replication_slots where database = '{database}'"
+    return int(pg.run(f"select confirmed_flush_lsn - '0/0'::pg_lsn from {slots}"))
 
 
 CHILD = """
@@ -187,3 +194,55 @@ def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path:
     lake = killed_lake(server, tmp_path, spark)
     assert lake.rows("item") == rows(server, "killed.item")
     assert lake.rows("entry") == rows(server, "killed.entry")
+
+
+@pytest.mark.release
+@pytest.mark.timeout(600)
+def test_a_project_for_postgresql_follows_it(pg: postgres.Server, tmp_path: Path) -> None:
+    pg.run(
+        "create database live",
+        "\\c live",
+        "create table item (id int primary key, name text)",
+        "comment on table item is 'What is sold'",
+        "create schema old",
+        'create table old."Odd Name" ("a b" int primary key, "select" numeric(5,1))',
+        "insert into item values (1, 'a')",
+        'insert into old."Odd Name" values (1, 1.5)',
+    )
+    url = f"postgresql://{pg.user}@127.0.0.1:{pg.port}/live"
+    assert call(tmp_path, "init", "lake", "--from", url).wait(timeout=100) == 0
+    project = tmp_path / "lake"
+    assert call(project, "debug").wait(timeout=100) == 0
+    watch = call(project, "watch", "--trigger", "1 second")
+    try:
+        wait_for_rows(project, "stg_item", [(1, "a")], watch)
+        before = confirmed(pg, "live")
+        pg.run("\\c live", "insert into item values (2, 'b')", "delete from item where id = 1")
+        wait_for_rows(project, "stg_item", [(2, "b")], watch)
+        wait_for_rows(project, "stg_odd_name", [(1, Decimal("1.5"))], watch)
+        while confirmed(pg, "live") <= before:
+            assert watch.poll() is None
+            time.sleep(1)
+    finally:
+        watch.send_signal(signal.SIGTERM)
+    assert watch.wait(timeout=LIMIT) == 143, (project / "err").read_text()[-2000:]
+
+
+def call(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    with (folder / "err").open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "sqlmesh_like", *words],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, cwd=folder, stdout=errors, stderr=errors,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+def wait_for_rows(project: Path, name: str, wanted: list[tuple[Any, ...]], watch: subprocess.Popen[bytes]) -> None:
+    limit = time.monotonic() + LIMIT
+    while True:
+        timeline = Timeline(str(project / "warehouse" / "dws" / name))
+        rows = read_table_rows(table_state(timeline), -1) if timeline.frontier else None
+        if rows is not None and sorted(rows.rows) == wanted:
+            return
+        assert watch.poll() is None and time.monotonic() < limit, (project / "err").read_text()[-3000:]
+        time.sleep(0.5)

@@ -83,6 +83,8 @@ def test_a_table_that_is_wanted_later_is_refused_once_there_was_a_snapshot(tmp_p
     note_tables(spool, source, TABLES[:2])
     with pytest.raises(IngestError, match="without user_1"):
         note_tables(spool, source, TABLES)
+    with pytest.raises(IngestError, match="has read mysql:shop before, not mysql:other"):
+        note_tables(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"), TABLES[:1])
     assert spool.is_at(LogEnd("b.1", 7)) and not spool.is_at(LogEnd("b.1", 8))
 
 

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of, wanted_tables
+from sqlmesh_like.cdc.sources.database.connector_settings import (
+    connector_settings,
+    database_of,
+    slot_of,
+    wanted_tables,
+)
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.read_tables import note_tables
 from sqlmesh_like.cdc.sources.database.server import (
@@ -19,6 +24,7 @@ from sqlmesh_like.cdc.sources.database.server import (
     LogEnd,
     Table,
     connected,
+    drop_slot,
     engine_error,
     is_mariadb,
     log_end,
@@ -62,6 +68,7 @@ class DatabaseCapture:
         self.place, self.spool = place, spool_of(place)
         self._engine: Engine | None = None
         self._settings = database_of(place.source)
+        self._follows = False
         self._away_since: float | None = None
         self._next_start = time.monotonic()
 
@@ -73,15 +80,17 @@ class DatabaseCapture:
             tables = wanted_tables(self.place.source, every)
             require_ready(db, self._settings, tables)
             self._asked = _Database(tables, log_end(db), is_mariadb(db))
-        if start is not None:
-            self.spool.forget(tables, self._settings.database)
+            if start is not None:
+                self.spool.forget(tables, self._settings.database)
+            if self._settings.kind == "postgresql" and not self.spool.has_position:
+                drop_slot(db, self._settings, slot_of(self.place.source, self.spool))
         note_tables(self.spool, self.place.source, tables)
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now. Raises SmlError where the engine ends before."""
         if self.spool.is_at(self._asked.end):
             return
-        engine = self._begin(follows=False)
+        engine = self._begin()
         try:
             has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
         except EngineFailure as failure:
@@ -92,9 +101,10 @@ class DatabaseCapture:
 
     def follow(self) -> None:
         """Begin to spool all that comes."""
-        self._begin(follows=True)
+        self._follows = True
+        self._begin()
 
-    def _begin(self, *, follows: bool) -> Engine:
+    def _begin(self) -> Engine:
         fault_point("database.begin")
         settings = connector_settings(
             self.place.source,
@@ -102,7 +112,7 @@ class DatabaseCapture:
             self._asked.tables,
             self._asked.end,
             mariadb=self._asked.is_mariadb,
-            follows=follows,
+            follows=self._follows,
         )
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
         return self._engine
@@ -113,20 +123,29 @@ class DatabaseCapture:
         Called again and again while the database is followed.
         """
         now = time.monotonic()
-        if self._engine is None or now < self._next_start:
+        if not self._follows or now < self._next_start:
             return
         try:
-            self._engine.require_running()
+            if self._engine is None:
+                self.prepare(None)
+                self._begin()
+            self._engine_runs()
             if now - self._next_start > _SOUND_SECONDS:
                 self._away_since = None
-        except EngineFailure as failure:
-            error = engine_error(self._settings, str(failure), self.place.source.name)
+        except DatabaseAwayError:
             self._away_since = now if self._away_since is None else self._away_since
-            if not isinstance(error, DatabaseAwayError) or now - self._away_since > _PATIENCE_SECONDS:
-                raise error from None
+            if now - self._away_since > _PATIENCE_SECONDS:
+                raise
             self.close()
-            self._begin(follows=True)
             self._next_start = now + _PAUSE_SECONDS
+
+    def _engine_runs(self) -> None:
+        """Raises SmlError where the engine has ended by itself."""
+        assert self._engine is not None
+        try:
+            self._engine.require_running()
+        except EngineFailure as failure:
+            raise engine_error(self._settings, str(failure), self.place.source.name) from None
 
     def acknowledge(self, segments: Sequence[int]) -> None:
         """Confirm these segments, and all before them, to the database: all tables hold them."""

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterable
 
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.errors import IngestError
@@ -16,23 +17,27 @@ from sqlmesh_like.project.nodes import Source
 
 
 def note_tables(spool: Spool, source: Source, tables: Iterable[Table]) -> None:
-    """Record which tables the first snapshot will read. Raises IngestError for others once there was one."""
-    wanted = sorted(map(str, tables))
+    """Record which tables of which database the first snapshot will read.
+
+    Raises IngestError for another database, and for other tables, once there was a snapshot.
+    """
+    settings, wanted = database_of(source), sorted(map(str, tables))
+    database = f"{settings.kind}:{settings.database}"
+    file = spool.folder / "tables.json"
     if not spool.has_position:
         part = spool.folder / "tables.part"
-        part.write_text(json.dumps(wanted), encoding="utf-8")
-        os.replace(part, spool.folder / "tables.json")
+        part.write_text(json.dumps({"database": database, "tables": wanted}), encoding="utf-8")
+        os.replace(part, file)
         return
-    known = _names(spool)
-    if new := [name for name in wanted if name not in known]:
+    known = json.loads(file.read_text(encoding="utf-8"))
+    problem = ""
+    if known["database"] != database:
+        problem = f"has read {known['database']} before, not {database}"
+    elif new := [name for name in wanted if name not in known["tables"]]:
+        problem = f"has read its database without {', '.join(new)}: the rows that they had before are not in its log"
+    if problem:
         raise IngestError(
-            f"source {source.name!r} has read its database without {', '.join(new)}: the rows that they had before are"
-            " not in its log",
+            f"source {source.name!r} {problem}",
             location=source.declared_at,
             hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
         )
-
-
-def _names(spool: Spool) -> list[str]:
-    file = spool.folder / "tables.json"
-    return list(map(str, json.loads(file.read_text(encoding="utf-8")))) if file.exists() else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -135,6 +136,26 @@ def log_end(db: sa.Connection) -> LogEnd | None:
             continue
         return None if row is None else LogEnd(str(row[0]), int(row[1]))
     return None
+
+
+def drop_slot(db: sa.Connection, settings: DatabaseSettings, slot: str) -> None:
+    """Drop a replication slot that no position goes with, if it is there.
+
+    Debezium takes a snapshot that fits to the log exactly only with a slot that it creates. Raises MachineError where
+    another process uses it.
+    """
+    import sqlalchemy as sa
+
+    where = "from pg_replication_slots where slot_name = :slot"
+    for _ in range(_SECONDS * 2):
+        active = db.execute(sa.text(f"select active {where}"), {"slot": slot}).scalar_one_or_none()
+        if not active:  # an engine that was killed may still be connected for a moment
+            db.execute(sa.text(f"select pg_drop_replication_slot(slot_name) {where}"), {"slot": slot})
+            db.commit()
+            return
+        db.rollback()
+        time.sleep(0.5)
+    raise MachineError(f"{settings.address}: another process reads the replication slot {slot}")
 
 
 def is_mariadb(db: sa.Connection) -> bool:
