@@ -22,12 +22,15 @@ from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.faults.calls import LIMIT
 from tests.services import postgres
 from tests.services.mariadb import Server, find_server, mariadb
+from tests.services.random_shop import alter, statements
 from tests.services.wanted import need
+from tests.spark.cdc import test_live
 from tests.spark.ingest_lake import Lake, table
 
 REPOSITORY = Path(__file__).parents[3]
@@ -63,31 +66,51 @@ def lake_of(server: Server, root: Path, spark: SparkSession, database: str, *nam
 def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: SparkSession) -> None:
     run(
         server,
-        "create database shop",
-        "create table shop.item (id int primary key, name varchar(20) comment 'é', price decimal(10,2) default 1.5,"
+        "create database store",
+        "create table store.item (id int primary key, name varchar(20) comment 'é', price decimal(10,2) default 1.5,"
         " at datetime(6), free varchar(9) default 'x')",
-        "insert into shop.item values (1, 'a\\tb\\nc', 2.5, '2024-01-01 10:00:00.123456', null)",
-        "insert into shop.item values (2, null, null, null, 'y')",
-        "create table shop.other (id int primary key)",
+        "insert into store.item values (1, 'a\\tb\\nc', 2.5, '2024-01-01 10:00:00.123456', null)",
+        "insert into store.item values (2, null, null, null, 'y')",
+        "create table store.other (id int primary key)",
     )
-    lake = lake_of(server, tmp_path, spark, "shop", "item")
+    lake = lake_of(server, tmp_path, spark, "store", "item")
     assert lake.run().dead_letters == 0
-    assert lake.rows("item") == rows(server, "shop.item")
+    assert lake.rows("item") == rows(server, "store.item")
     run(
         server,
-        "update shop.item set id = 20 where id = 2",
-        "insert into shop.item (id) values (3), (4)",
-        "delete from shop.item where id = 4",
-        "insert into shop.other values (1)",
+        "update store.item set id = 20 where id = 2",
+        "insert into store.item (id) values (3), (4)",
+        "delete from store.item where id = 4",
+        "insert into store.other values (1)",
         "flush binary logs",
-        "alter table shop.item add column late int default 7",
-        "update shop.item set name = 'z' where id = 1",
+        "alter table store.item add column late int default 7",
+        "update store.item set name = 'z' where id = 1",
     )
     report = lake.run()
     assert not report.failed and report.dead_letters == 0
-    assert lake.rows("item") == rows(server, "shop.item")
+    assert lake.rows("item") == rows(server, "store.item")
     assert lake.commits("item") == 2
     assert lake.run().events == 0 and lake.commits("item") == 2
+
+
+@pytest.mark.release
+def test_every_type_of_mariadb_is_as_from_kafka(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    """The tables, statements and comparison of `test_live`, which reads the same by Kafka."""
+    live = test_live.Shop(spark, server, "")
+    run(server, "create database shop")
+    live.run(*(each.create() for each in live.tables.values()))
+    live.run(*statements(live.tables, live.random, 300))
+    lake = test_live.lake_of(live, tmp_path)
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, "shop")
+    lake.settings = {"files": None, "database": settings}
+    test_live.check(live, lake)
+    for ddl in alter(live.tables):
+        live.run(ddl, *statements(live.tables, live.random, 20))
+    live.run(*statements(live.tables, live.random, 300))
+    test_live.check(live, lake)
+    for each in live.tables.values():
+        types = lake.types(storable_name(each.name))
+        assert {name: types.get(name) for name in test_live.wanted_types(each)} == test_live.wanted_types(each)
 
 
 @pytest.fixture(scope="module")
