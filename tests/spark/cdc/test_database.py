@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
@@ -269,3 +271,31 @@ def wait_for_rows(project: Path, name: str, wanted: list[tuple[Any, ...]], watch
             return
         assert watch.poll() is None and time.monotonic() < limit, (project / "err").read_text()[-3000:]
         time.sleep(0.5)
+
+
+@pytest.mark.release
+def test_after_a_lost_position_a_new_snapshot_leaves_what_the_database_has(
+    server: Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database lost",
+        "use lost",
+        "create table item (id int primary key, n int)",
+        "create table entry (n int)",
+        "insert into item values (1, 1), (2, 2)",
+        "insert into entry values (1), (1)",
+    )
+    lake = lake_of(server, tmp_path, spark, "lost", "item")
+    lake.tables = (*lake.tables, table("entry", database="lost", primary_key=()))
+    assert not lake.run().failed
+    run(server, "use lost", "delete from item where id = 1", "delete from entry", "insert into entry values (3)")
+    offset = next((tmp_path / "warehouse/_sml/database/shop/offsets").iterdir())
+    lost = offset.read_text().replace("binlog.0", "binlog.9")
+    offset.write_text(re.sub(r'"gtids":"[^"]*"', '"gtids":"7-7-7"', lost))
+    with pytest.raises(IngestError, match="no longer has the part of its log") as error:
+        lake.run()
+    assert "--from earliest" in str(error.value.hint)
+    report = lake.run("earliest")
+    assert not report.failed and report.dead_letters == 0
+    assert lake.rows("item") == rows(server, "lost.item") and lake.rows("entry") == rows(server, "lost.entry")
