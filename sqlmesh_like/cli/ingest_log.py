@@ -24,7 +24,7 @@ class IngestLog:
     def reading(self, source: Source, *, dead_letters: bool = False) -> None:
         """Print the line before a source is ingested."""
         assert source.ingest is not None
-        what = "the dead letters" if dead_letters else source.ingest.files or "Kafka"
+        what = "the dead letters" if dead_letters else source.ingest.log_name
         self._output.line(f"Reading {what} of source {source.name}")
 
     def ingested(self, report: IngestReport) -> None:

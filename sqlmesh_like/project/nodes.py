@@ -23,6 +23,8 @@ TableType = Literal["cow", "mor"]
 AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 Microbatch = Literal["microbatch"]
 """dbt's strategy of batches by time. Here its query is maintained as a whole, so it is not an author strategy."""
+DatabaseKind = Literal["mysql", "postgresql"]
+"""`mysql` is MariaDB, too."""
 ZeroDates = Literal["dead_letter", "null"]
 """What a date `0000-00-00` of MySQL becomes."""
 CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg"]
@@ -87,14 +89,40 @@ class RegistrySettings:
 
 
 @dataclass(frozen=True)
+class DatabaseSettings:
+    """A database whose tables and log are read. `tables`: patterns; None: those that the source declares.
+
+    `keep_days`: how long events that are in tables are kept. `options`: settings of Debezium's connector.
+    """
+
+    kind: DatabaseKind
+    host: str
+    port: int
+    user: str
+    database: str
+    password: str | None = field(default=None, repr=False)
+    tables: tuple[str, ...] | None = field(default=None, repr=False)
+    keep_days: int = field(default=7, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold passwords
+    declared_at: Location | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> str:
+        """Its address without a password."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.kind}://{self.user}@{host}:{self.port}/{self.database}"
+
+
+@dataclass(frozen=True)
 class IngestSource:
-    """Where the events of a source come from. Exactly one of `files` and `kafka` is set."""
+    """Where the events of a source come from. Exactly one of `files`, `kafka` and `database` is set."""
 
     format: CdcFormat
     files: str | None = None  # glob, relative to the project root or absolute
     max_files_per_batch: int | None = None
     csv: CsvFormat = CsvFormat()
     kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
+    database: DatabaseSettings | None = None
     registry: RegistrySettings | None = None
     trigger: str = "60 seconds"
     max_events_per_batch: int | None = None
@@ -105,6 +133,11 @@ class IngestSource:
     unavailable_value_placeholder: str = "__debezium_unavailable_value"  # Debezium's default
     zero_dates: ZeroDates = "dead_letter"
     declared_at: Location | None = None  # of its files, or its brokers
+
+    @property
+    def log_name(self) -> str:
+        """What its events are read from, for messages."""
+        return self.files or (self.database.address if self.database else "Kafka")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import Column, NodeId, TableName, storable_name
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
+from sqlmesh_like.project.keys.database_keys import parse_database
 from sqlmesh_like.project.keys.registry_keys import parse_registry
 from sqlmesh_like.project.keys.shape import Shape
 from sqlmesh_like.project.keys.source_keys import (
@@ -28,6 +29,7 @@ from sqlmesh_like.project.keys.source_keys import (
 from sqlmesh_like.project.nodes import (
     CdcFormat,
     CsvFormat,
+    DatabaseSettings,
     IngestSource,
     IngestTable,
     PartitionBy,
@@ -164,16 +166,20 @@ _COUNTED = {
 
 def _stream(node: YamlNode) -> IngestSource:
     STREAM.check(node)
-    files, kafka = node.get("files"), node.get("kafka")
-    if (files is None) == (kafka is None):
-        problem = "neither files nor kafka" if files is None else "both files and kafka"
-        raise node.error(f"ingest has {problem}", "give exactly one: files: {path: …} or kafka: {…}")
+    files, kafka, database = node.get("files"), node.get("kafka"), parse_database(node)
+    given = [name for name in ("files", "kafka", "database") if node.get(name) is not None]
+    if len(given) != 1:
+        problem = f"both {' and '.join(given)}" if given else "neither files nor kafka nor database"
+        raise node.error(
+            f"ingest has {problem}", "give exactly one: files: {path: …}, kafka: {…} or database: {url: …}"
+        )
     return IngestSource(
-        format=cast(CdcFormat, STREAM.value(node, "format")),
+        format=_format(node, database),
         files=None if files is None else _files(files),
         max_files_per_batch=None if files is None else cast(int | None, FILES.value(files, "max_files_per_batch")),
         csv=CsvFormat() if files is None else _csv(files),
         kafka=None if kafka is None else _kafka(kafka),
+        database=database,
         registry=parse_registry(node),
         trigger=str(STREAM.value(node, "trigger")),
         max_events_per_batch=cast(int | None, STREAM.value(node, "max_events_per_batch")),
@@ -185,6 +191,15 @@ def _stream(node: YamlNode) -> IngestSource:
         zero_dates=_zero_dates(node, STREAM) or "dead_letter",
         declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
+
+
+def _format(node: YamlNode, database: DatabaseSettings | None) -> CdcFormat:
+    given = cast(CdcFormat | None, STREAM.value(node, "format"))
+    if database is not None and given not in (None, "debezium"):
+        raise node.children["format"].error(f"events of a database are not in {given!r}", "remove it")
+    if given is None and database is None:
+        raise node.error("ingest needs 'format'", "add format: debezium")
+    return given or "debezium"
 
 
 def _files(node: YamlNode) -> str:

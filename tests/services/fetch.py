@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
 from tests.services.process import pinned
@@ -14,7 +15,8 @@ SERVICES = ("kafka", "connect", "debezium")
 
 def fetch() -> int:
     """Fetch them into the user's cache, and return how many there are. Raises MachineError where one cannot be had."""
-    return len(ensure_jars(locked_jars("kafka"))) + sum(len(pinned(name)) for name in SERVICES)
+    own = ensure_jars((*locked_jars("kafka"), *engine_jars("mysql"), *engine_jars("postgresql")))
+    return len(own) + sum(len(pinned(name)) for name in SERVICES)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,9 @@ def _may_hold_password(source: object) -> bool:
     ingest = getattr(source, "ingest", None)
     if not isinstance(ingest, IngestSource):
         return False
-    return ingest.registry is not None or bool(ingest.kafka and ingest.kafka.get("options"))
+    return (
+        ingest.registry is not None or ingest.database is not None or bool(ingest.kafka and ingest.kafka.get("options"))
+    )
 
 
 def _load_entry(path: Path) -> _Entry | None:

@@ -14,12 +14,15 @@ from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
+from sqlmesh_like.cdc.sources.database.capture import check_database
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.sources.waiting_files import bytes_waiting
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.spark.jvm.jars import ensure_jars
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 _SHORT = 2 * 1024**2
 """Bytes of files whose ingestion ends before optimized Java code would pay off."""
 ASKING = "asking the brokers"
-"""The phase in which it is found out whether brokers answer."""
+"""The phase in which it is found out whether brokers and databases answer."""
 WAITING = "waiting for events"
 """The phase of a continuous ingestion."""
 
@@ -70,9 +73,7 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     if request.replays_dead_letters and (request.continuous or request.start):
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     metrics = Metrics(request.metrics)
-    loaded.reporter.phase(ASKING)
-    for source in sources:
-        check_brokers(source)
+    ask_sources(loaded, sources)
     is_short = _is_short(loaded, sources, request)
     with (
         lake_lock(loaded, "ingest", ingestion_locks(loaded, sources)),
@@ -84,6 +85,17 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(spark, loaded, sources, listener))
             return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
+
+
+def ask_sources(loaded: Loaded, sources: Sequence[Source]) -> None:
+    """Ask brokers and databases whether they can be read, and fetch what reads them. Raises SmlError."""
+    loaded.reporter.phase(ASKING)
+    for source in sources:
+        check_brokers(source)
+        if source.ingest is not None and source.ingest.database is not None:
+            check_database(source)
+            with loaded.reporter.downloading() as progress:
+                ensure_jars(engine_jars(source.ingest.database.kind), progress=progress)
 
 
 def _is_short(loaded: Loaded, sources: Sequence[Source], request: IngestRequest) -> bool:

@@ -17,14 +17,13 @@ from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alerts, check_hooks
 from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
-from sqlmesh_like.app.operations.ingestion import ASKING, WAITING, IngestListener, selected_sources, triggers
+from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, ask_sources, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.verification.table_verification import Verification
 from sqlmesh_like.app.operations.verification.watch_verification import WatchVerification
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
-from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError
@@ -106,9 +105,7 @@ def watch(
     check_trigger(trigger, continuous=True)
     lake = open_lake(loaded, models)
     check_before_run(loaded, lake.catalog, models).require_sound()
-    loaded.reporter.phase(ASKING)
-    for source in sources:
-        check_brokers(source)
+    ask_sources(loaded, sources)
     status = WatchStatus()
     alerts = Alerts(monitoring.hooks, listener.notify, monitoring.again_after)
     status.watch_thread("alerts", lambda: alerts.is_alive)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.brokers import check_brokers
+from sqlmesh_like.cdc.sources.database.capture import check_database
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.hudi.storage import folder
@@ -78,6 +79,8 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
     for source in () if project is None else project.sources:
         if source.ingest is not None and source.ingest.kafka is not None:
             yield _run_check("kafka", partial(_brokers, source))
+        if source.ingest is not None and source.ingest.database is not None:
+            yield _run_check("database", partial(check_database, source))
         if source.ingest is not None and source.ingest.registry is not None:
             yield _run_check("registry", partial(_registry, source, source.ingest.registry))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -25,23 +25,32 @@ def make_project(name: str, example: str) -> None:
 
     Raises UsageError, and changes nothing, where the name cannot be that of a project or is taken.
     """
+    check_name(name)
+    write_project(name, ((path, text.replace(_NAME_IN_TEMPLATES, name)) for path, text in _files(example)))
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError where the name cannot be that of a project, or is taken."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(f"{name!r} cannot be a project's name", hint="letters, digits and _ only: sml init my_lake")
-    folder = Path(name)
-    if folder.exists():
+    if Path(name).exists():
         raise UsageError(f"{name} exists already", hint="choose another name, or remove it")
+
+
+def write_project(name: str, files: Iterable[tuple[str, str]]) -> None:
+    """Create the folder `name` with these files (path, text)."""
+    folder = Path(name)
     # Created in a temporary folder, so that an interruption leaves nothing.
     with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as temporary:
         project = Path(temporary) / name
-        for path, text in _files(example):
+        for path, text in [(".gitignore", _GIT_IGNORE), *files]:
             (project / path).parent.mkdir(parents=True, exist_ok=True)
-            (project / path).write_text(text.replace(_NAME_IN_TEMPLATES, name), encoding="utf-8")
+            (project / path).write_text(text, encoding="utf-8")
         project.rename(folder)
 
 
 def _files(example: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of each file of a new project."""
-    yield ".gitignore", _GIT_IGNORE
     yield from _below(files("sqlmesh_like.app.setup").joinpath("project_templates", example), "")
 
 

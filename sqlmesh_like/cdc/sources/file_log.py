@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +36,10 @@ _COLUMNS = (
 class FileLog:
     """The text files of a glob. `tables`: those to which their folders may belong."""
 
+    message: ClassVar[str] = "value"
+    key: ClassVar[str] = "cast(null as string)"
+    """Spark SQL of a line's message and of its key, over its text (`value`)."""
+
     glob: str
     max_files: int | None = None
     tables: tuple[SourceTable, ...] = ()
@@ -57,7 +61,7 @@ class FileLog:
         try:
             ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
             blocks = sorted(_Block(*row) for row in seen.groupBy("file", "block").agg(*ends).collect())
-            columns = {"log_schema": "cast(null as string)", "log_key": "cast(null as string)"}
+            columns = {"log_schema": "cast(null as string)", "log_key": self.key, "value": self.message}
             columns |= {"position": FILE_POSITION, "logged_at": "modified"}
             numbered = self._numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
             extent = files_of(list({(block.modified, block.file) for block in blocks}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport
@@ -23,7 +24,11 @@ def run_until_stopped(
     Batches that are under way finish before the stop. `between` is called repeatedly, in parallel to the batches.
     Raises what it raises, or the error that ended a source, after all sources have stopped.
     """
-    with stop_signals.deferred():
+    with stop_signals.deferred(), ExitStack() as ending:
+        for run in runs:
+            ending.callback(run.close)
+        for run in runs:
+            run.read_database(start, follows=True)
         waiting = dict(zip(runs, triggers, strict=True))
         for run in runs:
             run.prepare(start)
@@ -32,6 +37,8 @@ def run_until_stopped(
                 # A folder without files is not a stream yet; some may arrive later.
                 begun = [run for run in waiting if run.begin(start, trigger=waiting[run])]
                 waiting = {run: trigger for run, trigger in waiting.items() if run not in begun}
+                for run in runs:
+                    run.keep_database()
                 between()
                 time.sleep(_POLL_SECONDS)
                 if any(not run.is_active for run in runs if run not in waiting):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from threading import Lock
 from urllib.parse import unquote
@@ -22,6 +23,9 @@ from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
+from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
+from sqlmesh_like.cdc.sources.database.spool import SEGMENT_EVENTS, number_of, spool_of
+from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
 from sqlmesh_like.cdc.sources.discover import with_discovered
 from sqlmesh_like.cdc.sources.event_log import Log
 from sqlmesh_like.cdc.sources.file_log import FileLog
@@ -46,6 +50,8 @@ from sqlmesh_like.spark.jvm.session import close_idle_callbacks
 from sqlmesh_like.spark.jvm.spark_errors import failing
 
 _POLL_SECONDS = 0.2
+_EVENTS_OF_A_BATCH = 500_000
+"""Of a database: the first batches are all of its rows."""
 
 OnBatch = Callable[[IngestReport], None]
 
@@ -71,9 +77,12 @@ def ingest_source(
     `on_bad_record: fail`.
     """
     run = open_run(spark, project, target, source, on_batch)
-    run.prepare(start)
-    if run.begin(start):
-        run.wait()
+    with closing(run):
+        run.read_database(start)
+        run.prepare(start)
+        if run.begin(start):
+            run.wait()
+        run.confirm_to_database()
     return run.report()
 
 
@@ -85,7 +94,9 @@ def open_run(
     place = with_discovered(SourcePaths(target, source))
     settings = source.ingest.registry if source.ingest else None
     registry = None if settings is None else SchemaRegistry(settings)
-    return IngestRun(IngestContext(spark, place, project.root, event_log_of(project, source), registry), on_batch)
+    return IngestRun(
+        IngestContext(spark, place, project.root, event_log_of(project, target, source), registry), on_batch
+    )
 
 
 class IngestRun:
@@ -103,11 +114,37 @@ class IngestRun:
         self.query: StreamingQuery | None = None
         self.gate = Lock()
         self.warned: set[str] = set()
+        self.capture = DatabaseCapture(context.place) if isinstance(context.log, SpoolLog) else None
 
     @property
     def place(self) -> SourcePaths:
         """The source's paths; its tables are those declared and those discovered so far."""
         return self.context.place
+
+    def read_database(self, start: str | None = None, *, follows: bool = False) -> None:
+        """Spool what the source's database holds, if it has one; with `follows`, all that comes. Raises SmlError."""
+        if self.capture is not None:
+            self.capture.prepare(start)
+            if follows:
+                self.capture.follow()
+            else:
+                self.capture.read_to_end()
+
+    def confirm_to_database(self, mark: BatchMarker | None = None) -> None:
+        """Let the database clean what all tables hold: the batch `mark`, or all that was spooled."""
+        if self.capture is not None and not stop_signals.is_wished() and not any(tables_behind(self.place).values()):
+            files = mark.extent.files if mark is not None and isinstance(mark.extent, Files) else ()
+            self.capture.acknowledge([number_of(file) for _, file in files])
+
+    def keep_database(self) -> None:
+        """Let what reads the database run on. Raises SmlError where it cannot."""
+        if self.capture is not None:
+            self.capture.keep_running()
+
+    def close(self) -> None:
+        """End what reads the database."""
+        if self.capture is not None:
+            self.capture.close()
 
     def prepare(self, start: str | None = None) -> None:
         """Prepare the first batch: with `start`, forget what was read, else check that tables still have it; catch up.
@@ -125,6 +162,9 @@ class IngestRun:
         """Drop the records of what was read. Ingesting the same events again does not change the tables."""
         forget_last_commits(self.place)
         forget_skipped(self.place)
+        if self.capture is not None:  # the files that tables are behind with are gone
+            for table in self.place.source.tables:
+                note(self.place, table, ())
         checkpoint = folder(self.place.checkpoint)
         if checkpoint.exists():
             checkpoint.fs.rm(checkpoint.path, recursive=True)
@@ -209,6 +249,8 @@ class IngestRun:
             if (marks or table.table in failed) and mark not in marks:
                 note(self.place, table, (*marks, mark))
         self._add(report, discovered)
+        if self.is_continuous:
+            self.confirm_to_database(mark)
 
     def _note_skipped(self, mark: BatchMarker, report: BatchReport) -> None:
         sources, log = set(report.undeclared), self.context.log
@@ -284,10 +326,13 @@ def _in_order(place: SourcePaths, reports: Iterable[TableReport]) -> tuple[Table
     return tuple(tables[table.table] for table in place.source.tables if table.table in tables)
 
 
-def event_log_of(project: ParsedProject, source: Source) -> Log:
+def event_log_of(project: ParsedProject, target: Target, source: Source) -> Log:
     """The log that a checked source reads."""
     ingest = source.ingest
     assert ingest is not None
+    if ingest.database is not None:
+        files = max(1, (ingest.max_events_per_batch or _EVENTS_OF_A_BATCH) // SEGMENT_EVENTS)
+        return SpoolLog(spool_of(SourcePaths(target, source)).glob, files, source.tables)
     if ingest.files is None:
         return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
     glob = files_glob(project, ingest.files)

@@ -88,7 +88,7 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
 
 def in_one_order(source: Source) -> bool:
     """Whether the whole log has one order; in Kafka, only events of one partition are ordered."""
-    return source.ingest is not None and source.ingest.files is not None
+    return source.ingest is not None and source.ingest.kafka is None
 
 
 def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Decoded:

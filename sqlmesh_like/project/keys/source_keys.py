@@ -6,6 +6,7 @@ import re
 from typing import get_args
 
 from sqlmesh_like.project.keys.column_keys import COLUMN_KEYS, data_tests
+from sqlmesh_like.project.keys.database_keys import DATABASE
 from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
 from sqlmesh_like.project.keys.registry_keys import REGISTRY
 from sqlmesh_like.project.keys.shape import Form, Key, Shape
@@ -113,15 +114,18 @@ KAFKA = Shape("kafka", {
                    example={"security.protocol": "SSL"}),
 })  # fmt: skip
 STREAM = Shape("ingest", {
-    "format": Key(choice(*get_args(CdcFormat)), is_required=True, help="What writes the events.", example="debezium"),
+    "format": Key(choice(*get_args(CdcFormat)), help="What writes the events; not needed for `database`.",
+                  example="debezium"),
     "files": Key(entry(FILES), help="Events in files; alternative to `kafka`.", example={"path": "landing/*.jsonl"}),
     "kafka": Key(entry(KAFKA), help="Events in topics; alternative to `files`.",
                  example={"bootstrap_servers": "localhost:9092", "topics": ["cdc_all"]}),
+    "database": Key(entry(DATABASE), help="A database whose tables and log are read; alternative to `kafka`.",
+                    example={"url": "mysql://sml@localhost:3306/shop"}),
     "registry": Key(entry(REGISTRY), help="For Debezium's events in Avro: the schema registry of the topics.",
                     example={"url": "http://localhost:8081"}),
     "trigger": Key(_TRIGGER, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),
-    "max_events_per_batch": Key(count(), help="For Kafka: largest number of events in a batch.", example=100000),
+    "max_events_per_batch": Key(count(), help="For Kafka and databases: most events in a batch.", example=100000),
     "concurrency": Key(count(), 4, help="Number of tables written in parallel.", example=8),
     "on_schema_change": Key(choice("evolve", "lenient", "ignore", "fail"), "evolve",
                             help="What happens to columns that are new or have another type.", example="fail"),

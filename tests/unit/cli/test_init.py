@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.setup import database_project
 from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS
+from sqlmesh_like.cdc.sources.database.server import Table, TableColumn
 from sqlmesh_like.cli.app import main
 
 Shown = pytest.CaptureFixture[str]
@@ -75,3 +78,22 @@ def test_an_example_that_is_not_there_makes_nothing(folder: Path, capsys: Shown)
     assert main(["init", "shop", "--example", "cdd"]) == 2
     assert "'cdd' is not one of 'minimal', 'cdc'" in capsys.readouterr().err
     assert not list(folder.iterdir())
+
+
+def test_a_project_for_a_database_declares_its_tables(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, folder: Path
+) -> None:
+    tables = (
+        Table("sales", "order", ("id",), "Who {{ buys }}", (TableColumn("id", "INTEGER"), TableColumn("größe", "BIT"))),
+        Table("old", "order", (), "", (TableColumn("select", "NUMERIC(10, 2)", 'a "b": c'),)),
+    )
+    monkeypatch.setattr(database_project, "connected", lambda _: nullcontext())
+    monkeypatch.setattr(database_project, "tables_of", lambda *_, **__: tables)
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["init", "shop", "--from", "postgresql://me:secret99@db.example/Shop"]) == 0
+    monkeypatch.chdir("shop")
+    assert main(["parse", "--warn-error"]) == 0
+    assert main(["ls", "--output", "name"]) == 0
+    assert {"stg_old_order", "stg_sales_order"} <= set(capsys.readouterr().out.split())
+    assert not any("secret99" in path.read_text() for path in folder.rglob("*") if path.is_file())
+    assert main(["init", "other", "--from", "oracle://me@db.example/x"]) == 2

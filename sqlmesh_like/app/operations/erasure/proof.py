@@ -145,6 +145,8 @@ def _beyond(erasure: Erasure) -> Iterator[str]:
     ingest = erasure.source.ingest
     assert ingest is not None
     log = f"the files {ingest.files}" if ingest.files else "Kafka, the topics of its source"
+    if ingest.database is not None:
+        log = f"{ingest.database.address}, and _sml/database/{erasure.source.name} in the warehouse"
     yield (
         f"{log}: its events bring the rows back if they are read again, or are only read now (`sml ingest`, with --from"
         " too, `sml repair`, `sml rollback`): remove them there, or give this command again"

@@ -134,7 +134,7 @@ def _earliest(loaded: Loaded, source: Source, partitions: list[tuple[str, int]])
     from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
     from sqlmesh_like.cdc.stream.ingest_run import event_log_of  # needs Spark, which files do not
 
-    log = event_log_of(loaded.project, source)
+    log = event_log_of(loaded.project, loaded.target, source)
     assert isinstance(log, KafkaLog)
     with session_for(loaded, [source]) as spark:
         return log.earliest(spark, partitions)

@@ -1,0 +1,406 @@
+/*
+ * A process that runs Debezium's engine and spools its change events. Owns the spool's files while it runs; Python
+ * (`engine.py`) starts it, has it compiled in memory by Janino, and tells it which events are in tables.
+ *
+ * The spool's folder: `log/N.gz` are complete segments, a line for each event: its value, a tab, its key, as Connect's
+ * JsonConverter writes them. `offsets/N` is the position in the database's log after segment N: the engine continues
+ * after the newest segment, so that no event is in two segments, wherever this process was killed. `staging/` has
+ * segments that may not be read yet: the one that is being written, and those of a snapshot that is not complete,
+ * which begins anew after a kill.
+ *
+ * Janino knows no lambdas and no inference of generic types, hence raw types.
+ */
+import io.debezium.embedded.EmbeddedEngineChangeEvent;
+import io.debezium.engine.ChangeEvent;
+import io.debezium.engine.DebeziumEngine;
+import io.debezium.engine.format.Json;
+import io.debezium.engine.spi.OffsetCommitPolicy;
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.ObjectOutputStream;
+import java.io.OutputStream;
+import java.io.RandomAccessFile;
+import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.zip.GZIPOutputStream;
+import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.json.JsonConverter;
+import org.apache.kafka.connect.source.SourceRecord;
+
+public final class EventSpool implements DebeziumEngine.ChangeConsumer, DebeziumEngine.CompletionCallback {
+    private static final int SEGMENT_EVENTS = 50000;
+    private static final long SEGMENT_BYTES = 256L * 1024 * 1024;
+    private static final long SEGMENT_MILLIS = 1000;
+    private static final long CLOSING_MILLIS = 15000;
+    /** A server says each second that there is nothing new; connectors do not always notice that it is gone. */
+    private static final long SILENT_MILLIS = 30000;
+    private static final long FIRST_SILENT_MILLIS = 300000;
+
+    private final File folder;
+    private final Properties settings;
+    private final JsonConverter converter = new JsonConverter();
+    /** The last record of each segment that was not acknowledged, by the segment's number. */
+    private final TreeMap unacknowledged = new TreeMap();
+    private long segment;
+    private long newestMillis;
+    private int events;
+    private long bytes;
+    private long began;
+    private FileOutputStream file;
+    private OutputStream lines;
+    private boolean isInSnapshot;
+    private boolean hasEnded;
+    private volatile long acknowledged = -1;
+    /** When the database must have said something; 0: it may take its time. */
+    private volatile long deadline;
+    private volatile boolean isStopping;
+
+    private EventSpool(File folder, Properties settings) {
+        this.folder = folder;
+        this.settings = settings;
+        converter.configure(Collections.singletonMap("schemas.enable", "false"), true);
+    }
+
+    /** Standard input: the settings, `name<TAB>value` a line, an empty line, then `acknowledge N` and `stop`. */
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Properties settings = new Properties();
+        for (String line = input.readLine(); line != null && line.length() > 0; line = input.readLine()) {
+            int tab = line.indexOf('\t');
+            settings.setProperty(line.substring(0, tab), line.substring(tab + 1));
+        }
+        EventSpool spool = new EventSpool(new File(settings.getProperty("sml.folder")), settings);
+        spool.lock();
+        spool.recover();
+        spool.run(input);
+    }
+
+    /** An engine whose driver was killed ends at the end of its input, which takes a moment. */
+    private void lock() throws Exception {
+        RandomAccessFile lock = new RandomAccessFile(new File(folder, "lock"), "rw");
+        for (int wait = 0; lock.getChannel().tryLock() == null; wait++) {
+            if (wait == 300) fail("IllegalStateException", "another process reads this database into " + folder);
+            Thread.sleep(100);
+        }
+    }
+
+    /** Publish what was complete, remove what was not, and go on after the newest segment. */
+    private void recover() throws Exception {
+        long published = Math.max(newest("log"), first());
+        long[] staged = numbers("staging");
+        boolean isPart = staged.length > 0 && isOfSnapshot(staged[staged.length - 1]);
+        for (int i = 0; i < staged.length; i++) {
+            if (isPart) Files.delete(path("staging", staged[i]));
+            else publish(staged[i]);
+        }
+        segment = isPart || staged.length == 0 ? published : staged[staged.length - 1];
+        String[] rest = new File(folder, "staging").list();
+        for (int i = 0; i < rest.length; i++) Files.deleteIfExists(new File(folder, "staging/" + rest[i]).toPath());
+        String[] offsets = new File(folder, "offsets").list();
+        for (int i = 0; i < offsets.length; i++) {
+            File offset = new File(folder, "offsets/" + offsets[i]);
+            if (offsets[i].endsWith(".part") || Long.parseLong(offsets[i]) != segment) Files.delete(offset.toPath());
+        }
+        if (path("log", segment).toFile().exists()) newestMillis = Files.getLastModifiedTime(path("log", segment)).toMillis();
+        restoreOffset();
+        stageTruncates();
+    }
+
+    /** A repeated snapshot begins with truncates of its tables: both are published together. */
+    private void stageTruncates() throws IOException {
+        Path truncates = new File(folder, "truncates.gz").toPath();
+        if (path("offsets", segment).toFile().exists()) {
+            Files.deleteIfExists(truncates);
+        } else if (truncates.toFile().exists()) {
+            Path part = new File(folder, "staging/part").toPath();
+            Files.copy(truncates, part);
+            segment++;
+            storeOffset("[]".getBytes(StandardCharsets.UTF_8), "{\"snapshot\":true}".getBytes(StandardCharsets.UTF_8));
+            stage(part);
+        }
+    }
+
+    private boolean isOfSnapshot(long number) throws IOException {
+        return !path("offsets", number).toFile().exists() || readOffset(number)[1].contains("\"snapshot\":");
+    }
+
+    private void restoreOffset() throws Exception {
+        File store = new File(settings.getProperty("offset.storage.file.filename"));
+        Files.deleteIfExists(store.toPath());
+        if (!path("offsets", segment).toFile().exists()) return;
+        String[] offset = readOffset(segment);
+        HashMap stored = new HashMap();
+        stored.put(offset[0].getBytes(StandardCharsets.UTF_8), offset[1].getBytes(StandardCharsets.UTF_8));
+        ByteArrayOutputStream content = new ByteArrayOutputStream();
+        ObjectOutputStream objects = new ObjectOutputStream(content);
+        objects.writeObject(stored);
+        objects.close();
+        Files.write(store.toPath(), content.toByteArray());
+    }
+
+    private void run(BufferedReader input) throws Exception {
+        Properties own = new Properties();
+        own.putAll(settings);
+        // By reflection: Janino's main program compiles for a version without static methods of interfaces.
+        Method create = DebeziumEngine.class.getMethod("create", new Class[] {Class.class});
+        DebeziumEngine.Builder builder = (DebeziumEngine.Builder) create.invoke(null, new Object[] {Json.class});
+        final DebeziumEngine engine = builder.using(own).using((DebeziumEngine.CompletionCallback) this)
+            .using(new OffsetCommitPolicy.AlwaysCommitOffsetPolicy()).notifying((DebeziumEngine.ChangeConsumer) this).build();
+        Thread thread = new Thread((Runnable) engine);
+        thread.start();
+        if (path("offsets", segment).toFile().exists()) deadline = System.currentTimeMillis() + FIRST_SILENT_MILLIS;
+        watch();
+        String line = input.readLine();
+        for (; line != null && !line.equals("stop"); line = input.readLine()) {
+            if (line.startsWith("acknowledge ")) {
+                synchronized (this) {
+                    acknowledged = Long.parseLong(line.substring(12));
+                    notifyAll();
+                }
+            }
+        }
+        if (line == null) Runtime.getRuntime().halt(1);
+        synchronized (this) {
+            isStopping = true;
+            notifyAll();
+        }
+        new Thread() {
+            public void run() {
+                try {
+                    Thread.sleep(CLOSING_MILLIS);
+                } catch (InterruptedException error) {
+                    return;
+                } finally {
+                    Runtime.getRuntime().halt(0);
+                }
+            }
+        }.start();
+        try {
+            engine.close();
+        } catch (Exception error) {
+            error.printStackTrace();
+        }
+        thread.join();
+        Runtime.getRuntime().halt(0);
+    }
+
+    private void watch() {
+        Thread watch = new Thread() {
+            public void run() {
+                while (deadline == 0 || isStopping || System.currentTimeMillis() < deadline) {
+                    try {
+                        Thread.sleep(1000);
+                    } catch (InterruptedException error) {
+                        return;
+                    }
+                }
+                fail("engine", "it has said nothing for a while");
+            }
+        };
+        watch.setDaemon(true);
+        watch.start();
+    }
+
+    public synchronized void handleBatch(List records, DebeziumEngine.RecordCommitter committer)
+        throws InterruptedException {
+        deadline = 0;
+        try {
+            SourceRecord last = null;
+            for (int i = 0; i < records.size() && !hasEnded; i++) {
+                last = ((EmbeddedEngineChangeEvent) records.get(i)).sourceRecord();
+                isInSnapshot = last.sourceOffset().containsKey("snapshot");
+                if (isChange(last)) write((ChangeEvent) records.get(i));
+                hasEnded = !isInSnapshot && isEnd(last);
+                boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
+                if (isFull) closeSegment(last, records.get(i));
+                else if (hasEnded || i == records.size() - 1) endBatch(last, records.get(i));
+            }
+            if (hasEnded) {
+                System.out.println("caught-up\t" + segment);
+                while (!isStopping && acknowledged < segment) wait();
+            }
+            commit(committer);
+            while (hasEnded && !isStopping) wait();
+            deadline = isInSnapshot ? 0 : System.currentTimeMillis() + SILENT_MILLIS;
+        } catch (IOException error) {
+            fail(error.getClass().getSimpleName(), String.valueOf(error.getMessage()));
+        }
+    }
+
+    private static boolean isChange(SourceRecord record) {
+        return record.valueSchema() != null && record.valueSchema().name() != null
+            && record.valueSchema().name().endsWith(".Envelope");
+    }
+
+    /** Whether all that was in the log when this process began has been read. */
+    private boolean isEnd(SourceRecord record) {
+        String marker = settings.getProperty("sml.marker");
+        if (marker != null) {
+            Struct key = record.key() instanceof Struct ? (Struct) record.key() : null;
+            return key != null && key.schema().field("prefix") != null && marker.equals(key.get("prefix"));
+        }
+        String end = settings.getProperty("sml.end.file");
+        if (end == null || record.sourceOffset().get("file") == null) return false;
+        String name = record.sourceOffset().get("file").toString();
+        int order = name.length() != end.length() ? name.length() - end.length() : name.compareTo(end);
+        long position = Long.parseLong(record.sourceOffset().get("pos").toString());
+        return order > 0 || order == 0 && position >= Long.parseLong(settings.getProperty("sml.end.position"));
+    }
+
+    private void write(ChangeEvent event) throws IOException {
+        if (lines == null) {
+            file = new FileOutputStream(new File(folder, "staging/part"));
+            lines = new FastGzip(file);
+            began = System.currentTimeMillis();
+        }
+        byte[] value = ((String) event.value()).getBytes(StandardCharsets.UTF_8);
+        lines.write(value);
+        if (event.key() != null) {
+            lines.write('\t');
+            lines.write(((String) event.key()).getBytes(StandardCharsets.UTF_8));
+        }
+        lines.write('\n');
+        events++;
+        bytes += value.length;
+    }
+
+    private void endBatch(SourceRecord last, Object event) throws IOException {
+        if (lines != null) {
+            boolean isLate = System.currentTimeMillis() - began >= SEGMENT_MILLIS;
+            if (hasEnded || !isInSnapshot && isLate) closeSegment(last, event);
+        } else if (!isInSnapshot) {
+            // Nothing of the declared tables: only the position has moved on.
+            writeOffset(last);
+            unacknowledged.put(Long.valueOf(segment), event);
+            publishStaged();
+        }
+    }
+
+    private void closeSegment(SourceRecord last, Object event) throws IOException {
+        lines.flush();
+        ((GZIPOutputStream) lines).finish();
+        file.getChannel().force(true);
+        lines.close();
+        lines = null;
+        segment++;
+        writeOffset(last);
+        stage(new File(folder, "staging/part").toPath());
+        unacknowledged.put(Long.valueOf(segment), event);
+        System.out.println("events\t" + events);
+        events = 0;
+        bytes = 0;
+        if (!isInSnapshot) publishStaged();
+    }
+
+    private void stage(Path part) throws IOException {
+        // Files are read in the order of their times, whatever the clock does.
+        newestMillis = Math.max(System.currentTimeMillis(), newestMillis + 1);
+        Files.setLastModifiedTime(part, FileTime.fromMillis(newestMillis));
+        Files.move(part, path("staging", segment), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private void publishStaged() throws IOException {
+        long[] staged = numbers("staging");
+        for (int i = 0; i < staged.length; i++) publish(staged[i]);
+    }
+
+    private void publish(long number) throws IOException {
+        Files.move(path("staging", number), path("log", number), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private void writeOffset(SourceRecord record) throws IOException {
+        List name = Arrays.asList(new Object[] {settings.getProperty("name"), record.sourcePartition()});
+        byte[] key = converter.fromConnectData("offset", null, name);
+        storeOffset(key, converter.fromConnectData("offset", null, record.sourceOffset()));
+    }
+
+    private void storeOffset(byte[] key, byte[] value) throws IOException {
+        File part = new File(folder, "offsets/" + segment + ".part");
+        FileOutputStream out = new FileOutputStream(part);
+        out.write(key);
+        out.write('\n');
+        out.write(value);
+        out.getChannel().force(true);
+        out.close();
+        Files.move(part.toPath(), path("offsets", segment), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private String[] readOffset(long number) throws IOException {
+        return new String(Files.readAllBytes(path("offsets", number)), StandardCharsets.UTF_8).split("\n");
+    }
+
+    /** Let the database clean its log up to the newest segment that is in tables. */
+    private void commit(DebeziumEngine.RecordCommitter committer) throws InterruptedException {
+        Map.Entry entry = unacknowledged.floorEntry(Long.valueOf(acknowledged));
+        if (entry == null) return;
+        committer.markProcessed(entry.getValue());
+        committer.markBatchFinished();
+        unacknowledged.headMap(entry.getKey(), true).clear();
+    }
+
+    public void handle(boolean success, String message, Throwable error) {
+        if (success && error == null) return;
+        StringBuilder text = new StringBuilder(String.valueOf(message));
+        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+            text.append(" | ").append(cause.getClass().getSimpleName()).append(": ").append(cause.getMessage());
+        }
+        fail("engine", text.toString());
+    }
+
+    private static void fail(String kind, String message) {
+        System.out.println("failed\t" + kind + "\t" + message.replaceAll("\\s+", " "));
+        System.out.flush();
+        Runtime.getRuntime().halt(1);
+    }
+
+    private Path path(String kind, long number) {
+        String name = kind.equals("offsets") ? String.valueOf(number) : String.format("%012d.gz", new Object[] {Long.valueOf(number)});
+        return new File(folder, kind + "/" + name).toPath();
+    }
+
+    /** The last number that was used before the spool began anew. */
+    private long first() throws IOException {
+        Path first = new File(folder, "first").toPath();
+        if (!first.toFile().exists()) return 0;
+        return Long.parseLong(new String(Files.readAllBytes(first), StandardCharsets.UTF_8).trim());
+    }
+
+    private long newest(String kind) {
+        long[] all = numbers(kind);
+        return all.length == 0 ? 0 : all[all.length - 1];
+    }
+
+    private long[] numbers(String kind) {
+        String[] names = new File(folder, kind).list();
+        long[] found = new long[names.length];
+        int count = 0;
+        for (int i = 0; i < names.length; i++) {
+            if (names[i].endsWith(".gz")) found[count++] = Long.parseLong(names[i].substring(0, names[i].length() - 3));
+        }
+        found = Arrays.copyOf(found, count);
+        Arrays.sort(found);
+        return found;
+    }
+
+    private static final class FastGzip extends GZIPOutputStream {
+        FastGzip(OutputStream out) throws IOException {
+            super(out, 65536);
+            def.setLevel(1);
+        }
+    }
+}

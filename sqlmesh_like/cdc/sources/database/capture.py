@@ -1,0 +1,162 @@
+"""The events of a database for one ingestion. Owns when its engine runs, and what is confirmed to the database.
+
+Events are spooled first (`spool`), then read like files: a table's commit records which segments it holds, as with any
+file. Only what all tables hold is confirmed to the database, which may then clean its log that far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.sources.database.connector_settings import (
+    connector_settings,
+    database_of,
+    slot_of,
+    wanted_tables,
+)
+from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
+from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.server import (
+    DatabaseAwayError,
+    LogEnd,
+    Table,
+    connected,
+    drop_slot,
+    engine_error,
+    is_mariadb,
+    log_end,
+    require_ready,
+    tables_of,
+)
+from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.project.nodes import Source
+
+_PATIENCE_SECONDS = 1800.0
+"""How long a database that is followed may be away."""
+_PAUSE_SECONDS = 10.0
+_SOUND_SECONDS = 60.0
+"""After so long an engine counts as having reached its database."""
+
+
+def check_database(source: Source) -> str:
+    """Describe the database of a source. Raises SmlError where it cannot be read."""
+    settings = database_of(source)
+    with connected(settings) as db:
+        tables = wanted_tables(source, tables_of(db, settings))
+        require_ready(db, settings, tables)
+    return f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
+
+
+@dataclass(frozen=True)
+class _Database:
+    """What the database said at the beginning."""
+
+    tables: tuple[Table, ...]
+    end: LogEnd | None
+    is_mariadb: bool
+
+
+class DatabaseCapture:
+    """The engine of one source, from `read_to_end` or `follow` to `close`."""
+
+    def __init__(self, place: SourcePaths) -> None:
+        self.place, self.spool = place, spool_of(place)
+        self._engine: Engine | None = None
+        self._settings = database_of(place.source)
+        self._follows = False
+        self._away_since: float | None = None
+        self._next_start = time.monotonic()
+
+    def prepare(self, start: str | None) -> None:
+        """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
+        self.spool.prepare()
+        with connected(self._settings) as db:
+            every = tables_of(db, self._settings)
+            tables = wanted_tables(self.place.source, every)
+            require_ready(db, self._settings, tables)
+            self._asked = _Database(tables, log_end(db), is_mariadb(db))
+            if start is not None:
+                self.spool.forget(tables, self._settings.database)
+            if self._settings.kind == "postgresql" and not self.spool.has_position:
+                drop_slot(db, self._settings, slot_of(self.place.source, self.spool))
+        note_tables(self.spool, self.place.source, tables)
+
+    def read_to_end(self) -> None:
+        """Spool all that the log holds now. Raises SmlError where the engine ends before."""
+        if self.spool.is_at(self._asked.end):
+            return
+        engine = self._begin()
+        try:
+            has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
+        except EngineFailure as failure:
+            raise engine_error(self._settings, str(failure), self.place.source.name) from None
+        fault_point("database.spooled")
+        if self._settings.kind == "mysql" or not has_all:  # there is nothing to confirm
+            self.close()
+
+    def follow(self) -> None:
+        """Begin to spool all that comes."""
+        self._follows = True
+        self._begin()
+
+    def _begin(self) -> Engine:
+        fault_point("database.begin")
+        settings = connector_settings(
+            self.place.source,
+            self.spool,
+            self._asked.tables,
+            self._asked.end,
+            mariadb=self._asked.is_mariadb,
+            follows=self._follows,
+        )
+        self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
+        return self._engine
+
+    def keep_running(self) -> None:
+        """Start the engine again where it has ended because its database is away. Raises SmlError after a while.
+
+        Called again and again while the database is followed.
+        """
+        now = time.monotonic()
+        if not self._follows or now < self._next_start:
+            return
+        try:
+            if self._engine is None:
+                self.prepare(None)
+                self._begin()
+            self._engine_runs()
+            if now - self._next_start > _SOUND_SECONDS:
+                self._away_since = None
+        except DatabaseAwayError:
+            self._away_since = now if self._away_since is None else self._away_since
+            if now - self._away_since > _PATIENCE_SECONDS:
+                raise
+            self.close()
+            self._next_start = now + _PAUSE_SECONDS
+
+    def _engine_runs(self) -> None:
+        """Raises SmlError where the engine has ended by itself."""
+        assert self._engine is not None
+        try:
+            self._engine.require_running()
+        except EngineFailure as failure:
+            raise engine_error(self._settings, str(failure), self.place.source.name) from None
+
+    def acknowledge(self, segments: Sequence[int]) -> None:
+        """Confirm these segments, and all before them, to the database: all tables hold them."""
+        number = max(segments, default=self.spool.newest)
+        if self._engine is not None:
+            self._engine.acknowledge(number)
+        fault_point("database.confirmed")
+        self.spool.clean(number, self._settings.keep_days)
+
+    def close(self) -> None:
+        """End the engine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.end()

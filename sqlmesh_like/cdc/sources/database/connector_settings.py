@@ -1,0 +1,146 @@
+"""The settings of Debezium's connectors and of its engine. Owns their names and values; `engine` hands them over.
+
+https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-connector-properties and the same of
+the other connectors.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from uuid import uuid4
+
+from sqlmesh_like.cdc.sources.database.server import LogEnd, Table, password_of
+from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.project.nodes import DatabaseSettings, Source
+from sqlmesh_like.project.reading.patterns import matches_whole
+
+MARKER = "sml"
+_SHARED = {
+    "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
+    "offset.flush.interval.ms": "0",
+    "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+    "include.schema.changes": "false",
+    "tombstones.on.delete": "false",
+    "skipped.operations": "none",  # Debezium leaves out truncates of its own accord
+    "poll.interval.ms": "100",
+    "max.batch.size": "8192",
+    "max.queue.size": "32768",
+    "max.queue.size.in.bytes": str(64 * 1024 * 1024),
+    "converter.schemas.enable": "true",
+    "converter.replace.null.with.default": "false",  # else a NULL in a column with a default reads as the default
+    "record.processing.threads": "2",
+}
+
+
+def connector_settings(
+    source: Source, spool: Spool, tables: Iterable[Table], end: LogEnd | None, *, mariadb: bool, follows: bool
+) -> dict[str, str]:
+    """All settings of a source's connector, which reads these tables.
+
+    `end`: where reading stops; `follows`: it does not stop.
+    """
+    settings = database_of(source)
+    own = {
+        "name": source.name,
+        "topic.prefix": re.sub(r"\W", "_", source.name),
+        "sml.folder": str(spool.folder),
+        "offset.storage.file.filename": str(spool.folder / "engine.offsets"),
+        "schema.history.internal.file.filename": str(spool.folder / "schema_history"),
+        "database.hostname": settings.host,
+        "database.port": str(settings.port),
+        "database.user": settings.user,
+        "database.password": password_of(settings),
+        "table.include.list": ",".join(_pattern(settings, table) for table in tables),
+        "heartbeat.interval.ms": "1000",
+        # A process that is to end says that the database is away; one that follows waits for it.
+        "errors.max.retries": "-1" if follows else "2",
+    }
+    if settings.kind == "postgresql":
+        own |= _of_postgres(source, settings, spool, follows=follows)
+    else:
+        own |= _of_mysql(spool, settings, end, mariadb=mariadb, follows=follows)
+    return {**_SHARED, **own, **settings.options}
+
+
+def _of_mysql(
+    spool: Spool, settings: DatabaseSettings, end: LogEnd | None, *, mariadb: bool, follows: bool
+) -> dict[str, str]:
+    kind = "mariadb.MariaDb" if mariadb else "mysql.MySql"
+    own = {
+        "connector.class": f"io.debezium.connector.{kind}Connector",
+        "database.include.list": re.escape(settings.database),
+        # Two readers of one server must differ.
+        "database.server.id": str(10_000 + zlib.crc32(str(spool.folder).encode()) % 2_000_000_000),
+        "database.ssl.mode": "disable" if mariadb else "preferred",
+        "bigint.unsigned.handling.mode": "precise",
+        # How often the server says that there is nothing new; the client's own reconnecting would hide that it is away.
+        "connect.keep.alive": "false",
+        "connect.keep.alive.interval.ms": "1000",
+    }
+    if not follows and end is not None:
+        own |= {"sml.end.file": end.file, "sml.end.position": str(end.position)}
+    return own
+
+
+def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, follows: bool) -> dict[str, str]:
+    slot = slot_of(source, spool)
+    marker = f"{MARKER}-{uuid4().hex}"  # of this process alone: the log may hold those of earlier ones
+    own = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.dbname": settings.database,
+        "plugin.name": "pgoutput",
+        "slot.name": slot,
+        "publication.name": slot,
+        "publication.autocreate.mode": "filtered",
+        "slot.max.retries": "6",
+        "slot.retry.delay.ms": "2000",
+        # Also lets the server clean its log while only other tables change.
+        "heartbeat.action.query": f"select pg_logical_emit_message(true, '{marker}', '')",
+    }
+    return own if follows else {**own, "sml.marker": marker}
+
+
+def slot_of(source: Source, spool: Spool) -> str:
+    """The name of a source's replication slot and publication, of this warehouse."""
+    name = re.sub(r"[^a-z0-9_]", "_", source.name.lower())[:40]
+    return f"sml_{name}_{zlib.crc32(str(spool.folder).encode()):08x}"
+
+
+def database_of(source: Source) -> DatabaseSettings:
+    """The database of a source that has one."""
+    assert source.ingest is not None
+    assert source.ingest.database is not None
+    return source.ingest.database
+
+
+def wanted_tables(source: Source, tables: Iterable[Table]) -> tuple[Table, ...]:
+    """Those of the database's tables that the source reads."""
+    settings = database_of(source)
+    patterns = settings.tables
+    if patterns is None:
+        assert source.ingest is not None
+        if source.ingest.discover:
+            return tuple(tables)
+        patterns = tuple(table.ingest.table for table in source.tables if table.ingest)
+    return tuple(table for table in tables if any(_matches(pattern, table) for pattern in patterns))
+
+
+def _matches(pattern: str, table: Table) -> bool:
+    return any(pattern == name or matches_whole(pattern, name) for name in (table.name, str(table)))
+
+
+def _pattern(settings: DatabaseSettings, table: Table) -> str:
+    """A table as Debezium's list of regular expressions names it; commas separate them.
+
+    >>> _pattern(DatabaseSettings("mysql", "h", 1, "u", "shop"), Table(None, "a,b-c"))
+    'shop\\\\.a\\\\x2cb\\\\-c'
+    """
+    name = f"{table.schema or settings.database}.{table.name}"
+    return re.sub(r"\W", lambda sign: r"\x2c" if sign[0] == "," else "\\" + sign[0], name)
+
+
+def printable(settings: Mapping[str, str]) -> list[str]:
+    """The settings as lines for the engine's standard input."""
+    return [f"{name}\t{value}" for name, value in settings.items() if "\n" not in value]

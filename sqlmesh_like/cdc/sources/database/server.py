@@ -1,0 +1,289 @@
+"""Questions to a database by SQL: is it ready to be read, which tables has it, where does its log end.
+
+Owns the statements and what each answer means. SQLAlchemy and the drivers are the extra `database`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlmesh_like.errors import IngestError, MachineError, ProjectError, SmlError
+from sqlmesh_like.project.nodes import DatabaseSettings
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+
+class DatabaseAwayError(MachineError):
+    """A database that does not answer, perhaps not for long."""
+
+
+PASSWORD_VARIABLE = "SML_DATABASE_PASSWORD"
+_DRIVERS = {"mysql": "mysql+pymysql", "postgresql": "postgresql+psycopg"}
+_PACKAGES = "pip install 'sqlmesh_like[database]'"
+_SECONDS = 10
+_REFUSED = re.compile(r"1045|access denied|password authentication failed|no password supplied|28P01|28000", re.I)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the database. `schema`: PostgreSQL's, else None. `key`: the columns of its primary key."""
+
+    schema: str | None
+    name: str
+    key: tuple[str, ...] = ()
+    comment: str = ""
+    columns: tuple[TableColumn, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column as the database describes it."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class LogEnd:
+    """The end of a binary log."""
+
+    file: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What keeps a database from being read, and the statement that helps."""
+
+    text: str
+    statement: str
+
+    def __str__(self) -> str:
+        return f"{self.text}\n    {self.statement}"
+
+
+def password_of(settings: DatabaseSettings) -> str:
+    """The declared password, or that of the environment."""
+    return settings.password if settings.password is not None else os.environ.get(PASSWORD_VARIABLE, "")
+
+
+@contextmanager
+def connected(settings: DatabaseSettings) -> Iterator[sa.Connection]:
+    """A connection. Raises MachineError, without the password, where there is none."""
+    try:
+        import sqlalchemy as sa
+        from sqlalchemy import exc
+        from sqlalchemy.pool import NullPool
+
+        address = sa.URL.create(
+            _DRIVERS[settings.kind],
+            settings.user,
+            password_of(settings) or None,
+            settings.host,
+            settings.port,
+            settings.database,
+        )
+        engine = sa.create_engine(
+            address, poolclass=NullPool, hide_parameters=True, connect_args={"connect_timeout": _SECONDS}
+        )
+    except ImportError as error:
+        raise MachineError(f"reading a database needs a Python package: {error}", hint=_PACKAGES) from None
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except exc.DBAPIError as error:
+        raise database_error(settings, str(error.orig)) from None
+
+
+def database_error(settings: DatabaseSettings, said: str) -> SmlError:
+    """What the database or its driver says, as an error with advice."""
+    text = " ".join(said.split())[:400]
+    where = {"location": settings.declared_at}
+    if _REFUSED.search(text):
+        hint = f"set {PASSWORD_VARIABLE}, or `password:` to an environment variable"
+        return MachineError(f"{settings.address} refuses this user or password: {text}", hint=hint, **where)
+    if re.search(r"1049|unknown database|does not exist", text, re.I):
+        return MachineError(f"{settings.address}: {text}", hint="change the database in `url:`", **where)
+    if re.search(r"1227|1142|permission denied|must be superuser", text, re.I):
+        return MachineError(f"{settings.address}: {text}", hint="`sml debug` says which privilege is missing", **where)
+    return DatabaseAwayError(
+        f"{settings.address} does not answer: {text}", hint="start it, or change host and port in `url:`", **where
+    )
+
+
+def log_end(db: sa.Connection) -> LogEnd | None:
+    """The end of the binary log; None in PostgreSQL, which is told by a message in its log."""
+    import sqlalchemy as sa
+    from sqlalchemy import exc
+
+    if db.dialect.name == "postgresql":
+        return None
+    for statement in ("show master status", "show binary log status"):
+        try:
+            row = db.execute(sa.text(statement)).first()
+        except exc.ProgrammingError:  # MySQL 8.4 knows only the second one
+            continue
+        return None if row is None else LogEnd(str(row[0]), int(row[1]))
+    return None
+
+
+def drop_slot(db: sa.Connection, settings: DatabaseSettings, slot: str) -> None:
+    """Drop a replication slot that no position goes with, if it is there.
+
+    Debezium takes a snapshot that fits to the log exactly only with a slot that it creates. Raises MachineError where
+    another process uses it.
+    """
+    import sqlalchemy as sa
+
+    where = "from pg_replication_slots where slot_name = :slot"
+    for _ in range(_SECONDS * 2):
+        active = db.execute(sa.text(f"select active {where}"), {"slot": slot}).scalar_one_or_none()
+        if not active:  # an engine that was killed may still be connected for a moment
+            db.execute(sa.text(f"select pg_drop_replication_slot(slot_name) {where}"), {"slot": slot})
+            db.commit()
+            return
+        db.rollback()
+        time.sleep(0.5)
+    raise MachineError(f"{settings.address}: another process reads the replication slot {slot}")
+
+
+def is_mariadb(db: sa.Connection) -> bool:
+    """Whether the server is MariaDB, which has a connector of its own."""
+    return bool(getattr(db.dialect, "is_mariadb", False))
+
+
+def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bool = False) -> tuple[Table, ...]:
+    """All tables of the database, in order of their names."""
+    import sqlalchemy as sa
+
+    inspector = sa.inspect(db)
+    hidden = ("information_schema", "pg_catalog", "pg_toast")
+    is_postgres = settings.kind == "postgresql"
+    schemas = [name for name in inspector.get_schema_names() if name not in hidden] if is_postgres else [None]
+    tables = []
+    for schema in schemas:
+        keys = inspector.get_multi_pk_constraint(schema=schema)
+        comments = inspector.get_multi_table_comment(schema=schema)
+        columns = inspector.get_multi_columns(schema=schema) if with_columns else {}
+        for place, key in keys.items():
+            described = tuple(
+                TableColumn(str(each["name"]), str(each["type"]), each.get("comment") or "")
+                for each in columns.get(place, ())
+            )
+            comment = (comments.get(place) or {"text": None})["text"] or ""
+            tables.append(Table(schema, place[1], tuple(key.get("constrained_columns") or ()), comment, described))
+    return tuple(sorted(tables, key=lambda table: (table.schema or "", table.name)))
+
+
+def problems(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> tuple[Problem, ...]:
+    """What keeps these tables from being read."""
+    listed = _of_postgres(db, settings, tables) if settings.kind == "postgresql" else _of_mysql(db, settings)
+    return tuple(listed)
+
+
+def require_ready(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> None:
+    """Raises MachineError that names all that is missing."""
+    if not tables:
+        raise ProjectError(
+            f"{settings.address} has none of the tables that this source reads",
+            location=settings.declared_at,
+            hint="change `tables:` of the database, or `table:` of the declared ones",
+        )
+    if listed := "".join(f"\n  {problem}" for problem in problems(db, settings, tables)):
+        raise MachineError(f"{settings.address} cannot be read:{listed}", location=settings.declared_at)
+
+
+def _of_mysql(db: sa.Connection, settings: DatabaseSettings) -> Iterator[Problem]:
+    import sqlalchemy as sa
+
+    wanted = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL"}
+    names = ", ".join(f"'{name}'" for name in wanted)
+    rows = db.execute(sa.text(f"show global variables where variable_name in ({names})")).all()
+    actual = {str(name).lower(): str(value).upper() for name, value in rows}
+    if actual.get("log_bin") != "ON":
+        yield Problem(
+            "it writes no binary log", "my.cnf, section [mysqld]: log_bin=binlog, server_id=1; then restart it"
+        )
+    for name in ("binlog_format", "binlog_row_image"):
+        if actual.get(name, wanted[name]) != wanted[name]:
+            yield Problem(f"{name} is {actual[name]}", f"SET GLOBAL {name} = '{wanted[name]}';")
+    grants = " ".join(str(row[0]).upper() for row in db.execute(sa.text("show grants")).all())
+    if "ALL PRIVILEGES ON *.*" in grants:
+        return
+    account = db.execute(sa.text("select current_user()")).scalar_one()
+    user, _, host = str(account).rpartition("@")
+    for names_of_one in _PRIVILEGES:
+        if not any(re.search(rf"\b{name}\b", grants) for name in names_of_one):
+            where = f"`{settings.database}`.*" if names_of_one[0] == "SELECT" else "*.*"
+            yield Problem(
+                f"its user {user} lacks {names_of_one[0]}", f"GRANT {names_of_one[0]} ON {where} TO '{user}'@'{host}';"
+            )
+
+
+_PRIVILEGES = (
+    ("SELECT", "ALL PRIVILEGES"),
+    ("RELOAD",),
+    ("REPLICATION SLAVE", "REPLICATION REPLICA"),
+    ("REPLICATION CLIENT", "BINLOG MONITOR"),
+)
+"""What Debezium needs, each under all names that servers write.
+
+Source: https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-creating-user
+"""
+
+
+def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> Iterator[Problem]:
+    import sqlalchemy as sa
+
+    def one(statement: str, **values: object) -> object:
+        return db.execute(sa.text(statement), values).scalar_one()
+
+    if one("show wal_level") != "logical":
+        yield Problem("wal_level is not logical", "ALTER SYSTEM SET wal_level = 'logical'; then restart it")
+    role = one("select rolreplication or rolsuper from pg_roles where rolname = current_user")
+    if not role:
+        yield Problem(f"its user {settings.user} may not replicate", f'ALTER ROLE "{settings.user}" REPLICATION;')
+    # A table in a publication without any identity refuses updates and deletes at the source.
+    statement = (
+        "select n.nspname, c.relname, c.relreplident, has_table_privilege(c.oid, 'select'),"
+        " pg_has_role(c.relowner, 'usage') from pg_class c"
+        " join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')"
+    )
+    actual = {(schema, name): rest for schema, name, *rest in db.execute(sa.text(statement)).all()}
+    for table in tables:
+        identity, may_read, is_owner = actual.get((table.schema, table.name), ("f", True, True))
+        name = f'"{table.schema}"."{table.name}"'
+        if not may_read:
+            yield Problem(
+                f"its user {settings.user} may not read {table}", f'GRANT SELECT ON {name} TO "{settings.user}";'
+            )
+        if not is_owner:
+            owner = f'GRANT (the owner of {table}) TO "{settings.user}";'
+            yield Problem(f"its user {settings.user} cannot publish {table}, which another role owns", owner)
+        if not table.key and identity in ("d", "n", b"d", b"n"):
+            yield Problem(f"{table} has no primary key", f"ALTER TABLE {name} REPLICA IDENTITY FULL;")
+
+
+def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError:
+    """What Debezium's engine says, as an error with advice."""
+    if re.search(
+        r"no longer available on the server|Could not find first log file|purged|can no longer be", said, re.I
+    ):
+        return IngestError(
+            f"{settings.address} no longer has the part of its log that follows what was read",
+            location=settings.declared_at,
+            hint=f"sml ingest -s source:{source} --from earliest reads its tables again, without rows that are gone",
+        )
+    causes = [part for part in said.split(" | ") if part]
+    return database_error(settings, causes[-1] if causes else said)

@@ -1,0 +1,135 @@
+"""The folder into which a database's events are spooled. Owns its paths, what Python writes there, and its cleaning.
+
+`EventSpool.java` describes the files and writes all others.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.cdc.sources.database.server import LogEnd, Table
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.hudi.storage import folder, local_path
+
+SEGMENT_EVENTS = 50_000
+"""Most events of a segment, of small rows."""
+_FOLDERS = ("log", "staging", "offsets")
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The spool of one source in one warehouse."""
+
+    folder: Path
+
+    @property
+    def glob(self) -> str:
+        """The segments that may be read."""
+        return f"{self.folder}/log/*.gz"
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest segment that may be read; 0: none."""
+        return max(map(number_of, (self.folder / "log").glob("*.gz")), default=0)
+
+    @property
+    def _first(self) -> int:
+        """The last number that was used before the spool began anew."""
+        file = self.folder / "first"
+        return int(file.read_text(encoding="utf-8")) if file.exists() else 0
+
+    def prepare(self) -> None:
+        """Create its folders."""
+        for name in _FOLDERS:
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        _drop_half_a_line(self.folder / "schema_history")
+
+    @property
+    def has_position(self) -> bool:
+        """Whether a snapshot is complete, so that the log is read from there on."""
+        offset = self._offset()
+        return bool(offset) and "snapshot" not in offset
+
+    def is_at(self, end: LogEnd | None) -> bool:
+        """Whether all up to this end of the log has been read, so that no process is needed to find out."""
+        offset = self._offset()
+        if end is None or not self.has_position or any((self.folder / "staging").glob("*.gz")):
+            return False
+        return (offset.get("file"), offset.get("pos")) == (end.file, end.position)
+
+    def _offset(self) -> dict[str, object]:
+        numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
+        if not numbers:
+            return {}
+        offset = json.loads((self.folder / "offsets" / str(max(numbers))).read_text(encoding="utf-8").splitlines()[1])
+        assert isinstance(offset, dict)
+        return offset
+
+    def forget(self, tables: Iterable[Table], database: str) -> None:
+        """Begin anew: what comes first empties the tables, so that rows deleted meanwhile go.
+
+        Numbers are never used again: a file with the name of one that was read would not be read.
+        """
+        used = [number_of(path) for name in _FOLDERS for path in (self.folder / name).iterdir() if path.stem.isdigit()]
+        _replace(self.folder / "first", str(max([*used, self._first], default=0)).encode())
+        lines = "".join(f"{_truncate(table, database)}\n" for table in tables)
+        _replace(self.folder / "truncates.gz", gzip.compress(lines.encode()))
+        # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
+        shutil.rmtree(self.folder / "offsets")
+        for path in self.folder.iterdir():
+            if path.name not in ("first", "lock", "truncates.gz"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.prepare()
+
+    def clean(self, acknowledged: int, keep_days: int) -> None:
+        """Remove segments that all tables have, once they are older than so many days; the newest one stays."""
+        before = time.time() - keep_days * 86_400
+        for path in (self.folder / "log").glob("*.gz"):
+            if number_of(path) < acknowledged and path.stat().st_mtime < before:
+                path.unlink()
+
+
+def spool_of(place: SourcePaths) -> Spool:
+    """The spool of a source. Raises UsageError where its warehouse is not on this machine."""
+    if not folder(place.target.warehouse).is_local:
+        raise UsageError(
+            f"source {place.source.name!r} reads a database, and the warehouse {place.target.warehouse} is not on this"
+            " machine",
+            location=place.source.declared_at,
+            hint="use a warehouse on a local disk, or let Kafka Connect run Debezium and read its topics (`kafka:`)",
+        )
+    return Spool(local_path(f"{place.target.warehouse}/_sml/database/{place.source.name}"))
+
+
+def number_of(path: Path | str) -> int:
+    """The number of a segment.
+
+    >>> number_of("file:/lake/_sml/database/shop/log/000000000012.gz")
+    12
+    """
+    return int(os.path.basename(path).partition(".")[0])  # noqa: PTH119 (it may be a URI)
+
+
+def _truncate(table: Table, database: str) -> str:
+    source = {"db": database, "schema": table.schema, "table": table.name}
+    return json.dumps({"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6})
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+def _drop_half_a_line(path: Path) -> None:
+    """Remove what a killed process wrote of a line; the engine writes the whole line again."""
+    if path.exists() and not (content := path.read_bytes()).endswith(b"\n") and content:
+        path.write_bytes(content[: content.rfind(b"\n") + 1])

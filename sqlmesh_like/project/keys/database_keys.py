@@ -1,0 +1,83 @@
+"""The keys of `database:` in an `ingest:` block, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import count, plain_mapping, text, texts
+from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings
+from sqlmesh_like.project.reading.patterns import PatternError, compile_pattern
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.secrets import learn
+
+DATABASE = Shape("database", {
+    "url": Key(text, is_required=True, help="`mysql://user@host:port/database` (MariaDB too), or `postgresql://…`.",
+               example="mysql://sml@localhost:3306/shop"),
+    "password": Key(text, help="Default: the environment variable `SML_DATABASE_PASSWORD`.",
+                    example="{{ env_var('DBT_ENV_SECRET_SHOP') }}"),
+    "tables": Key(texts, help="Tables to read: names, or regular expressions of whole names; in PostgreSQL also "
+                  "`schema.table`. Default: those declared; with `discover`, all.", example=["orders", r"user_\d+"]),
+    "keep_days": Key(count(), 7, help="Days that events stay in the warehouse after they are in the tables, so that a "
+                     "table can catch up.", example=2),
+    "options": Key(plain_mapping, help="Settings of Debezium's connector.",
+                   example={"database.ssl.mode": "required"}),
+})  # fmt: skip
+_PORTS: Mapping[DatabaseKind, int] = {"mysql": 3306, "postgresql": 5432}
+_KINDS: Mapping[str, DatabaseKind] = {"mysql": "mysql", "mariadb": "mysql", "postgresql": "postgresql"}
+
+
+def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
+    """The `database:` of an `ingest:` block. Raises ProjectError where it is wrong."""
+    node = ingest.get("database")
+    if node is None:
+        return None
+    DATABASE.check(node)
+    values = DATABASE.read(node)
+    settings = read_address(str(values["url"]))
+    if settings is None:
+        raise node.children["url"].error(
+            "url is not the address of a database", "write it as mysql://user@host:port/database, or postgresql://…"
+        )
+    tables = values["tables"]
+    for pattern in cast(list[str], tables or []):
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            raise node.children["tables"].error(f"{pattern!r} is not a regular expression: {error}") from error
+    options = cast(Mapping[str, object], values["options"] or {})
+    password = cast(str | None, values["password"]) or settings.password
+    learn(password)
+    return DatabaseSettings(
+        **{name: getattr(settings, name) for name in ("kind", "host", "port", "user", "database")},
+        password=password,
+        tables=None if tables is None else tuple(cast(list[str], tables)),
+        keep_days=cast(int, values["keep_days"]),
+        options={name: _text(value) for name, value in options.items()},
+        declared_at=node.children["url"].location,
+    )
+
+
+def read_address(url: str) -> DatabaseSettings | None:
+    """The database of an address; None where it is none.
+
+    >>> read_address("mysql://me@db.example/shop")
+    DatabaseSettings(kind='mysql', host='db.example', port=3306, user='me', database='shop')
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    kind, database = _KINDS.get(parts.scheme.partition("+")[0]), unquote(parts.path.strip("/"))
+    if kind is None or not parts.hostname or not database or "/" in database:
+        return None
+    user = unquote(parts.username or {"mysql": "root", "postgresql": "postgres"}[kind])
+    password = None if parts.password is None else unquote(parts.password)
+    return DatabaseSettings(kind, parts.hostname, port or _PORTS[kind], user, database, password)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

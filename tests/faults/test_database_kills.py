@@ -1,0 +1,147 @@
+"""The engine that reads a database is killed anywhere: every event is spooled once, and in order."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import Location
+from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings, IngestSource, Source, Target
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.levels import count
+from tests.services import mariadb, postgres
+from tests.services.wanted import need
+from tests.spark.ingest_lake import table
+
+ROWS = 130_000
+"""More than two segments hold."""
+KILLS = count(2, 8, 30)
+Run = Callable[..., list[tuple[Any, ...]]]
+
+pytestmark = pytest.mark.release
+
+
+@pytest.fixture(params=["mysql", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[DatabaseSettings, Run]]:
+    kind: DatabaseKind = request.param
+    need(lambda: ensure_jars(engine_jars(kind)), mariadb.find_server if kind == "mysql" else postgres.find_server)
+    (tmp_path / "server").mkdir()
+    if kind == "mysql":
+        with mariadb.mariadb(tmp_path / "server") as server, server.connect() as connection:
+
+            def run(*statements: str) -> list[tuple[Any, ...]]:
+                with connection.cursor() as cursor:
+                    for statement in statements:
+                        cursor.execute(statement)
+                    return list(cursor.fetchall())
+
+            run("create database shop", "use shop")
+            yield DatabaseSettings(kind, "127.0.0.1", server.port, server.user, "shop"), run
+        return
+    with postgres.postgres(tmp_path / "server") as service:
+
+        def run_there(*statements: str) -> list[tuple[Any, ...]]:
+            answer = service.run(*statements)
+            return [tuple(map(int, line.split("|"))) for line in answer.splitlines() if "|" in line]
+
+        yield DatabaseSettings(kind, "127.0.0.1", service.port, service.user, "postgres"), run_there
+
+
+def capture_of(settings: DatabaseSettings, root: Path) -> DatabaseCapture:
+    tables = (table("k", database=settings.database),)
+    source = Source(
+        "shop", "ods", IngestSource("debezium", database=settings), tables, "", Location("sources.yml", 1, 1)
+    )
+    return DatabaseCapture(SourcePaths(Target("p", "t", "spark", warehouse=str(root / "warehouse")), source))
+
+
+def read(settings: DatabaseSettings, root: Path, until: Callable[[DatabaseCapture], bool] | None = None) -> bool:
+    """Read to the end, unless the engine is killed as soon as something is the case; whether it came to the end."""
+    capture = capture_of(settings, root)
+    capture.prepare(None)
+    if until is None:
+        capture.read_to_end()
+        capture.acknowledge([])
+        capture.close()
+        return True
+    capture.follow()
+    engine = capture._engine
+    assert engine is not None
+    while not until(capture):
+        engine.require_running()
+        time.sleep(0.01)
+    os.kill(engine._process.pid, signal.SIGKILL)
+    engine._process.wait()
+    capture.close()
+    return False
+
+
+def spooled(root: Path) -> tuple[Counter[str], dict[int, int]]:
+    """How often each event is there, and the rows that they leave."""
+    events: Counter[str] = Counter()
+    rows: dict[int, int] = {}
+    for segment in sorted((root / "warehouse/_sml/database/shop/log").glob("*.gz")):
+        with gzip.open(segment, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                event = json.loads(line.split("\t")[0])["payload"]
+                at = event["source"]
+                image = event["after"] or event["before"]
+                identity = (at.get("file"), at.get("pos"), at.get("row"), at.get("lsn"), event["op"], image["id"])
+                events[repr(identity)] += 1
+                if event["op"] == "d":
+                    del rows[image["id"]]
+                else:
+                    rows[image["id"]] = image["n"]
+    return events, rows
+
+
+def change(run: Run, dice: random.Random) -> None:
+    statements = []
+    for _ in range(40):
+        key = dice.randrange(1, ROWS + 500)
+        statements.append(
+            f"delete from k where id = {key}" if dice.random() < 0.4 else f"update k set n = n + 1 where id = {key}"
+        )
+    statements.append("insert into k select max(id) + 1, 0 from k")
+    run(*statements)
+
+
+@pytest.mark.timeout(60 * (KILLS + 6))
+def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp_path: Path) -> None:
+    settings, run = database
+    dice = random.Random(20240501)
+    run("create table k (id int primary key, n int)")
+    numbers = f"seq_1_to_{ROWS}" if settings.kind == "mysql" else f"generate_series(1, {ROWS}) as seq"
+    run(f"insert into k select seq, seq from {numbers}")
+    staging = tmp_path / "warehouse/_sml/database/shop/staging"
+    # In the middle of the snapshot, with rows that are gone before it begins again.
+    read(settings, tmp_path, lambda _: any(staging.glob("*.gz")))
+    run("delete from k where id <= 10")
+    assert read(settings, tmp_path)
+    events, rows = spooled(tmp_path)
+    assert set(events.values()) == {1} and len(events) == ROWS - 10
+    for kill in range(KILLS):
+        change(run, dice)
+        began, moment = time.monotonic(), dice.random() * 5
+        if kill % 2:
+            newest = capture_of(settings, tmp_path).spool.newest
+            read(settings, tmp_path, lambda capture: capture.spool.newest > newest)  # noqa: B023
+        else:
+            read(settings, tmp_path, lambda _: time.monotonic() > began + moment)  # noqa: B023
+    assert read(settings, tmp_path)
+    events, rows = spooled(tmp_path)
+    assert set(events.values()) == {1}
+    assert sorted(rows.items()) == sorted(run("select id, n from k"))

@@ -1,0 +1,301 @@
+"""A database without Kafka: its tables are in ODS after `sml ingest`, whatever was killed in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import storable_name
+from sqlmesh_like.project.nodes import DatabaseSettings
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.faults.calls import LIMIT
+from tests.services import postgres
+from tests.services.mariadb import Server, find_server, mariadb
+from tests.services.random_shop import alter, statements
+from tests.services.wanted import need
+from tests.spark.cdc import test_live
+from tests.spark.ingest_lake import Lake, table
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    need(find_server, lambda: ensure_jars(engine_jars("mysql")))
+    with mariadb(tmp_path_factory.mktemp("database")) as service:
+        yield service
+
+
+def run(server: Server, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements; the rows of the last one."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def rows(server: Server, name: str) -> list[tuple[Any, ...]]:
+    """What the database shows, as the ODS table should."""
+    return sorted(run(server, f"select * from {name}"), key=str)
+
+
+def lake_of(server: Server, root: Path, spark: SparkSession, database: str, *names: str) -> Lake:
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database)
+    return Lake(
+        spark, root, tuple(table(name, database=database) for name in names), {"files": None, "database": settings}
+    )
+
+
+def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    run(
+        server,
+        "create database store",
+        "create table store.item (id int primary key, name varchar(20) comment 'é', price decimal(10,2) default 1.5,"
+        " at datetime(6), free varchar(9) default 'x')",
+        "insert into store.item values (1, 'a\\tb\\nc', 2.5, '2024-01-01 10:00:00.123456', null)",
+        "insert into store.item values (2, null, null, null, 'y')",
+        "create table store.other (id int primary key)",
+    )
+    lake = lake_of(server, tmp_path, spark, "store", "item")
+    assert lake.run().dead_letters == 0
+    assert lake.rows("item") == rows(server, "store.item")
+    run(
+        server,
+        "update store.item set id = 20 where id = 2",
+        "insert into store.item (id) values (3), (4)",
+        "delete from store.item where id = 4",
+        "insert into store.other values (1)",
+        "flush binary logs",
+        "alter table store.item add column late int default 7",
+        "update store.item set name = 'z' where id = 1",
+    )
+    report = lake.run()
+    assert not report.failed and report.dead_letters == 0
+    assert lake.rows("item") == rows(server, "store.item")
+    assert lake.commits("item") == 2
+    assert lake.run().events == 0 and lake.commits("item") == 2
+
+
+@pytest.mark.release
+def test_every_type_of_mariadb_is_as_from_kafka(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    """The tables, statements and comparison of `test_live`, which reads the same by Kafka."""
+    live = test_live.Shop(spark, server, "")
+    run(server, "create database shop")
+    live.run(*(each.create() for each in live.tables.values()))
+    live.run(*statements(live.tables, live.random, 300))
+    lake = test_live.lake_of(live, tmp_path)
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, "shop")
+    lake.settings = {"files": None, "database": settings}
+    test_live.check(live, lake)
+    for ddl in alter(live.tables):
+        live.run(ddl, *statements(live.tables, live.random, 20))
+    live.run(*statements(live.tables, live.random, 300))
+    test_live.check(live, lake)
+    for each in live.tables.values():
+        types = lake.types(storable_name(each.name))
+        assert {name: types.get(name) for name in test_live.wanted_types(each)} == test_live.wanted_types(each)
+
+
+@pytest.fixture(scope="module")
+def pg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    need(postgres.find_server, lambda: ensure_jars(engine_jars("postgresql")))
+    with postgres.postgres(tmp_path_factory.mktemp("database_pg")) as service:
+        yield service
+
+
+@pytest.mark.release
+def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spark: SparkSession) -> None:
+    pg.run(
+        "create table item (id int primary key, name text, price numeric(10,2), list int[], at timestamptz)",
+        "insert into item values (1, 'a', 2.5, array[1,null], '2024-01-01 10:00:00.123456+02')",
+        "insert into item values (2, null, null, null, null)",
+        "create table other (id int primary key)",
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres")
+    lake = Lake(spark, tmp_path, (table("item", database="postgres"),), {"files": None, "database": settings})
+
+    def shown() -> list[list[Any]]:
+        return list(
+            json.loads(pg.run("select json_agg(json_build_array(id, name, price::text) order by id) from item"))
+        )
+
+    def stored() -> list[list[Any]]:
+        rows = lake.rows("item", "id", "name", "price")
+        return [[key, name, None if price is None else str(price)] for key, name, price in rows]
+
+    assert lake.run().dead_letters == 0
+    assert stored() == shown()
+    before = confirmed(pg)
+    pg.run(
+        "update item set id = 20 where id = 2",
+        "insert into item (id) values (3), (4)",
+        "delete from item where id = 4",
+        "insert into other values (1)",
+        "alter table item add column late int default 7",
+        "update item set name = 'z' where id = 1",
+    )
+    report = lake.run()
+    assert not report.failed and report.dead_letters == 0
+    assert sorted(stored()) == sorted(shown())
+    assert confirmed(pg) > before
+    assert lake.run().events == 0 and lake.commits("item") == 2
+
+
+def confirmed(pg: postgres.Server, database: str = "postgres") -> int:
+    """How far the server may clean its log."""
+    slots = f"pg_replication_slots where database = '{database}'"
+    return int(pg.run(f"select confirmed_flush_lsn - '0/0'::pg_lsn from {slots}"))
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from sqlmesh_like.spark.jvm.session import start_session
+from sqlmesh_like.project.nodes import Target
+from tests.services.mariadb import Server
+from tests.spark.cdc.test_database import killed_lake
+
+root = Path(sys.argv[1])
+settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
+killed_lake(Server(int(sys.argv[2])), root, start_session(target, "child", log_file=root / "child.log")).run()
+"""
+STEPS = (*DATABASE_POINTS, "ingest.begin", "ingest.table:1", "ingest.table:2", "ingest.last_commits")
+
+
+def killed_lake(server: Server, root: Path, spark: SparkSession) -> Lake:
+    """A table with a key, and one without: there each insert is a row of its own, so that none can hide."""
+    lake = lake_of(server, root, spark, "killed", "item")
+    return replace(lake, tables=(*lake.tables, table("entry", database="killed", primary_key=())))
+
+
+@pytest.mark.release
+@pytest.mark.timeout(200 * len(STEPS))
+def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+    run(
+        server,
+        "create database killed",
+        "use killed",
+        "create table killed.item (id int primary key, n int)",
+        "create table killed.entry (n int)",
+        "insert into killed.item select seq, 0 from seq_1_to_20",
+        "insert into killed.entry select seq from seq_1_to_20",
+    )
+    for number, step in enumerate(STEPS, 1):
+        with (tmp_path / "child.err").open("wb") as errors:
+            child = subprocess.run(
+                [sys.executable, "-c", CHILD, str(tmp_path), str(server.port)],
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), FAULT_VARIABLE: step},
+                cwd=REPOSITORY, stdout=errors, stderr=errors, check=False, timeout=180,
+            )  # fmt: skip
+        assert child.returncode == -signal.SIGKILL, (step, (tmp_path / "child.err").read_text()[-2000:])
+        run(
+            server,
+            f"update killed.item set n = n + 1 where id % {number + 1} = 0",
+            f"delete from killed.item where id = {number}",
+            f"insert into killed.entry values ({100 * number}), ({100 * number})",
+        )
+    report = killed_lake(server, tmp_path, spark).run()
+    assert not report.failed and report.dead_letters == 0
+    lake = killed_lake(server, tmp_path, spark)
+    assert lake.rows("item") == rows(server, "killed.item")
+    assert lake.rows("entry") == rows(server, "killed.entry")
+
+
+@pytest.mark.release
+@pytest.mark.timeout(600)
+def test_a_project_for_postgresql_follows_it(pg: postgres.Server, tmp_path: Path) -> None:
+    pg.run(
+        "create database live",
+        "\\c live",
+        "create table item (id int primary key, name text)",
+        "comment on table item is 'What is sold'",
+        "create schema old",
+        'create table old."Odd Name" ("a b" int primary key, "select" numeric(5,1))',
+        "insert into item values (1, 'a')",
+        'insert into old."Odd Name" values (1, 1.5)',
+    )
+    url = f"postgresql://{pg.user}@127.0.0.1:{pg.port}/live"
+    assert call(tmp_path, "init", "lake", "--from", url).wait(timeout=100) == 0
+    project = tmp_path / "lake"
+    assert call(project, "debug").wait(timeout=100) == 0
+    watch = call(project, "watch", "--trigger", "1 second")
+    try:
+        wait_for_rows(project, "stg_item", [(1, "a")], watch)
+        before = confirmed(pg, "live")
+        pg.run("\\c live", "insert into item values (2, 'b')", "delete from item where id = 1")
+        wait_for_rows(project, "stg_item", [(2, "b")], watch)
+        wait_for_rows(project, "stg_odd_name", [(1, Decimal("1.5"))], watch)
+        while confirmed(pg, "live") <= before:
+            assert watch.poll() is None
+            time.sleep(1)
+    finally:
+        watch.send_signal(signal.SIGTERM)
+    assert watch.wait(timeout=LIMIT) == 143, (project / "err").read_text()[-2000:]
+
+
+def call(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    with (folder / "err").open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "sqlmesh_like", *words],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, cwd=folder, stdout=errors, stderr=errors,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+def wait_for_rows(project: Path, name: str, wanted: list[tuple[Any, ...]], watch: subprocess.Popen[bytes]) -> None:
+    limit = time.monotonic() + LIMIT
+    while True:
+        timeline = Timeline(str(project / "warehouse" / "dws" / name))
+        rows = read_table_rows(table_state(timeline), -1) if timeline.frontier else None
+        if rows is not None and sorted(rows.rows) == wanted:
+            return
+        assert watch.poll() is None and time.monotonic() < limit, (project / "err").read_text()[-3000:]
+        time.sleep(0.5)
+
+
+@pytest.mark.release
+def test_after_a_lost_position_a_new_snapshot_leaves_what_the_database_has(
+    server: Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database lost",
+        "use lost",
+        "create table item (id int primary key, n int)",
+        "create table entry (n int)",
+        "insert into item values (1, 1), (2, 2)",
+        "insert into entry values (1), (1)",
+    )
+    lake = lake_of(server, tmp_path, spark, "lost", "item")
+    lake.tables = (*lake.tables, table("entry", database="lost", primary_key=()))
+    assert not lake.run().failed
+    run(server, "use lost", "delete from item where id = 1", "delete from entry", "insert into entry values (3)")
+    offset = next((tmp_path / "warehouse/_sml/database/shop/offsets").iterdir())
+    lost = offset.read_text().replace("binlog.0", "binlog.9")
+    offset.write_text(re.sub(r'"gtids":"[^"]*"', '"gtids":"7-7-7"', lost))
+    with pytest.raises(IngestError, match="no longer has the part of its log") as error:
+        lake.run()
+    assert "--from earliest" in str(error.value.hint)
+    report = lake.run("earliest")
+    assert not report.failed and report.dead_letters == 0
+    assert lake.rows("item") == rows(server, "lost.item") and lake.rows("entry") == rows(server, "lost.entry")

@@ -1,0 +1,107 @@
+"""A database as a source: its address and tables, what it is told to mend, and the spool between it and the tables."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
+from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
+from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.errors import IngestError, Location, MachineError
+from sqlmesh_like.names import NodeId, TableName
+from sqlmesh_like.project.keys.database_keys import read_address
+from sqlmesh_like.project.nodes import DatabaseSettings, IngestSource, IngestTable, Source, SourceTable
+
+SETTINGS = DatabaseSettings("mysql", "db.example", 3306, "sml", "shop", password="secret99")
+TABLES = (Table(None, "item", ("id",)), Table(None, "item_old", ("id",)), Table(None, "user_1", ("id",)))
+
+
+def source_of(settings: DatabaseSettings, *names: str, discover: bool = False) -> Source:
+    stream = IngestSource("debezium", database=settings, discover=discover)
+    return Source("shop", "ods", stream, tuple(table(name) for name in names), "", Location("sources.yml", 1, 1))
+
+
+def table(name: str) -> SourceTable:
+    unique_id, place = NodeId("source", "p", "shop", name), Location("sources.yml", 2, 1)
+    declared = IngestTable(None, name, ("id",))
+    return SourceTable(unique_id, "shop", name, TableName("ods", name), None, "hudi", declared, (), "", (), {}, place)
+
+
+def names(source: Source) -> list[str]:
+    return [str(each) for each in wanted_tables(source, TABLES)]
+
+
+def test_the_tables_that_are_read_are_the_declared_ones_unless_others_are_named() -> None:
+    assert names(source_of(SETTINGS, "item", r"user_\d+")) == ["item", "user_1"]
+    assert names(source_of(SETTINGS, "item", discover=True)) == ["item", "item_old", "user_1"]
+    one = DatabaseSettings("mysql", "h", 1, "u", "shop", tables=("item.*",))
+    assert names(source_of(one, discover=True)) == ["item", "item_old"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ("(1045, \"Access denied for user 'sml'@'%'\")", MachineError, "SML_DATABASE_PASSWORD"),
+        ("connection failed: FATAL:  password authentication failed", MachineError, "SML_DATABASE_PASSWORD"),
+        ("(1049, \"Unknown database 'shop'\")", MachineError, "change the database"),
+        ("(1142, 'SELECT command denied to user')", MachineError, "sml debug"),
+        ('(2003, "Can\'t connect to MySQL server")', DatabaseAwayError, "start it"),
+    ],
+)
+def test_what_a_database_says_becomes_advice(said: str, kind: type[Exception], words: str) -> None:
+    error = database_error(SETTINGS, said)
+    assert type(error) is kind
+    assert words in str(error) and "secret99" not in repr(SETTINGS) + str(error)
+
+
+def test_a_lost_position_is_told_from_a_database_that_is_away() -> None:
+    lost = "Error | DebeziumException: Could not find first log file name in binary log index file"
+    assert isinstance(engine_error(SETTINGS, lost, "shop"), IngestError)
+    assert isinstance(engine_error(SETTINGS, "x | ConnectException: refused", "shop"), DatabaseAwayError)
+
+
+def test_settings_go_to_the_engine_as_lines(tmp_path: Path) -> None:
+    source = source_of(SETTINGS, "item")
+    end = LogEnd("binlog.000002", 4)
+    settings = connector_settings(source, Spool(tmp_path), TABLES[:1], end, mariadb=True, follows=False)
+    assert settings["table.include.list"] == r"shop\.item" and settings["sml.end.position"] == "4"
+    assert "sml.end.position" not in connector_settings(
+        source, Spool(tmp_path), TABLES, end, mariadb=True, follows=True
+    )
+
+
+def test_a_table_that_is_wanted_later_is_refused_once_there_was_a_snapshot(tmp_path: Path) -> None:
+    spool, source = Spool(tmp_path), source_of(SETTINGS, "item", "user_1")
+    spool.prepare()
+    note_tables(spool, source, TABLES[:1])
+    note_tables(spool, source, TABLES[:2])  # the first snapshot was not complete
+    (tmp_path / "offsets" / "3").write_text('[]\n{"file": "b.1", "pos": 7}', encoding="utf-8")
+    note_tables(spool, source, TABLES[:2])
+    with pytest.raises(IngestError, match="without user_1"):
+        note_tables(spool, source, TABLES)
+    with pytest.raises(IngestError, match="has read mysql:shop before, not mysql:other"):
+        note_tables(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"), TABLES[:1])
+    assert spool.is_at(LogEnd("b.1", 7)) and not spool.is_at(LogEnd("b.1", 8))
+
+
+def test_a_spool_that_begins_anew_empties_the_tables_first_and_uses_no_number_twice(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.prepare()
+    (tmp_path / "log" / "000000000008.gz").write_bytes(b"")
+    (tmp_path / "offsets" / "9").write_text('[]\n{"file": "b.1", "pos": 7}', encoding="utf-8")
+    (tmp_path / "schema_history").write_text("{}\n{", encoding="utf-8")
+    spool.forget(TABLES[:1], "shop")
+    assert not spool.has_position and spool.newest == 0
+    assert (tmp_path / "first").read_text() == "9" and not (tmp_path / "schema_history").exists()
+    assert '"op": "t"' in gzip.decompress((tmp_path / "truncates.gz").read_bytes()).decode()
+
+
+def test_addresses() -> None:
+    with_password = read_address("postgresql+psycopg://me:p%40ss@[::1]/a%20b")
+    assert with_password is not None and (with_password.password, with_password.database) == ("p@ss", "a b")
+    assert with_password.address == "postgresql://me@[::1]:5432/a b"
+    assert [read_address(text) for text in ("oracle://h/x", "mysql://h", "mysql://h:port/x", "shop")] == [None] * 4
