@@ -9,7 +9,7 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, TopK
-from sqlmesh_like.analyze.binding import joining, match_flags, subqueries
+from sqlmesh_like.analyze.binding import joining, match_flags, pivots, subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
@@ -296,6 +296,16 @@ def common_parts_of_an_or_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         joining, "_factored", lambda predicate: [part for part in factored(predicate) if not part.find(exp.Or)]
     )
+
+
+def nulls_stay_in_unpivot(patch: pytest.MonkeyPatch) -> None:
+    """UNPIVOT gives a row for each column, also where that is NULL."""
+    patch.setattr(pivots, "filtered", lambda relation, conditions: relation)
+
+
+def values_of_a_pivot_share_their_rows(patch: pytest.MonkeyPatch) -> None:
+    """An aggregate of PIVOT is over all rows of its group."""
+    patch.setattr(pivots, "_of_value", lambda aggregate, condition, *, is_plain: aggregate)
 
 
 def rows_below_windows_stay(patch: pytest.MonkeyPatch) -> None:

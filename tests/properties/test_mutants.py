@@ -122,6 +122,11 @@ CASES = (
     Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,
          "select p, count(*) as n from ods.t group by p order by p limit 1",
          states({"1": ("x", "", 1)}, {"2": (None, "", 2)})),
+    Case("UNPIVOT keeps NULL", mutants.nulls_stay_in_unpivot,
+         "select * from ods.t unpivot (x for place in (p, q))", states({"1": ("x", "", 1)}, {"1": (None, "", 1)})),
+    Case("all rows of a group are of each value", mutants.values_of_a_pivot_share_their_rows,
+         "select * from (select p, q, v from ods.t) pivot (sum(v) for q in ('a', 'b'))",
+         states({"1": ("x", "a", 1)}, {"2": ("x", "b", 2)})),
     Case("the row key ends the order another way", mutants.first_rows_tied, _FIRST,
          states({"1": ("x", "", 1), "2": ("y", "", 2), "4": ("y", "", 2)}, {"3": ("z", "", 2)})),
 )  # fmt: skip
@@ -186,6 +191,8 @@ MUTANTS = (
     Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit", seed=12),
     Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit", seed=15),
     Mutant("only rows that enter move an OFFSET", mutants.rows_that_enter_move_an_offset, "limit", seed=1),
+    Mutant("UNPIVOT keeps NULL", mutants.nulls_stay_in_unpivot, "unpivot"),
+    Mutant("all rows of a group are of each value", mutants.values_of_a_pivot_share_their_rows, "pivot"),
     Mutant("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere, "limit", seed=2),
 )
 BOUND = 100

@@ -14,19 +14,16 @@ _MAX_HEX = 88  # 44 bytes: 2**351 has 106 digits
 
 
 def decimal(text: str, scale: int) -> str:
-    """Spark SQL of a big-endian two's complement as decimal(38,scale), by 32-bit limbs; NULL beyond 16 bytes."""
+    """Spark SQL of a big-endian two's complement as decimal(38,scale), by its 64-bit halves; NULL beyond 16 bytes.
+
+    Each part is written as often as it is planned: a table may have hundreds of such columns.
+    """
     raw = _hex(text)
-    padded = f"lpad({raw}, 32, if({raw} >= '8', 'F', '0'))"
-    limbs = [f"cast(conv(substr({padded}, {start}, 8), 16, 10) as bigint)" for start in (1, 9, 17, 25)]
-    signed = f"if({limbs[0]} >= {2**31}, {limbs[0]} - {2**32}, {limbs[0]})"
-    terms = [f"cast({signed} as decimal(38,0)) * {2**96}BD"]
-    terms += [
-        f"cast({limb} as decimal(38,0)) * {2**power}BD" for limb, power in zip(limbs[1:], (64, 32, 0), strict=True)
-    ]
-    unscaled = f"cast({' + '.join(terms)} as string)"
-    digits = f"lpad(replace({unscaled}, '-', ''), 38, '0')"
-    point = 38 - scale
-    number = f"concat(if({unscaled} like '-%', '-', ''), left({digits}, {point}), '.', right({digits}, {scale}))"
+    is_negative = f"{raw} >= '8'"
+    padded = f"lpad({raw}, 32, if({is_negative}, 'F', '0'))"
+    high, low = (f"cast(conv(substr({padded}, {start}, 16), 16, 10) as decimal(38,0))" for start in (1, 17))
+    signed = f"({high} - if({is_negative}, {2**64}BD, 0BD))"
+    number = f"concat(cast({signed} * {2**64}BD + {low} as string), 'E-{scale}')"
     return f"case when length({raw}) between 2 and 32 then try_cast({number} as decimal(38,{scale})) end"
 
 
@@ -42,7 +39,8 @@ def own_scale_text(text: str) -> str:
 
 def _digits(text: str, scale: str) -> str:
     """Long multiplication: the digits so far, in limbs of nine, times 65,536 plus the next two bytes."""
-    raw = _hex(text)
+    read = f"named_struct('raw', {_hex(text)}, 'scale', {scale})"  # as a variable of a lambda: once
+    raw, scale = "n.raw", "n.scale"
     is_negative = f"({raw} >= '8')"
     padded = f"lpad({raw}, 4 * cast(ceil(length({raw}) / 4) as int), if({is_negative}, 'F', '0'))"
     chunk = f"cast(conv(substr({padded}, i, 4), 16, 10) as bigint)"
@@ -63,7 +61,8 @@ def _digits(text: str, scale: str) -> str:
     rest = f"case when {scale} < 0 then {zeros} when {scale} = 0 then '' else concat('.', right(d, {scale})) end"
     number = f"concat(if({is_negative}, '-', ''), {whole}, {rest})"
     fits = f"length({raw}) between 2 and {_MAX_HEX} and {scale} between -{MAX_DIGITS} and {MAX_DIGITS}"
-    return f"case when {fits} then transform(array({digits}), d -> {number})[0] end"
+    value = f"case when {fits} then transform(array({digits}), d -> {number})[0] end"
+    return f"transform(array({read}), n -> {value})[0]"
 
 
 def plain_number(text: str) -> str:
