@@ -73,7 +73,7 @@ def _values(field: exp.In) -> Iterator[tuple[exp.Expr, str]]:
     for each in field.expressions:
         value = each.this if isinstance(each, exp.PivotAlias | exp.Alias) else each
         is_known = isinstance(value, exp.Literal) and (value.is_string or value.name.isdigit())
-        if not is_known or value.name in seen:
+        if not is_known or not value.name or value.name in seen:
             raise Unsupported("QRY009", f"{value.sql(SPARK)} as a value of PIVOT", each)
         seen.add(value.name)
         yield value, each.alias or value.name
