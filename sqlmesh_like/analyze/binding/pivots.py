@@ -6,6 +6,7 @@ where a group lacks a value, numbers and booleans are NULL there, counts too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,8 @@ from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
 
 _NULL_FOR_NO_ROWS = (exp.Sum, exp.Min, exp.Max, exp.Avg)
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_INTEGERS = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "bigint": 2**63}
+_NUMBER, _DATE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII), re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _PLAIN = (*_INTEGERS, "float", "double", "boolean", "decimal")
 """Beginnings of the types for which Spark looks values up among the groups; it aggregates others under a condition."""
 _VIEW = "_sml_unpivot"
@@ -48,7 +50,7 @@ def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     type_ = types.infer(key, scope.known)
     if not isinstance(key, exp.Column) or type_ is None or not types.is_exact_key(type_):
         raise Unsupported("QRY009", f"PIVOT by {field.this.sql(SPARK)} of the type {type_}", field.this)
-    values = list(_values(field))
+    values = list(_values(field, type_))
     aggregates = [(each.unalias(), each.alias) for each in pivot.expressions]
     if len(aggregates) > 1 and not all(name for _, name in aggregates):
         raise Unsupported("QRY009", "aggregates of PIVOT without names", pivot.expressions[0])
@@ -67,16 +69,24 @@ def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     return read_aggregate(select, scope, items)
 
 
-def _values(field: exp.In) -> Iterator[tuple[exp.Expr, str]]:
-    """The values of PIVOT and the names of their columns."""
+def _values(field: exp.In, type_: str) -> Iterator[tuple[exp.Expr, str]]:
+    """The values of PIVOT and the names of their columns. Of equal ones Spark would leave all but the last empty."""
     seen: set[str] = set()
     for each in field.expressions:
         value = each.this if isinstance(each, exp.PivotAlias | exp.Alias) else each
-        is_known = isinstance(value, exp.Literal) and (value.is_string or value.name.isdigit())
-        if not is_known or not value.name or value.name in seen:
+        if not isinstance(value, exp.Literal) or not _is_distinct(value, type_) or value.name in seen:
             raise Unsupported("QRY009", f"{value.sql(SPARK)} as a value of PIVOT", each)
         seen.add(value.name)
         yield value, each.alias or value.name
+
+
+def _is_distinct(value: exp.Literal, type_: str) -> bool:
+    """Whether no other text of a literal is the same value of this type."""
+    if type_ == "string":
+        return bool(value.name) and (value.is_string or _NUMBER.fullmatch(value.name) is not None)
+    if type_ in _INTEGERS:
+        return _NUMBER.fullmatch(value.name) is not None and int(value.name) < _INTEGERS[type_]
+    return type_ == "date" and value.is_string and _DATE.fullmatch(value.name) is not None
 
 
 def _is_plain(type_: str | None, pivot: exp.Pivot) -> bool:

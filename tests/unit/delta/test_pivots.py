@@ -48,6 +48,9 @@ OF_SPARK = {
 }  # fmt: skip
 REBUILT = {
     "select * from (select a, m, x from ods.t) pivot (sum(x) for m in ('jan', 'jan'))": "QRY009",
+    "select * from (select a, m, x from ods.t) pivot (sum(x) for a in ('1', '01'))": "QRY009",
+    "select * from (select a, m, x from ods.t) pivot (sum(x) for a in (1, 2147483648))": "QRY009",
+    "select * from (select a, m, x > 1 as b from ods.t) pivot (count(a) for b in (1, 2))": "QRY009",
     "select * from (select a, m, x from ods.t) pivot (sum(x), max(x) for m in ('jan'))": "QRY009",
     "select * from (select a, m, x, y from ods.t) pivot (sum(x) for (m, y) in (('jan', 1)))": "QRY009",
     "select * from (select f, x from ods.t) pivot (sum(x) for f in (1, 2))": "QRY009",
