@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Projection, Relation, columns
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.joining import filtered
@@ -23,8 +24,8 @@ from sqlmesh_like.dialects import SPARK
 _NULL_FOR_NO_ROWS = (exp.Sum, exp.Min, exp.Max, exp.Avg)
 _INTEGERS = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "bigint": 2**63}
 _NUMBER, _DATE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII), re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-_PLAIN = (*_INTEGERS, "float", "double", "boolean", "decimal")
-"""Beginnings of the types for which Spark looks values up among the groups; it aggregates others under a condition."""
+_PLAIN = {*_INTEGERS, "float", "double", "boolean"}
+"""Types for which, like decimals, Spark looks values up among the groups; it aggregates others under a condition."""
 _VIEW = "_sml_unpivot"
 
 
@@ -92,7 +93,7 @@ def _is_distinct(value: exp.Literal, type_: str) -> bool:
 def _is_plain(type_: str | None, pivot: exp.Pivot) -> bool:
     if type_ is None:
         raise Unsupported("TYP001", "the type of an aggregate of PIVOT is not proven", pivot.expressions[0])
-    return type_.startswith(_PLAIN)
+    return type_ in _PLAIN or type_.startswith("decimal")
 
 
 def _of_type(value: exp.Expr, type_: str) -> exp.Expr:
@@ -110,18 +111,13 @@ def _of_value(aggregate: exp.Expr, condition: exp.Expr, *, is_plain: bool) -> ex
             raise Unsupported("QRY009", f"{call.sql(SPARK)} in PIVOT", call)
     known = {id(call) for call in calls}
 
-    def restricted(node: exp.Expr) -> exp.Expr:
-        if id(node) in known:
-            return exp.Filter(this=node.copy(), expression=exp.Where(this=condition.copy()))
-        copy = node.copy()
-        for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
-            child.replace(restricted(original))
-        return copy
+    def restricted(call: exp.Expr) -> exp.Expr:
+        return exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy()))
 
-    value = restricted(aggregate)
+    value = replaced(aggregate, lambda node: restricted(node) if id(node) in known else node)
     if not is_plain or isinstance(aggregate, _NULL_FOR_NO_ROWS):
         return value
-    rows = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition.copy()))
+    rows = restricted(exp.Count(this=exp.Star()))
     return exp.Case().when(exp.GT(this=rows, expression=exp.Literal.number(0)), value)
 
 
@@ -138,7 +134,7 @@ def _unpivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     rows = _rows(scope, pivot, field)
     taken = {column.name.lower() for _, values in rows.parts for column in values}
     known = [[scope.known[column.name.lower()] for column in values] for _, values in rows.parts]
-    if known[0] != known[-1] or any(each != known[0] for each in known) or None in known[0]:
+    if any(each != known[0] for each in known) or None in known[0]:
         raise Unsupported("TYP001", "UNPIVOT of columns without one proven type", pivot, "UNPIVOT")
     kept = [column for column in columns(scope.relation) if column.name.lower() not in taken]
     names = [rows.label, *rows.names]
