@@ -6,12 +6,11 @@ The log alone does not have the rows that a table had before: a table that is wa
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table
-from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.cdc.sources.database.spool import Spool, replace_file
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import Source
 
@@ -25,9 +24,7 @@ def note_tables(spool: Spool, source: Source, tables: Iterable[Table]) -> None:
     database = f"{settings.kind}:{settings.database}"
     file = spool.folder / "tables.json"
     if not spool.has_position:
-        part = spool.folder / "tables.part"
-        part.write_text(json.dumps({"database": database, "tables": wanted}), encoding="utf-8")
-        os.replace(part, file)
+        replace_file(file, json.dumps({"database": database, "tables": wanted}).encode())
         return
     known = json.loads(file.read_text(encoding="utf-8"))
     problem = ""

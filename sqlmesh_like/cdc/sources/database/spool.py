@@ -79,9 +79,9 @@ class Spool:
         Numbers are never used again: a file with the name of one that was read would not be read.
         """
         used = [number_of(path) for name in _FOLDERS for path in (self.folder / name).iterdir() if path.stem.isdigit()]
-        _replace(self.folder / "first", str(max([*used, self._first], default=0)).encode())
+        replace_file(self.folder / "first", str(max([*used, self._first], default=0)).encode())
         lines = "".join(f"{_truncate(table, database)}\n" for table in tables)
-        _replace(self.folder / "truncates.gz", gzip.compress(lines.encode()))
+        replace_file(self.folder / "truncates.gz", gzip.compress(lines.encode()))
         # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
         shutil.rmtree(self.folder / "offsets")
         for path in self.folder.iterdir():
@@ -123,7 +123,8 @@ def _truncate(table: Table, database: str) -> str:
     return json.dumps({"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6})
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a small file of the spool as a whole: after a kill it is the former one or the new one."""
     part = path.with_name(f"{path.name}.part")
     part.write_bytes(content)
     os.replace(part, path)
