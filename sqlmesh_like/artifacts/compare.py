@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.plan.state_comparison import StateDifference
-from sqlmesh_like.project.config import canonical, check_setting
+from sqlmesh_like.project.config import canonical, check_setting, is_config_key
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnusedSetting
 from sqlmesh_like.project.reading.values import has_jinja
 
@@ -189,10 +189,11 @@ def _normal(key: str, value: object) -> object:
     if isinstance(value, str) and key == "severity":
         return value.lower()
     try:
-        checked = check_setting(key, value)
+        # A setting of a test or seed, or one that sml refuses, is compared as it is written.
+        checked = check_setting(key, value) if is_config_key(key) else value
     except UnusedSetting:
         checked = None
-    except ConfigFault:  # a setting of a test or seed, or one that sml refuses: compared as it is written
+    except ConfigFault:
         checked = value
     return None if checked in ((), [], {}) else json.loads(json.dumps(checked, default=str))
 

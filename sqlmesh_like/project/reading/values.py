@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import yaml
 from jinja2 import StrictUndefined, TemplateError, Undefined, UndefinedError, pass_context
@@ -203,6 +204,9 @@ class ValueRenderer:
         self._environment.globals["var"] = ProjectVars(variables, self._rendered_var)
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
         self._environment.globals.update(functions or {})
+        # A setting of a folder is rendered for each node below it.
+        self._expression = cache(lambda text: self._environment.compile_expression(text, undefined_to_none=False))
+        self._template = cache(lambda text: self._environment.from_string(text))
 
     def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
         """The node with all its strings rendered, except children under the keys of `skip`."""
@@ -247,14 +251,14 @@ class ValueRenderer:
     def _rendered(self, text: str) -> object:
         whole = _WHOLE.fullmatch(text)
         if whole and self._is_typed:
-            value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
+            value: object = self._expression(whole[1])()
             if isinstance(value, _Unread):
                 return value.read()
             return str(value) if isinstance(value, Undefined) else value
-        return self._environment.from_string(text).render()
+        return self._template(text).render()
 
     def _rendered_var(self, _name: str, text: str) -> str:
-        return self._environment.from_string(text).render()
+        return self._template(text).render()
 
     def _shown(self, message: str, template: str) -> str:
         """Jinja's message, unless it quotes a value that may be secret, which words of the template are not."""

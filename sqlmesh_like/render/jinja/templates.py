@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from types import CodeType
 from typing import TypeVar
 
 from jinja2 import Template, TemplateSyntaxError, nodes
@@ -36,6 +37,8 @@ _NESTED = "the template is nested too deep"
 _NEST_LESS = "split it into macros"
 _Kind = TypeVar("_Kind", bound=nodes.Node)
 BUILTIN = "<built in>/"
+_builtin_code: dict[tuple[str, str], CodeType] = {}
+"""Our own macro files, by path and text, compiled once a process: no project changes what they compile to."""
 
 
 class Templates:
@@ -67,7 +70,7 @@ class Templates:
         not parsed before, either: that took two thirds of the time of a small project.
         """
         if path.startswith(BUILTIN):
-            return cache(lambda: self._macros_of(path, raw)[0]()), _builtin_lines(raw)
+            return cache(lambda: self._builtin(path, raw)), _builtin_lines(raw)
         try:
             with bounded():
                 return self._macros_of(path, raw)
@@ -76,10 +79,27 @@ class Templates:
         except RecursionError as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
 
+    def _builtin(self, path: str, raw: str) -> Template:
+        self._raw[path] = raw
+        if (path, raw) not in _builtin_code:
+            _builtin_code[path, raw] = self._code(self._renamed_macros(path, raw)[0], path)
+        return Template.from_code(self._environment, _builtin_code[path, raw], self._environment.globals)
+
     def _macros_of(self, path: str, raw: str) -> tuple[Callable[[], Template], dict[str, int]]:
+        tree, lines = self._renamed_macros(path, raw)
+        compiled = cache(lambda: self._compile(tree, path))
+        filters, tests = self._environment.filters, self._environment.tests
+        if any(
+            (isinstance(node, nodes.Filter) and node.name not in filters)
+            or (isinstance(node, nodes.Test) and node.name not in tests)
+            for node in _descendants(tree, nodes.Node)
+        ):
+            compiled()  # raises, unless a condition checks whether the filter or test exists
+        return compiled, lines
+
+    def _renamed_macros(self, path: str, raw: str) -> tuple[nodes.Template, dict[str, int]]:
         tree = self._parse(path, raw)
-        below = list(_descendants(tree, nodes.Node))
-        macros = sorted((node for node in below if isinstance(node, nodes.Macro)), key=lambda macro: macro.lineno)
+        macros = sorted(_descendants(tree, nodes.Macro), key=lambda macro: macro.lineno)
         seen: dict[str, int] = {}
         for macro in macros:
             if macro.name in seen:
@@ -91,15 +111,7 @@ class Templates:
         lines = {macro.name: macro.lineno for macro in macros}
         for macro in macros:
             macro.name = MACRO_PREFIX + macro.name
-        compiled = cache(lambda: self._compile(tree, path))
-        filters, tests = self._environment.filters, self._environment.tests
-        if any(
-            (isinstance(node, nodes.Filter) and node.name not in filters)
-            or (isinstance(node, nodes.Test) and node.name not in tests)
-            for node in below
-        ):
-            compiled()  # raises, unless a condition checks whether the filter or test exists
-        return compiled, lines
+        return tree, lines
 
     def render(self, path: str, raw: str, scope: Mapping[str, object], *, is_silent: bool = False) -> SourceMap:
         """The rendered text of a template with its source map. Raises JinjaError with file, line and column.
@@ -170,9 +182,14 @@ class Templates:
         return tree
 
     def _compile(self, tree: nodes.Template, path: str) -> Template:
+        template = Template.from_code(self._environment, self._code(tree, path), self._environment.globals)
+        note_template(path, template._debug_info)
+        return template
+
+    def _code(self, tree: nodes.Template, path: str) -> CodeType:
         self._is_compiling = True
         try:
-            code = self._environment.compile(tree, path, path)
+            return self._environment.compile(tree, path, path)
         except TemplateSyntaxError as error:  # an unknown filter or test
             names = [*self._environment.filters, *self._environment.tests]
             named = re.search(r"named '(\w+)'", error.message or "")
@@ -181,10 +198,6 @@ class Templates:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         finally:
             self._is_compiling = False
-        template = Template.from_code(self._environment, code, self._environment.globals)
-        if not path.startswith(BUILTIN):
-            note_template(path, template._debug_info)
-        return template
 
     def _syntax_error(self, error: TemplateSyntaxError, path: str, hint: str | None = None) -> JinjaError:
         raw, said = self._raw.get(path, ""), error.message or "cannot be read"
