@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
-from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
+from sqlmesh_like.duckdb.duck_connection import time_limit, workspace
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
@@ -47,7 +47,7 @@ class DuckUnits:
             typed = duck_text(type_checked(tree).transform(without_zone))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
-        with sandbox() as connection, time_limit(connection):
+        with workspace() as connection, time_limit(connection):
             try:
                 if not self._is_lenient:
                     connection.execute(f"DESCRIBE {typed}")

@@ -76,8 +76,9 @@ def folder_inside(root: Path, text: str, what: str, place: Location) -> Path:
 
 def folders_below(base: Path, root: Path, folders: Iterable[str]) -> tuple[Path, ...]:
     """The folders, relative to the root, and those between them and `base`."""
+    above = base.parts  # `is_relative_to` makes a path each time: a tenth of the time of a small project
     paths = (path for folder in folders for path in (root / folder, *(root / folder).parents))
-    return tuple(path for path in paths if path != base and path.is_relative_to(base))
+    return tuple(path for path in paths if len(path.parts) > len(above) and path.parts[: len(above)] == above)
 
 
 def refuse_ways_out(path: Path, root: Path) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.duckdb.duck_connection import database, file_worker, reader, sandbox, time_limit
+from sqlmesh_like.duckdb import duck_connection
+from sqlmesh_like.duckdb.duck_connection import database, file_worker, reader, sandbox, time_limit, workspace
 from sqlmesh_like.errors import NodeError
 from tests.projects import enter_project
 
@@ -66,7 +71,7 @@ REACHING_OUT = (
 
 
 @pytest.mark.parametrize("statement", REACHING_OUT)
-@pytest.mark.parametrize("kind", ["sandbox", "reader"])
+@pytest.mark.parametrize("kind", ["sandbox", "workspace", "reader"])
 def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: str, tmp_path: Path) -> None:
     frame_of_python = duckdb.values([1])
     assert frame_of_python is not None
@@ -74,7 +79,7 @@ def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: st
     file.write_text(f"a\n{SECRET}\n")
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
-    with sandbox() if kind == "sandbox" else reader([str(other)]) as db:
+    with {"sandbox": sandbox, "workspace": workspace}[kind]() if kind != "reader" else reader([str(other)]) as db:
         with pytest.raises(duckdb.Error) as failed:
             db.cursor().execute(statement.format(file=file, folder=tmp_path)).fetchall()
         assert SECRET not in str(failed.value)
@@ -102,6 +107,46 @@ def test_no_connection_changes_its_configuration_loads_extensions_or_reads_varia
             "select current_setting('autoload_known_extensions') or current_setting('autoinstall_known_extensions')"
         )
         assert db.execute(select).fetchall() == [(False,)]
+
+
+@pytest.mark.parametrize("open_", [sandbox, lambda: reader([]), workspace, file_worker, lambda: database(":memory:")])
+def test_every_cursor_reads_timestamps_in_utc(
+    open_: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]],
+) -> None:
+    with open_() as db:
+        zones = [each.execute("select current_setting('TimeZone')").fetchall() for each in (db, db.cursor())]
+    assert zones == [[("UTC",)], [("UTC",)]], "a cursor has the global settings, not its connection's"
+
+
+def test_a_workspace_starts_empty_and_does_not_see_another() -> None:
+    with workspace() as one, workspace() as other:
+        one.execute("create table t as select 1 as a")
+        for sql in ("select * from t", "select * from main.t"):
+            with pytest.raises(duckdb.CatalogException):
+                other.execute(sql)
+    with workspace() as db:
+        databases = db.execute("select count(*) from duckdb_databases() where not internal").fetchall()
+        assert databases == [(2,)], "the instance's own and this one"
+
+
+def test_a_workspace_that_was_broken_is_followed_by_a_whole_one() -> None:
+    with workspace() as db:
+        db.execute("begin")
+        with pytest.raises(duckdb.Error):
+            db.execute("select error('x')")
+    duck_connection._instance(1, os.getpid()).close()  # as DuckDB is after an internal error
+    with workspace() as db:
+        assert db.execute("select 1").fetchall() == [(1,)]
+
+
+def test_a_process_that_is_forked_lives_on() -> None:
+    with workspace() as db:
+        db.execute("create table t as select 1 as a")
+    assert subprocess.run([sys.executable, "-c", ""], preexec_fn=lambda: None, check=False).returncode == 0
+    if (child := os.fork()) == 0:
+        with workspace() as db:
+            os._exit(0 if db.execute("select 1").fetchall() == [(1,)] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_memory_is_bounded() -> None:

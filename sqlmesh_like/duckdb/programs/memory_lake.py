@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from sqlmesh_like.delta.program import (
     split_relation,
 )
 from sqlmesh_like.duckdb.dialect import duck_text
-from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
+from sqlmesh_like.duckdb.duck_connection import time_limit, workspace
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.duckdb.programs.memory_steps import (
@@ -73,7 +73,8 @@ class MemoryLake:
         self._schemas = schemas
         self._small = frozenset(small)
         self._then = self._now = now
-        self._db = sandbox(threads)
+        self._opened = ExitStack()
+        self._db = self._opened.enter_context(workspace(threads))
         for role in ("changes", "current", "target"):
             self._db.execute(f"CREATE SCHEMA {role}")
         for input_id, schema in schemas.items():
@@ -88,7 +89,7 @@ class MemoryLake:
         self._empty = frozenset[str]()  # relations that are known to have no rows
 
     def close(self) -> None:
-        self._db.close()
+        self._opened.close()
 
     def time_limit(self) -> AbstractContextManager[None]:
         """A context that raises NodeError if the work within takes too long."""

@@ -27,6 +27,7 @@ from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame, optimizeconst
 from jinja2.environment import TemplateExpression
 from jinja2.exceptions import SecurityError
+from jinja2.filters import FILTERS
 from jinja2.runtime import Context, str_join
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -152,6 +153,15 @@ def _check_join_filter(_: object, values: object, between: object = "", *_rest: 
     _check_join(values, between)
 
 
+_CHECKED_FILTERS = {
+    **{name: _checked(FILTERS[name], lambda *values: _check_numbers(values)) for name in _SIZED_FILTERS},
+    "format": _checked(FILTERS["format"], _check_format_filter),
+    "replace": _checked(FILTERS["replace"], _check_replace_filter),
+    "join": _checked(FILTERS["join"], _check_join_filter),
+}
+"""Jinja's filters whose result may be many times as large as what they are given."""
+
+
 class _Generator(CodeGenerator):
     """`a ~ b` goes through the environment, as other operators do."""
 
@@ -181,15 +191,7 @@ class BoundedSandbox(SandboxedEnvironment):
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
-        special: dict[str, Callable[..., None]] = {
-            "format": _check_format_filter,
-            "replace": _check_replace_filter,
-            "join": _check_join_filter,
-        }
-        for name in _SIZED_FILTERS:
-            self.filters[name] = _checked(self.filters[name], lambda *values: _check_numbers(values))
-        for name, check in special.items():
-            self.filters[name] = _checked(self.filters[name], check)
+        self.filters.update(_CHECKED_FILTERS)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         with _unread_escapes():

@@ -37,8 +37,6 @@ _NESTED = "the template is nested too deep"
 _NEST_LESS = "split it into macros"
 _Kind = TypeVar("_Kind", bound=nodes.Node)
 BUILTIN = "<built in>/"
-_builtin_code: dict[tuple[str, str], CodeType] = {}
-"""Our own macro files, by path and text, compiled once a process: no project changes what they compile to."""
 
 
 class Templates:
@@ -81,9 +79,7 @@ class Templates:
 
     def _builtin(self, path: str, raw: str) -> Template:
         self._raw[path] = raw
-        if (path, raw) not in _builtin_code:
-            _builtin_code[path, raw] = self._code(self._renamed_macros(path, raw)[0], path)
-        return Template.from_code(self._environment, _builtin_code[path, raw], self._environment.globals)
+        return Template.from_code(self._environment, _builtin_code(path, raw), self._environment.globals)
 
     def _macros_of(self, path: str, raw: str) -> tuple[Callable[[], Template], dict[str, int]]:
         tree, lines = self._renamed_macros(path, raw)
@@ -252,6 +248,13 @@ class Templates:
 
 
 _MACRO = re.compile(r"\{%-?\s*(macro|test)\s+(\w+)")
+
+
+@cache
+def _builtin_code(path: str, raw: str) -> CodeType:
+    """A macro file of ours, compiled once a process: no project changes what it compiles to."""
+    templates = Templates()
+    return templates._code(templates._renamed_macros(path, raw)[0], path)
 
 
 @cache
