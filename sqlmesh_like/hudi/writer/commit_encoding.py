@@ -1,4 +1,4 @@
-"""The file of a completed commit. Owns its Avro record, as far as Hudi's readers and ours need it.
+"""The files of a commit on the timeline. Owns their names and Avro records, as far as readers need them.
 
 Source: Hudi's technical specification, "Timeline"; names and types are those of commits of table version 9.
 """
@@ -6,14 +6,16 @@ Source: Hudi's technical specification, "Timeline"; names and types are those of
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import fastavro
 
 from sqlmesh_like.hudi.writer.file_merge import MergedFile
 
+Action = Literal["commit", "replacecommit"]
+"""What a commit is on the timeline: a `replacecommit` also ends file groups that readers had."""
 _STRING: dict[str, str] = {"type": "string", "avro.java.string": "String"}
 
 
@@ -34,30 +36,55 @@ _WRITE_STAT: dict[str, object] = {
     "name": "org.apache.hudi.avro.model.HoodieWriteStat",
     "fields": [*(_field(name, _STRING) for name in _TEXTS), *(_field(name, "long") for name in _COUNTS)],
 }
-_METADATA: dict[str, Any] = {
-    "type": "record",
-    "name": "org.apache.hudi.avro.model.HoodieCommitMetadata",
-    "fields": [
-        _field(
-            "partitionToWriteStats",
-            {"type": "map", "values": {"type": "array", "items": _WRITE_STAT}, "avro.java.string": "String"},
-        ),
-        _field("compacted", "boolean"),
-        _field("extraMetadata", {"type": "map", "values": _STRING, "avro.java.string": "String"}),
-        _field("version", "int", 1),
-        _field("operationType", _STRING),
-    ],
-}
-_PARSED = fastavro.parse_schema(_METADATA)
+
+
+def _lists(items: object) -> dict[str, object]:
+    return {"type": "map", "values": {"type": "array", "items": items}, "avro.java.string": "String"}
+
+
+def _record(name: str, *fields: dict[str, object]) -> Any:
+    record = {"type": "record", "name": f"org.apache.hudi.avro.model.{name}", "fields": [*fields]}
+    return fastavro.parse_schema(record)
+
+
+_EXTRA = _field("extraMetadata", {"type": "map", "values": _STRING, "avro.java.string": "String"})
+_FIELDS = (
+    _field("partitionToWriteStats", _lists(_WRITE_STAT)),
+    _field("compacted", "boolean"),
+    _EXTRA,
+    _field("version", "int", 1),
+    _field("operationType", _STRING),
+)
+_COMMIT = _record("HoodieCommitMetadata", *_FIELDS)
+_REPLACE_COMMIT = _record("HoodieReplaceCommitMetadata", *_FIELDS, _field("partitionToReplaceFileIds", _lists(_STRING)))
+_REPLACE_REQUEST = _record("HoodieRequestedReplaceMetadata", _field("operationType", _STRING), _EXTRA)
 
 
 @dataclass(frozen=True)
 class CommitContent:
-    """The content of a commit: its operation, the files that it wrote, and metadata by full key."""
+    """The content of a commit: its operation, the files that it wrote, and metadata by full key.
+
+    `replaced`: ids of the file groups that end with it, by partition; None for a plain commit.
+    """
 
     operation: str
     files: tuple[MergedFile, ...]
     extra: Mapping[str, str]
+    replaced: Mapping[str, Sequence[str]] | None = None
+
+
+def inflight_name(instant: str, action: Action) -> str:
+    """The file of a commit in flight.
+
+    >>> inflight_name("20240501000000000", "commit"), inflight_name("20240501000000000", "replacecommit")
+    ('20240501000000000.inflight', '20240501000000000.replacecommit.inflight')
+    """
+    return f"{instant}.inflight" if action == "commit" else f"{instant}.{action}.inflight"
+
+
+def encode_request(action: Action) -> bytes:
+    """The bytes of the file that requests a commit."""
+    return b"" if action == "commit" else _encoded(_REPLACE_REQUEST, {})
 
 
 def encode_commit(content: CommitContent) -> bytes:
@@ -72,12 +99,15 @@ def encode_commit(content: CommitContent) -> bytes:
         "version": 1,
         "operationType": content.operation,
     }
-    return _encoded([record])
+    if content.replaced is None:
+        return _encoded(_COMMIT, record)
+    replaced = {partition: list(ids) for partition, ids in content.replaced.items()}
+    return _encoded(_REPLACE_COMMIT, {**record, "partitionToReplaceFileIds": replaced})
 
 
-def _encoded(records: Iterable[Mapping[str, object]]) -> bytes:
+def _encoded(schema: Any, record: Mapping[str, object]) -> bytes:
     target = io.BytesIO()
-    fastavro.writer(target, _PARSED, records)
+    fastavro.writer(target, schema, [record])
     return target.getvalue()
 
 

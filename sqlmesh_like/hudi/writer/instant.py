@@ -1,9 +1,9 @@
 """One commit on a table's timeline, from request to completion. Owns the protocol by which Hudi can undo a partial one.
 
 As Hudi's writers do: `<instant>.commit.requested`, then `<instant>.inflight`, then a marker for each file before it is
-written, then the files, then `<instant>_<completed>.commit` in one step. A process that dies in between leaves a commit
-in flight, which readers ignore; the next writer removes it with the files that its markers name, be it this
-one or Hudi. Source: Hudi's technical specification, "Timeline" and "Markers".
+written, then the files, then `<instant>_<completed>.commit` in one step (`.replacecommit` where file groups end). A
+process that dies in between leaves a commit in flight, which readers ignore; the next writer removes it with the files
+that its markers name, be it this one or Hudi. Source: Hudi's technical specification, "Timeline" and "Markers".
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
+from sqlmesh_like.hudi.writer.commit_encoding import (
+    Action,
+    CommitContent,
+    encode_commit,
+    encode_request,
+    inflight_name,
+)
 from sqlmesh_like.names import is_store
 
 _OWN_FOLDER = ".sml_writer"
@@ -43,6 +49,7 @@ class OpenCommit:
     root: Path
     instant: str
     others: frozenset[str] = frozenset()
+    action: Action = "commit"
 
     @property
     def timeline(self) -> Path:
@@ -78,12 +85,12 @@ class OpenCommit:
         aside.write_bytes(encode_commit(content))
         fault_point("hudi.commit.staged")
         names = _names(self.root)
-        if f"{self.instant}.inflight" not in names:
+        if inflight_name(self.instant, self.action) not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
         if new := foreign_names(names, self.instant, self.others):
             raise RetryableError(f"another writer has begun {min(new)} in {self.root}")
         completed = next_instant(names)
-        target = self.timeline / f"{self.instant}_{completed}.commit"
+        target = self.timeline / f"{self.instant}_{completed}.{self.action}"
         aside.rename(target)
         fault_point("hudi.commit.complete")
         self.forget()
@@ -126,7 +133,7 @@ class OpenCommit:
             unlink(path)
 
 
-def open_commit(root: Path, expected: str | None) -> OpenCommit:
+def open_commit(root: Path, expected: str | None, action: Action = "commit") -> OpenCommit:
     """Begin a commit on a table that must be at the frontier `expected`.
 
     Remains of this writer's interrupted commits are removed first. Raises RetryableError where the table is elsewhere.
@@ -135,15 +142,15 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
     timeline = Timeline(str(root))
     if timeline.unfinished or timeline.frontier != expected:
         raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
-    commit = OpenCommit(root, next_instant((*timeline.names, _newest_undone(root))), timeline.names)
+    commit = OpenCommit(root, next_instant((*timeline.names, _newest_undone(root))), timeline.names, action)
     commit.own_folder.mkdir(parents=True)
     fault_point("hudi.commit.begin")
     try:
-        (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
+        with (commit.timeline / f"{commit.instant}.{action}.requested").open("xb") as request:
+            request.write(encode_request(action))
         fault_point("hudi.commit.requested")
-        write_whole(
-            commit.timeline / f"{commit.instant}.inflight", encode_commit(NOTHING_YET), commit.own_folder / "inflight"
-        )
+        inflight = commit.timeline / inflight_name(commit.instant, action)
+        write_whole(inflight, encode_commit(NOTHING_YET), commit.own_folder / "inflight")
         fault_point("hudi.commit.inflight")
     except BaseException:
         commit.abandon()

@@ -1,4 +1,4 @@
-"""A table that does not exist yet, made without Spark: properties, schema and first commit as Hudi 1.2.0 writes them.
+"""All rows of a table, written without Spark: properties, schema and first commit as Hudi 1.2.0 writes them.
 
 Owns what Hudi derives from the write options of `spark.tables.hudi_table`, which a test compares with this.
 """
@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from sqlmesh_like.hudi.recovery.table_swap import create_table
+from sqlmesh_like.hudi.recovery.table_swap import create_table, replace_table
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
@@ -55,7 +55,10 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table to be made. `columns`: with Spark's types, in their order; `partition_field` is one of them, or None."""
+    """A table to be made, or to be filled anew.
+
+    `columns`: with Spark's types, in their order; `partition_field` is one of them, or None.
+    """
 
     uri: str
     name: str
@@ -69,9 +72,22 @@ class NewTable:
         Readers see no table or all of it. Raises UnsupportedRowsError for types that only Spark writes, RetryableError
         where another writer was there first; nothing is made then.
         """
-        avro = table_schema(self)
-        marked = rows.append_column(IS_DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
-        create_table(self.uri, partial(self._build, avro, marked, metadata))
+        create_table(self.uri, partial(self._build, table_schema(self), _marked(rows), metadata))
+
+    def replace(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
+        """The same in the place of a table with another layout, whose history ends.
+
+        Raises UnsupportedRowsError as `write`, and NodeError as `replace_table`; then the table is as it was.
+        """
+        replace_table(self.uri, self.name, partial(self._build, table_schema(self), _marked(rows), metadata))
+
+    def overwrite(self, timeline: Timeline, previous: str, rows: pa.Table, metadata: Mapping[str, str]) -> None:
+        """Replace all rows of the table, which has this layout and the frontier `previous`, in one commit.
+
+        Raises UnsupportedRowsError, and RetryableError where another writer was there; then nothing is committed.
+        """
+        field, marked, avro = self.partition_field, _marked(rows), table_schema(self)
+        upsert(Upsert(timeline, previous, marked, self.buckets, metadata, field, avro=avro, overwrites=True))
 
     def _build(self, avro: str, rows: pa.Table, metadata: Mapping[str, str], beside: str) -> None:
         root = Path(folder(beside).path)
@@ -79,6 +95,11 @@ class NewTable:
         text = "".join(f"{name}={value}\n" for name, value in table_properties(self).items())
         (root / ".hoodie" / "hoodie.properties").write_text(text, encoding="ascii")
         upsert(Upsert(Timeline(beside), None, rows, self.buckets, metadata, self.partition_field, avro=avro))
+
+
+def _marked(rows: pa.Table) -> pa.Table:
+    """The rows as upserts."""
+    return rows.append_column(IS_DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
 
 
 def table_name(table: TableName) -> str:

@@ -23,7 +23,13 @@ from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.timeline import Timeline, remember_commit
-from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
+from sqlmesh_like.hudi.writer.commit_encoding import (
+    Action,
+    CommitContent,
+    encode_commit,
+    encode_request,
+    inflight_name,
+)
 from sqlmesh_like.hudi.writer.instant import (
     NOTHING_YET,
     PARTITION_FILE,
@@ -53,6 +59,7 @@ class StoreCommit:
     instant: str
     claim: ClaimFile
     others: frozenset[str] = frozenset()
+    action: Action = "commit"
     _marked: list[str] = field(default_factory=list)
     _may_be_ready: bool = False
 
@@ -77,19 +84,19 @@ class StoreCommit:
         """
         require_locks(self.uri)
         names = timeline_names(self.uri)
-        if f"{self.instant}.inflight" not in names:
+        if inflight_name(self.instant, self.action) not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.uri}")
         if new := foreign_names(names, self.instant, self.others):
             raise RetryableError(f"another writer has begun {min(new)} in {self.uri}")
         completed, encoded = next_instant(names), encode_commit(content)
-        name = f"{self.instant}_{completed}.commit"
+        name = f"{self.instant}_{completed}.{self.action}"
         self._may_be_ready = True
         if not self.claim.make_ready(name, encoded):
             raise RetryableError(f"another call has removed the commit {self.instant} of {self.uri}")
         fault_point("hudi.commit.staged")
         _create_completed(self.uri, name, encoded)
         fault_point("hudi.commit.complete")
-        remember_commit(self.uri, Instant(self.instant, completed, "commit"), encoded)
+        remember_commit(self.uri, Instant(self.instant, completed, self.action), encoded)
         with suppress(SmlError):  # the commit is completed: the next one removes what is left of it
             self.forget()
         return f"{self.instant}_{completed}"
@@ -118,7 +125,7 @@ class StoreCommit:
         return claim.state == "void" or (claim.state == "open" and self.claim.make_void())
 
 
-def open_store_commit(timeline: Timeline, expected: str | None) -> StoreCommit:
+def open_store_commit(timeline: Timeline, expected: str | None, action: Action = "commit") -> StoreCommit:
     """As `instant.open_commit`, on a store, on top of the timeline as it was listed: see `complete`."""
     uri = timeline.uri
     if timeline.unfinished or timeline.frontier != expected:
@@ -127,15 +134,16 @@ def open_store_commit(timeline: Timeline, expected: str | None) -> StoreCommit:
     claim = ClaimFile(uri, instant)
     if not claim.take(timeline.names):
         raise RetryableError(f"another writer has begun {instant} in {uri}")
-    commit = StoreCommit(uri, instant, claim, timeline.names)
+    commit = StoreCommit(uri, instant, claim, timeline.names, action)
     fault_point("hudi.commit.begin")
     try:
-        place = f"{uri}/.hoodie/timeline/{instant}"
-        if ConditionalFile(f"{place}.commit.requested").put(b"", None) is None:
+        place = f"{uri}/.hoodie/timeline"
+        request = ConditionalFile(f"{place}/{instant}.{action}.requested")
+        if request.put(encode_request(action), None) is None:
             delete_files(uri, [claim_path(instant)])
             raise RetryableError(f"another writer has begun {instant} in {uri}")
         fault_point("hudi.commit.requested")
-        put_content(f"{place}.inflight", encode_commit(NOTHING_YET))
+        put_content(f"{place}/{inflight_name(instant, action)}", encode_commit(NOTHING_YET))
         fault_point("hudi.commit.inflight")
     except RetryableError:
         raise
@@ -177,7 +185,8 @@ def _complete_for(uri: str, instant: str, claim: Claim) -> None:
     """Complete a commit whose writer was allowed to, and may or may not have done so."""
     names = timeline_names(uri)
     is_completed = claim.name in names
-    if not is_completed and f"{instant}.inflight" in names:
+    is_in_flight = any(name.startswith(f"{instant}.") and name.endswith("inflight") for name in names)
+    if not is_completed and is_in_flight:
         if foreign_names(names, instant, claim.others):
             return  # another writer knows nothing of claims: as a commit in flight it is left to Hudi
         _create_completed(uri, claim.name, claim.content)

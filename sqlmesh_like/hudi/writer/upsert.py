@@ -1,6 +1,8 @@
 """Rows → one commit of a copy-on-write table. Owns the order of the steps; the other modules here do them.
 
-The commit exists completely or not at all, with its metadata and the log of its changes, like one of Spark's.
+The rows are upserted, or they replace all rows of the table: then the commit ends the file groups that were there,
+and none of their files is read. It exists completely or not at all, with its metadata and the log of its changes, like
+one of Spark's.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Upsert:
     commit has metadata only. `avro`: the Avro schema that the table gets with this commit; if it had another one, all
     of its rows must be among these. `buckets`: the table's number of buckets. `ordering` empty: the last commit wins.
     `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change log; None: none is
-    written.
+    written. `overwrites`: the rows are all that the table has from now on; the file groups at `previous` end, and no
+    log is written.
     """
 
     timeline: Timeline
@@ -49,6 +52,7 @@ class Upsert:
     ordering: tuple[str, ...] = ()
     schema: Schema | None = None
     avro: str | None = None
+    overwrites: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def upsert(work: Upsert) -> UpsertResult:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
     schema = file_schema(avro)
     groups = list(_groups(work, _conformed(work.rows, schema))) if work.rows is not None else []
-    commit = open_commit(work.timeline, work.previous)
+    commit = open_commit(work.timeline, work.previous, "replacecommit" if work.overwrites else "commit")
     groups = [replace(group, instant=commit.instant) for group in groups]
     try:
         files = _written(commit, groups, schema, file_footer(avro))
@@ -76,13 +80,28 @@ def upsert(work: Upsert) -> UpsertResult:
         log = _log(work, files)
         fault_point("hudi.commit.log")
         extra = {"schema": avro, **tagged({**work.metadata, **(log.metadata if log else {})})}
-        operation = "BULK_INSERT" if work.previous is None else "UPSERT"
-        frontier = commit.complete(CommitContent(operation, tuple(files), extra))
+        frontier = commit.complete(CommitContent(_operation(work), tuple(files), extra, _replaced(work)))
     except BaseException:
         commit.abandon(group.path for group in groups)
         raise
     counts = ([file.inserts, file.updates, file.deletes] for file in files)
     return UpsertResult(frontier, *(sum(each) for each in zip([0, 0, 0], *counts, strict=True)))
+
+
+def _operation(work: Upsert) -> str:
+    if work.overwrites:
+        return "INSERT_OVERWRITE_TABLE"
+    return "BULK_INSERT" if work.previous is None else "UPSERT"
+
+
+def _replaced(work: Upsert) -> Mapping[str, Sequence[str]] | None:
+    """The file groups that end with the commit, by partition; None where it is no overwrite."""
+    if not work.overwrites or work.previous is None:
+        return None
+    replaced: dict[str, list[str]] = {}
+    for partition, file_id in sorted(work.timeline.slices(work.previous)):
+        replaced.setdefault(partition, []).append(file_id)
+    return replaced
 
 
 def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -137,7 +156,7 @@ def _partitions(rows: pa.Table, field: str | None) -> list[str]:
 def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
     """The newest file of each partition and bucket. Raises UnsupportedRowsError for other file groups."""
     entries: dict[tuple[str, int], Slice] = {}
-    if work.previous is None:
+    if work.previous is None or work.overwrites:
         return entries
     for (partition, file_id), file_slice in work.timeline.slices(work.previous).items():
         place = (partition, int(file_id[:8])) if file_id[:8].isdigit() else None
@@ -171,7 +190,7 @@ def _written(
 
 def _log(work: Upsert, files: Sequence[MergedFile]) -> ChangeLog | None:
     """Write the log of the rows that were removed and added, as readers see them; None where none is wanted."""
-    if work.schema is None or work.previous is None:
+    if work.schema is None or work.previous is None or work.overwrites:
         return None
     shown = [column for column in work.schema if column.name == KEY or not is_hidden(column.name)]
     if not any(file.left.num_rows or file.entered.num_rows for file in files):
