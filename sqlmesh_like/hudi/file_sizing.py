@@ -34,6 +34,12 @@ def buckets_of_new(planned: PlannedModel, history: History, options: Mapping[str
     return buckets_for(volume.bytes, volume.partitions if planned.compiled.model.config.partition_by else 1, options)
 
 
+def buckets_of_whole(planned: PlannedModel, history: History, options: Mapping[str, object]) -> int:
+    """Number of buckets of a table whose rows are all written: that of the one that a run wrote there before."""
+    record = planned.target.record
+    return buckets_of_new(planned, history, options) if record is None else record.buckets
+
+
 def estimated_volume(planned: PlannedModel, history: History) -> Volume:
     """Estimated volume of a full write: that of the inputs, or a tenth of it where groups are merged."""
     lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]

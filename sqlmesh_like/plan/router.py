@@ -56,11 +56,13 @@ class Router:
         return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
-        """Of the first build of a table, and of one whose rows are all replaced by others with other columns."""
+        """Of the first build of a table, and of one whose rows are all replaced."""
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
             return "the query is not known in full"
+        if files := [str(item.ref.table) for item in planned.inputs if item.state.kind == "files"]:
+            return f"{files[0]} is not a Hudi table"
         if sum(item.volume.bytes for item in planned.inputs if item.volume is not None) > _LARGEST_BUILD:
             return "the inputs are large"
         if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
@@ -90,8 +92,7 @@ class Router:
             case "no_op":
                 return Route(None, "")
             case "full_refresh":
-                is_here = planned.target.kind == "missing" or planned.rewrites
-                built = self.why_spark_builds(planned) if is_here else "all rows are written"
+                built = self.why_spark_builds(planned)
                 return Route("spark", built) if built else Route("duckdb", "")
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return Route("spark", "the strategy is the author's")

@@ -85,11 +85,11 @@ class LocalWriter:
         raise Unproven("a strategy of the author")
 
     def rebuild(self) -> LocalActions:
-        """All rows of a table that does not exist yet, or gets other columns: then with those that leave it."""
+        """All rows of a table. If it gets other columns and keeps its files: with the rows that leave it."""
         planned = self.steps.planned
         build = planned.table.build
         whole = build and ready_query(build, planned.now, None, frozenset())
-        if (planned.target.kind != "missing" and not planned.rewrites) or whole is None:
+        if planned.strategy != "full_refresh" or whole is None:
             raise Unproven("all rows of a table")
         self.steps.create_step(ReadyStep(FRESH, whole))
         columns = self._columns(FRESH)

@@ -19,7 +19,8 @@ from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
-from sqlmesh_like.hudi.file_sizing import buckets_of_new
+from sqlmesh_like.hudi.file_sizing import buckets_of_whole
+from sqlmesh_like.hudi.kept_layout import keeps_layout
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
@@ -28,7 +29,7 @@ from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schem
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
-from sqlmesh_like.names import PARTITION, Column
+from sqlmesh_like.names import PARTITION, Column, is_store
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
@@ -54,7 +55,7 @@ class LocalModels:
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
-        is_whole = planned.strategy == "full_refresh" and (planned.target.kind == "missing" or planned.rewrites)
+        is_whole = planned.strategy == "full_refresh"
         reason = (self.router.why_spark_builds if is_whole else self.router.why_spark_computes_model)(planned)
         if reason:
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
@@ -87,17 +88,17 @@ class LocalModels:
             return actions
 
     def _built(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
-        """Build a table that does not exist yet; None if Spark has to."""
-        model, started = planned.compiled.model, datetime.now(UTC)
-        if recover(planned.target.uri):
+        """Build a table, or replace all rows of one; None if Spark has to."""
+        model, started, uri = planned.compiled.model, datetime.now(UTC), planned.target.uri
+        if not is_store(uri) and recover(uri):
             raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
-        if folder(planned.target.uri).exists():  # Hudi's writer knows what may be left of an unfinished table
-            return None
+        if planned.target.kind == "missing" and folder(uri).exists():
+            return None  # Hudi's writer knows what may be left of an unfinished table
         rows = local_actions(planned, self.shared, named, logged=False)
         if rows is None or rows.path.stat().st_size > _MOST_BYTES:
             return None
         try:
-            self._create(planned, rows, started)
+            self._write_whole(planned, rows, started)
         except UnsupportedRowsError as error:
             _LOG.debug("%s is built by Spark: %s", model.unique_id, error)
             return None
@@ -124,8 +125,8 @@ class LocalModels:
             return None
         return WriteResult("full_refresh", actions.upserts, actions.deletes, committed=True, engine="duckdb")
 
-    def _create(self, planned: PlannedModel, computed: LocalActions, started: datetime) -> None:
-        """Make the table of these rows. Raises UnsupportedRowsError if Spark has to."""
+    def _write_whole(self, planned: PlannedModel, computed: LocalActions, started: datetime) -> None:
+        """Make the table of these rows, or put them in the place of all others. Raises UnsupportedRowsError."""
         model, options = planned.compiled.model, self._options(planned)
         if reason := unsupported_option(options):
             raise UnsupportedRowsError(reason)
@@ -134,10 +135,20 @@ class LocalModels:
             partition_field = PARTITION
             rows = rows.append_column(PARTITION, partition_names(rows, model.config.partition_by))
             columns = (*columns, Column(PARTITION, "string"))
-        buckets = buckets_of_new(planned, self.history, options)
-        table = NewTable(planned.target.uri, table_name(model.table), columns, partition_field, buckets)
-        record = planned.record("full_refresh", buckets, {}, started)
-        table.write(rows, {RECORD_KEY: record.to_json()})
+        target, buckets = planned.target, buckets_of_whole(planned, self.history, options)
+        table = NewTable(target.uri, table_name(model.table), columns, partition_field, buckets)
+        metadata = {RECORD_KEY: planned.record("full_refresh", buckets, {}, started).to_json()}
+        if target.kind == "missing":
+            table.write(rows, metadata)
+        elif target.frontier and keeps_layout(target, columns, model.config.partition_by, buckets, "cow"):
+            timeline = settled_timeline(target.uri)
+            if reason := unsupported_reason(timeline, (), partition_field, options):
+                raise UnsupportedRowsError(reason)
+            table.overwrite(timeline, target.frontier, rows, metadata)
+        elif is_store(target.uri):
+            raise UnsupportedRowsError("its layout changes, and a store cannot move a new table to its place")
+        else:
+            table.replace(rows, metadata)
 
     def _options(self, planned: PlannedModel) -> dict[str, str]:
         """The user's options for Hudi."""

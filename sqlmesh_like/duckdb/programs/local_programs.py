@@ -39,8 +39,7 @@ def local_actions(
     declared key is NULL or not unique.
     """
     work = work_of(planned.table, planned.strategy, planned.moves)
-    is_built_here = planned.target.kind == "missing" or planned.rewrites
-    if isinstance(work, str) and not (work == "all rows" and is_built_here):
+    if isinstance(work, str) and not (work == "all rows" and planned.strategy == "full_refresh"):
         return None
     tables = _tables_of(planned, shared.merged)
     if tables is None:
@@ -60,9 +59,9 @@ def local_actions(
 
 
 def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
-    """The inputs by unique id and the target as `this`; None if one of them cannot be read here."""
-    is_new = planned.target.kind == "missing"
-    entries = {} if is_new else {TARGET: local_table(planned.target, merged, hidden=True)}
+    """The inputs by unique id and the target as `this`, if its rows count; None if one of them cannot be read here."""
+    is_unread = planned.strategy == "full_refresh" and not planned.rewrites
+    entries = {} if is_unread else {TARGET: local_table(planned.target, merged, hidden=True)}
     for item in planned.inputs:
         entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
     readable = {name: table for name, table in entries.items() if table is not None}

@@ -44,7 +44,7 @@ class LocalSteps:
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
-            if self.planned.target.kind == "missing" or self.planned.reconciles or self.planned.rewrites:
+            if self.planned.strategy == "full_refresh" or self.planned.reconciles:
                 return  # all rows are read, and no changes
             if item.start == item.end or self._change_of(item)[1] == 0:
                 yield f"changes.{item.ref.unique_id}"

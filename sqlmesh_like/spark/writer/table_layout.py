@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlmesh_like.hudi.file_sizing import buckets_of_new, estimated_volume, tasks_for
+from sqlmesh_like.hudi.file_sizing import buckets_of_whole, estimated_volume, tasks_for
 from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY, PARTITION
 from sqlmesh_like.plan.history import History, Volume
@@ -36,7 +36,7 @@ class TableLayout:
             key=(KEY,),
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
-            buckets=buckets_of_new(planned, self.history, options) if record is None else record.buckets,
+            buckets=buckets_of_whole(planned, self.history, options),
             tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.delta.actions import BEFORE, COPIES, actions_by_group, require_unique
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.hudi import kept_layout
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.recovery.table_swap import replace_table
 from sqlmesh_like.hudi.timeline import Timeline
@@ -154,14 +155,8 @@ def have_same_columns(one: DataFrame, other: DataFrame) -> bool:
 
 def keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
     """Whether columns, types, partitions and buckets are those of the table, so that it can be replaced in place."""
-    record = sink.state.record
-    if record is None or record.partition_by != sink.partition_by or record.buckets != sink.table.buckets:
-        return False
-    if (sink.table.table_type == "cow") != (sink.state.kind == "cow"):
-        return False
-    now = {c.name: stored_type(c.type) for c in frame_schema(rows) if not c.name.startswith("_hoodie_")}
-    stored = {c.name: c.type for c in sink.state.stored or () if not c.name.startswith("_hoodie_")}
-    return now == stored
+    table = sink.table
+    return kept_layout.keeps_layout(sink.state, frame_schema(rows), sink.partition_by, table.buckets, table.table_type)
 
 
 def _null_keys(names: Sequence[str]) -> SparkColumn:
