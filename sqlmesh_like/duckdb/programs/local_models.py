@@ -7,7 +7,7 @@ program or read its tables, and only the commit of a change if `hudi.writer` can
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -20,11 +20,11 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.file_sizing import buckets_of_whole
-from sqlmesh_like.hudi.kept_layout import keeps_layout
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
@@ -61,9 +61,9 @@ class LocalModels:
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         try:
-            if planned.rewrites:
-                return self._rewritten(planned, named)
-            return self._built(planned, named) if is_whole else self._written(planned, named)
+            if planned.rewrites and (done := self._rewritten(planned, named)):
+                return done
+            return self._built(replace(planned, rewrites=False), named) if is_whole else self._written(planned, named)
         except OSError as error:
             table = planned.compiled.model.table
             message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
@@ -105,13 +105,13 @@ class LocalModels:
         return WriteResult("full_refresh", rows.upserts, 0, committed=True, engine="duckdb")
 
     def _rewritten(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
-        """Replace all rows of a table by rows with other columns, in one commit; None if Spark has to."""
+        """Replace all rows of a table by rows with other columns, in its own files; None if that is not possible."""
         model, target, started = planned.compiled.model, planned.target, datetime.now(UTC)
         timeline, partition_field = settled_timeline(target.uri), PARTITION if model.config.partition_by else None
         reason = unsupported_reason(timeline, (), partition_field, self._options(planned))
         actions = local_actions(planned, self.shared, named, logged=False) if reason is None else None
         if actions is None or target.record is None or actions.path.stat().st_size > _MOST_BYTES:
-            _LOG.debug("%s is rebuilt by Spark: %s", model.unique_id, reason)
+            _LOG.debug("%s does not keep its files: %s", model.unique_id, reason)
             return None
         columns = (*actions.schema, *((Column(PARTITION, "string"),) if partition_field else ()))
         buckets, counts = target.record.buckets, {"upserts": actions.upserts, "deletes": actions.deletes}
@@ -121,7 +121,7 @@ class LocalModels:
             avro = table_schema(NewTable(target.uri, table_name(model.table), columns, partition_field, buckets))
             upsert(Upsert(timeline, target.frontier, rows, buckets, metadata, partition_field, avro=avro))
         except UnsupportedRowsError as error:
-            _LOG.debug("%s is rebuilt by Spark: %s", model.unique_id, error)
+            _LOG.debug("%s does not keep its files: %s", model.unique_id, error)
             return None
         return WriteResult("full_refresh", actions.upserts, actions.deletes, committed=True, engine="duckdb")
 

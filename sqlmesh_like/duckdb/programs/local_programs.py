@@ -60,7 +60,7 @@ def local_actions(
 
 def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
     """The inputs by unique id and the target as `this`, if its rows count; None if one of them cannot be read here."""
-    is_unread = planned.strategy == "full_refresh" and not planned.rewrites
+    is_unread = planned.strategy == "full_refresh" and not planned.rewrites and planned.edit is None
     entries = {} if is_unread else {TARGET: local_table(planned.target, merged, hidden=True)}
     for item in planned.inputs:
         entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None

@@ -95,7 +95,7 @@ def _operation(work: Upsert) -> str:
 
 
 def _replaced(work: Upsert) -> Mapping[str, Sequence[str]] | None:
-    """The file groups that end with the commit, by partition; None where it is no overwrite."""
+    """The file groups that end with the commit, by partition; None for an upsert."""
     if not work.overwrites or work.previous is None:
         return None
     replaced: dict[str, list[str]] = {}

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.delta.actions import BEFORE, COPIES, actions_by_group, require_unique
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.hudi import kept_layout
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.recovery.table_swap import replace_table
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer import kept_layout
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
