@@ -97,6 +97,16 @@ class WrittenTable:
             )
         )  # fmt: skip
 
+    def overwrite(self, rows: Sequence[Row]) -> UpsertResult:
+        """One commit that replaces all rows."""
+        timeline, metadata = settled_timeline(str(self.root)), {"by": "test", BUCKETS_KEY: str(self.buckets)}
+        return upsert(
+            Upsert(
+                timeline, self.frontier, self.actions(rows, ()), self.buckets, metadata, self.partition, self.ordering,
+                overwrites=True,
+            )
+        )  # fmt: skip
+
     def actions(self, upserts: Iterable[Row], deletes: Iterable[Row]) -> pa.Table:
         schema = pa.schema([field for field in file_schema(self.avro) if field.name not in HUDI_COLUMNS])
         rows = [*((*row, False) for row in upserts), *((*row, True) for row in deletes)]

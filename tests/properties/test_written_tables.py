@@ -40,6 +40,7 @@ class Case:
     buckets: int
     ordering: tuple[str, ...]
     batches: Sequence[Batch]
+    overwrites: Sequence[bool] = ()  # whether the rows of a batch replace all of the table
 
 
 @st.composite
@@ -56,7 +57,8 @@ def written(draw: st.DrawFn, orderings: Sequence[tuple[str, ...]] = ((), ("o",))
     batch = st.lists(action, max_size=6, unique_by=lambda row: row[:2])
     batches = draw(st.lists(batch, min_size=2, max_size=4))
     split = [[(tuple(row[:-1]), bool(row[-1])) for row in rows] for rows in batches]
-    return Case(partition, draw(st.integers(1, 3)), ordering, split)
+    overwrites = [draw(st.integers(0, 3)) == 0 for _ in split]
+    return Case(partition, draw(st.integers(1, 3)), ordering, split, overwrites)
 
 
 @dataclass
@@ -94,15 +96,18 @@ def follow(case: Case) -> int:
         states: list[tuple[str, Signed]] = [(table.frontier, Signed())]
         for number, batch in enumerate(case.batches):
             upserts, deletes = ([row for row, gone in batch if gone == wanted] for wanted in (False, True))
-            result = table.upsert(upserts, deletes)
+            if is_whole := case.overwrites[number]:
+                expected, batch = Expected(case.ordering), [(row, False) for row in upserts]
+            result = table.overwrite(upserts) if is_whole else table.upsert(upserts, deletes)
             counts = expected.apply(batch)
             assert (result.inserts, result.updates, result.deletes) == counts, f"counts of batch {number} of {case}"
             states.append((result.frontier, expected.shown()))
             assert table.rows() == states[-1][1], f"rows after batch {number} of {case}"
         end, after = states[-1]
-        for start, before in states[:-1]:
+        for turn, (start, before) in enumerate(states[:-1]):
             change = Signed({row: after[row] - before[row] for row in after | before if after[row] != before[row]})
-            assert logs_between(table.timeline, start, end)
+            if not any(case.overwrites[turn:]):
+                assert logs_between(table.timeline, start, end)
             assert table.change(start, end) == change, f"logs from {start} of {case}"
             assert table.change(start, end, compared=True) == change, f"file slices from {start} of {case}"
             assert table.rows(start) == before, f"rows at {start} of {case}"
@@ -174,6 +179,10 @@ def _ties_lose(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(file_merge._Merge, "_wins", naive)
 
 
+def _replaced_rows_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(upsert, "_replaced", lambda work: {} if work.overwrites else None)
+
+
 def _buckets_by_turns(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(upsert, "buckets_of", lambda keys, buckets: [number % buckets for number, _ in enumerate(keys)])
 
@@ -199,6 +208,7 @@ MUTANTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a log that lacks a row": by_result(lambda result: replace(result, entered=result.entered.slice(1))),
     "a commit that does not say that rows left": by_result(lambda result: replace(result, deletes=0)),
     "rows of two commits that cannot be told apart": _sequences_of_every_commit_alike,
+    "rows that are replaced stay": _replaced_rows_stay,
     "the file of before is not merged": by_merge(_without_the_file_of_before),
 }
 

@@ -22,6 +22,7 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.writer import upsert as local_writer
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
+from sqlmesh_like.hudi.writer.commit_encoding import Action
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable
@@ -131,6 +132,26 @@ def test_a_table_made_without_spark_is_one_that_hudi_goes_on_with(spark: SparkSe
         table.upsert(("a", D("2.00"), "m1"), ("c", D("0.00"), "m3"), delete=[("b", None, "m1")])
     assert shown(ours) == shown(twin)
     assert sum(shown(ours).values()) == 3
+    again = [("a", D("2.00"), "m1"), ("d", D("7.00"), "m4")]
+    since, groups = (ours.frontier(), twin.frontier()), set(ours.timeline.slices(ours.frontier()))
+    twin.write(*again, operation="insert_overwrite_table")
+    keys, amounts, months = zip(*again, strict=True)
+    rows_again = pa.table({"n": pa.array(amounts, pa.decimal128(12, 2)), "ym": list(months), "_sml_key": list(keys)})
+    made.overwrite(settled_timeline(ours.uri), ours.frontier(), rows_again, {"by": "us"})
+    newest = [table.timeline.commits[-1] for table in (ours, twin)]
+    assert (newest[0].operation, newest[0].instant.action) == (newest[1].operation, newest[1].instant.action)
+    assert newest[0].replaced_groups == groups
+    assert shown(ours) == shown(twin) and change(ours, since[0]) == change(twin, since[1])
+    for table in (ours, twin):
+        table.upsert(("d", D("8.00"), "m4"), delete=[("a", None, "m1")])
+    assert shown(ours) == shown(twin)
+    clean_history(spark, ours.uri, 1)
+    assert not groups & {(write.rpartition("/")[0], write.split("/")[-1].split("_")[0]) for write in files(ours)}
+    assert shown(ours) == shown(twin)
+
+
+def files(table: Table) -> list[str]:
+    return sorted(table.timeline.data_files)
 
 
 LAYOUTS = [("ym", 1, ()), (None, 1, ()), (None, 5, ("_sml_position",))]
@@ -236,10 +257,11 @@ def leave_file(table: Table, commit: OpenCommit) -> Path:
     return Path(table.uri) / name
 
 
-def test_hudi_removes_what_a_writer_that_died_left(lake: Lake) -> None:
+@pytest.mark.parametrize("action", ["commit", "replacecommit"])
+def test_hudi_removes_what_a_writer_that_died_left(lake: Lake, action: Action) -> None:
     table, dice = small(lake)
     before = shown(table)
-    commit = open_commit(Path(table.uri), table.frontier())
+    commit = open_commit(Path(table.uri), table.frontier(), action)
     left = leave_file(table, commit)
     assert shown(table) == before and table.timeline.pending == (commit.instant,)
     table.upsert(row(dice, 9, 1, 1))

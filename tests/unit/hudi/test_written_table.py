@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
-from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
+from sqlmesh_like.hudi.writer.commit_encoding import Action, CommitContent, inflight_name
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
 from tests.written_table import Row, WrittenTable
@@ -106,13 +106,13 @@ def half_written(commit: OpenCommit) -> None:
 
 
 def own_folder_alone(commit: OpenCommit) -> None:
-    for end in (".inflight", ".commit.requested"):
-        (commit.timeline / f"{commit.instant}{end}").unlink()
+    for name in (inflight_name(commit.instant, commit.action), f"{commit.instant}.{commit.action}.requested"):
+        (commit.timeline / name).unlink()
 
 
 HALF = "p=x/1-0_0-0-0_1.parquet"
 STATES: dict[str, Callable[[OpenCommit], None]] = {
-    "requested": lambda commit: (commit.timeline / f"{commit.instant}.inflight").unlink(),
+    "requested": lambda commit: (commit.timeline / inflight_name(commit.instant, commit.action)).unlink(),
     "in flight": lambda _: None,
     "marked": lambda commit: commit.mark(HALF, is_new=True),
     "half written": half_written,
@@ -121,11 +121,14 @@ STATES: dict[str, Callable[[OpenCommit], None]] = {
 }
 
 
+@pytest.mark.parametrize("action", ["commit", "replacecommit"])
 @pytest.mark.parametrize("state", STATES)
-def test_a_commit_that_was_cut_off_is_not_read_and_removed_by_the_next(tmp_path: Path, state: str) -> None:
+def test_a_commit_that_was_cut_off_is_not_read_and_removed_by_the_next(
+    tmp_path: Path, state: str, action: Action
+) -> None:
     table = made(tmp_path)
     frontier, before = table.frontier, table.rows()
-    STATES[state](open_commit(table.root, frontier))
+    STATES[state](open_commit(table.root, frontier, action))
     assert (table.frontier, table.rows()) == (frontier, before)
     table.upsert([("d", "x", 4)], [("a", "x", None)])
     assert sorted(table.rows()) == [("b", "y", 2), ("c", "x", 3), ("d", "x", 4)]

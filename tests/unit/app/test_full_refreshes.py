@@ -1,0 +1,115 @@
+"""Tables that are built again on one machine: no JVM starts, history stays where the layout does."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from hudi import HudiTableBuilder
+
+from sqlmesh_like import Project
+from sqlmesh_like.hudi.recovery.table_swap import has_remains
+from tests.faults.shop import CUSTOMER, DAILY, DETAIL, MODELS, REGION, Shop
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    root, dice = tmp_path_factory.mktemp("built"), random.Random(7)
+    shop = Shop.made(root)
+    text = (root / "models/region.sql").read_text()
+    (root / "models/region.sql").write_text(text.partition("}}\n")[2])  # not published
+    for _ in range(4):
+        shop.change(dice)
+    run(shop)
+    shop.change(dice)
+    return shop
+
+
+@pytest.fixture
+def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A copy of a lake with a change that no model has seen; to start Spark is an error."""
+
+    def no_spark(*_: object) -> None:
+        raise AssertionError("a full refresh must not need Spark")
+
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", no_spark)
+    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
+    return Shop(tmp_path, dict(built.rows_at), built.changes)
+
+
+def run(shop: Shop, *selected: str, full_refresh: bool = False) -> dict[str, tuple[str | None, int]]:
+    """Strategy and changed rows of each model."""
+    with Project.load(shop.root) as project:
+        results = project.run(select=selected, full_refresh=full_refresh).results
+    assert {result.status for result in results} <= {"success", "no-op"}, [result.message for result in results]
+    return {each.node.unique_id: (each.strategy, each.upserts + each.deletes) for each in results}  # type: ignore[union-attr]
+
+
+def read_by_hudi_rs(shop: Shop, name: str, *columns: str) -> list[tuple[object, ...]]:
+    batches = HudiTableBuilder.from_base_uri(shop.timeline(name).uri).build().read()
+    return sorted(tuple(row[column] for column in columns) for batch in batches for row in batch.to_pylist())
+
+
+def test_all_rows_are_replaced_by_one_commit_and_followed_from_there(shop: Shop) -> None:
+    before = {name: shop.timeline(name) for name in MODELS}
+    done = run(shop, full_refresh=True)
+    for name in MODELS:
+        rows, after = shop.expected(name), shop.timeline(name)
+        assert shop.stored(name) == rows and done[name] == ("full_refresh", len(rows)), name
+        newest, old = after.commits[-1], before[name].frontier
+        assert (newest.instant.action, newest.operation) == ("replacecommit", "INSERT_OVERWRITE_TABLE")
+        assert old and newest.replaced_groups == set(before[name].slices(old)) and len(newest.replaced_groups) > 0
+        assert len(after.commit_instants) == len(before[name].commit_instants) + 1
+    columns = ("region", "n", "total", "top")
+    assert read_by_hudi_rs(shop, REGION, *columns) == shop.stored(REGION)
+    shop.change(random.Random(3))
+    assert "full_refresh" not in {strategy for strategy, _ in run(shop).values()}
+    assert all(shop.stored(name) == shop.expected(name) for name in MODELS)
+
+
+def test_models_below_see_only_the_rows_that_differ(shop: Shop) -> None:
+    run(shop)
+    run(shop, "detail", full_refresh=True)
+    assert run(shop)[REGION][1] == 0
+    shop.change(random.Random(5))
+    run(shop, "detail", full_refresh=True)
+    strategy, rows = run(shop)[REGION]
+    assert (strategy, shop.stored(REGION)) == ("aggregate_merge", shop.expected(REGION)) and rows
+
+
+def test_a_table_that_all_rows_leave_is_empty(shop: Shop) -> None:
+    text = (shop.root / "models/daily.sql").read_text()
+    (shop.root / "models/daily.sql").write_text(text.replace("amount > 10", "amount > 1000"))
+    run(shop, "daily", full_refresh=True)
+    assert shop.stored(DAILY) == [] and shop.timeline(DAILY).slices(shop.timeline(DAILY).frontier or "") == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("partition_by='day'", "partition_by='id'"),
+        ("id, amount", "id, cast(amount as bigint) as amount"),
+    ],
+    ids=["partitions", "types"],
+)
+def test_a_table_of_another_layout_is_built_beside_and_swapped(shop: Shop, before: str, after: str) -> None:
+    text = (shop.root / "models/daily.sql").read_text()
+    assert before in text
+    (shop.root / "models/daily.sql").write_text(text.replace(before, after))
+    assert run(shop)[DAILY][0] == "full_refresh"
+    assert shop.stored(DAILY) == shop.expected(DAILY)
+    assert len(shop.timeline(DAILY).commit_instants) == 1 and not has_remains(shop.timeline(DAILY).uri)
+    shop.change(random.Random(9))
+    assert run(shop)[DAILY][0] != "full_refresh"
+    assert shop.stored(DAILY) == shop.expected(DAILY)
+
+
+def test_a_table_that_lost_a_file_is_made_whole(shop: Shop) -> None:
+    """Its own rows are not read: they are replaced as a whole."""
+    timeline = shop.timeline(CUSTOMER)
+    for path in timeline.data_files:
+        (Path(timeline.uri) / path).unlink()
+    assert run(shop)[CUSTOMER][0] == "full_refresh"
+    assert shop.stored(CUSTOMER) == shop.expected(CUSTOMER) and shop.stored(DETAIL) == shop.expected(DETAIL)
