@@ -1,4 +1,4 @@
-"""A seed's first load without Spark. Owns for which seeds that is possible; `spark.writer.seeds` does all others.
+"""A seed loaded without Spark. Owns for which seeds that is possible; `spark.writer.seeds` does all others.
 
 Row keys are those that Spark gives, for all values whose texts in JSON are the same: a row that stays keeps its key
 when the seed is loaded again. Where a text differs, the row is replaced, with no other effect.
@@ -19,26 +19,30 @@ from sqlmesh_like.hudi.recovery.table_swap import has_remains
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
-from sqlmesh_like.hudi.writer.table_support import unsupported_option
+from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, Column
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
 
 
-def load_first(table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, object]) -> bool:
-    """Make the table of a seed with its rows; False if Spark has to. Raises RetryableError as `NewTable.write`."""
+def load_here(table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, object]) -> bool:
+    """Replace the rows of a seed's table, or make it; False if Spark has to.
+
+    Readers see the old rows or the new ones. Raises RetryableError where another writer was there.
+    """
     seed, options = table.seed, {name: str(value) for name, value in hudi.items()}
-    is_there = state.kind != "missing" or folder(state.uri).exists() or has_remains(state.uri)
-    if is_there or unsupported_option(options):
+    is_unfinished = state.kind == "missing" and folder(state.uri).exists()
+    if is_unfinished or has_remains(state.uri) or unsupported_option(options):
         return False
     made = NewTable(state.uri, table_name(seed.table), (*table.schema, Column(KEY, "string")))
     record = TableRecord(
         seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
     )  # fmt: skip
     try:
-        rows = _arrow(table, made)
-        made.write(rows, {RECORD_KEY: record.to_json()})
+        _write(made, _arrow(table, made), state, {RECORD_KEY: record.to_json()}, options)
     except (
         UnsupportedRowsError,
         pa.ArrowInvalid,
@@ -47,6 +51,21 @@ def load_first(table: SeedTable, state: TableState, now: datetime, hudi: Mapping
     ):
         return False
     return True
+
+
+def _write(
+    made: NewTable, rows: pa.Table, state: TableState, metadata: Mapping[str, str], options: Mapping[str, str]
+) -> None:
+    """Raises UnsupportedRowsError where only Spark can write this table."""
+    if state.kind == "missing":
+        made.write(rows, metadata)
+    elif state.frontier and keeps_layout(state, made.columns, (), made.buckets, "cow"):
+        timeline = settled_timeline(state.uri)
+        if reason := unsupported_reason(timeline, (), None, options):
+            raise UnsupportedRowsError(reason)
+        made.overwrite(timeline, state.frontier, rows, metadata)
+    else:
+        made.replace(rows, metadata)
 
 
 def _arrow(table: SeedTable, made: NewTable) -> pa.Table:

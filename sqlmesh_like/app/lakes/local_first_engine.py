@@ -84,9 +84,9 @@ class LocalFirstEngine:
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         if not self._router.why_spark_creates(state.uri):
-            from sqlmesh_like.hudi.local_seed import load_first
+            from sqlmesh_like.hudi.local_seed import load_here
 
-            if load_first(table, state, now, self._router.target.hudi):
+            if load_here(table, state, now, self._router.target.hudi):
                 return
         self._engine.load(table, state, now)
 

@@ -55,6 +55,15 @@ def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> No
     assert shop.stored(REGION) == [("north", 2, 25, 20)]
     assert shop.stored(DAILY) == [("2024-01-01", 1, 20)]
     assert shop.stored(CUSTOMER) == [(1, 2)]
+    (tmp_path / "seeds" / "orders.csv").write_text("id,customer,amount,day\n1,1,20,2024-01-01\n3,1,17,2024-01-01\n")
+    (tmp_path / "seeds" / "customers.csv").write_text("id,region,since\n1,north,2024-01-01\n")  # another column
+    assert called(tmp_path, "build") == built
+    assert shop.stored(DETAIL) == [(1, 1, 20, "north"), (3, 1, 17, "north")]
+    assert shop.stored(REGION) == [("north", 2, 37, 20)] and shop.stored(CUSTOMER) == [(1, 1)]
+    commits = {name: [each.instant.action for each in shop.timeline(name).commits] for name in (ORDERS, CUSTOMERS)}
+    assert commits == {ORDERS: ["commit", "replacecommit"], CUSTOMERS: ["commit"]}
+    before = shop.timeline(ORDERS).slices(shop.timeline(ORDERS).commits[0].instant.frontier)
+    assert shop.timeline(ORDERS).commits[-1].replaced_groups == set(before)
     assert {status for _, status, _ in called(tmp_path, "build")} == {"no-op"}
 
 
