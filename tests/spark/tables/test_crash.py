@@ -148,6 +148,7 @@ def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, 
 @pytest.mark.release
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake, orders: Table) -> None:
+    lake.use_engine("spark")
     run_and_die(lake, "in the middle")
     assert lake.run_well() == {"agg": "full_refresh"}
     lake.assert_maintained()
