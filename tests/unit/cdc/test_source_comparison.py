@@ -39,7 +39,10 @@ PLANTED = {
     "insert into lost select 2000, null, null, null, null, null": ("id=2000", "lake", None),
     "update lost set price = price + 0.01 where id = 4": ("id=4", None, ("price", "0.57", "0.58")),
     "update lost set name = name || ' ' where id = 5": ("id=5", None, ("name", "'name 5'", "'name 5 '")),
-    "update lost set rate = '-0'::double where id = 6": ("id=6", None, ("rate", "0.0", "-0.0")),
+    # an update would not write what it takes for equal
+    "create or replace table lost as select * replace (if(id = 6, '-0'::double, rate) as rate) from lost": (
+        "id=6", None, ("rate", "0.0", "-0.0"),
+    ),
     "update lost set made = made + to_microseconds(1) where id = 7": (
         "id=7", None, ("made", "2024-01-01 00:00:00.000007", "2024-01-01 00:00:00.000008"),
     ),
