@@ -15,7 +15,7 @@ from sqlmesh_like.app.operations.verification.table_verification import (
     new_sample,
     verify_tables,
 )
-from sqlmesh_like.cdc.sources.database.comparison.findings import DifferentRow, TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
@@ -87,11 +87,11 @@ def _verify_models(loaded: Loaded, output: Output, limit: int, sample: Sample | 
 
 
 def _print_source(output: Output, number: int, total: int, result: TableComparison) -> None:
-    part = "a sample of " if result.sampled else ""
-    step = LogStep(number, total, "source", f"source {result.table.table} ({part}{result.rows} rows)")
+    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows)" if result.error is None else ""
+    step = LogStep(number, total, "source", f"source {result.table.table}{counted}")
     output.tested(step, result.status, result.different, result.seconds)
-    if result.error is not None:
-        output.line(f"  {result.error}", "error")
+    for line in (result.error or "").splitlines():
+        output.line(f"  {line}", "error")
     for line in _source_lines(result):
         output.line(line, "error")
     if result.unread:

@@ -13,7 +13,7 @@ import pytest
 from sqlmesh_like.cdc.sources.database.comparison import narrowing
 from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES, LAKE, CanonicalColumn
-from sqlmesh_like.cdc.sources.database.comparison.findings import different_row
+from sqlmesh_like.cdc.sources.database.comparison.differences import different_row
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
@@ -64,17 +64,17 @@ def sides() -> tuple[Side, Side]:
     return side("kept"), side("lost")
 
 
-def found(sides: tuple[Side, Side], spans: tuple[Span, ...]) -> list[Key]:
+def differing_keys(sides: tuple[Side, Side], spans: tuple[Span, ...]) -> list[Key]:
     return sorted(narrow(sides[0], lambda: sides[1], spans).keys, key=str)
 
 
 @pytest.mark.parametrize("bounds", [[], ["4"], ["1", "2", "500", "999"]])
 def test_each_planted_difference_is_found_and_nothing_else(sides: tuple[Side, Side], bounds: list[str]) -> None:
     spans = spans_of(bounds)
-    assert found(sides, spans) == [] and narrow(sides[0], lambda: sides[1], spans).rows == 1000
+    assert differing_keys(sides, spans) == [] and narrow(sides[0], lambda: sides[1], spans).rows == 1000
     for statement in PLANTED:
         sides[1].fetch(statement)
-    keys = found(sides, spans)
+    keys = differing_keys(sides, spans)
     there, here = sides[0].values(keys), sides[1].values(keys)
     rows = {row.key: row for row in (different_row(COLUMNS, k, there.get(k, []), here.get(k, [])) for k in keys)}
     assert len(rows) == len(PLANTED) == len(keys)
@@ -85,7 +85,7 @@ def test_each_planted_difference_is_found_and_nothing_else(sides: tuple[Side, Si
 
 def test_a_row_that_the_lake_has_twice_differs(sides: tuple[Side, Side]) -> None:
     sides[1].fetch("insert into lost select * from lost where id = 3; delete from lost where id = 4")
-    assert found(sides, (Span(),)) == [("3",), ("4",)]
+    assert differing_keys(sides, (Span(),)) == [("3",), ("4",)]
     there, here = (side.values([("3",)])[("3",)] for side in sides)
     assert different_row(COLUMNS, ("3",), there, here).copies == 2
 

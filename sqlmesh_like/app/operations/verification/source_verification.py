@@ -13,7 +13,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import log_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.sources.database.capture import spool_log
-from sqlmesh_like.cdc.sources.database.comparison.findings import TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.discover import with_discovered
@@ -40,14 +40,14 @@ def named_sources(loaded: Loaded) -> tuple[Source, ...]:
         for source in loaded.project.sources
         if (tables := tuple(table for table in source.tables if table.unique_id in wanted))
     ]
-    found = tuple(source for source in named if source.ingest is not None and source.ingest.database is not None)
-    if named and not found and len(nodes) == len(wanted):
+    databases = tuple(source for source in named if source.ingest is not None and source.ingest.database is not None)
+    if named and not databases and len(nodes) == len(wanted):
         raise UsageError(
             f"source {named[0].name!r} does not read a database: there is nothing to compare it with",
             location=named[0].declared_at,
             hint="select a source with `ingest: {database: …}`, or models, which are compared with their query",
         )
-    return found
+    return databases
 
 
 def verify_sources(

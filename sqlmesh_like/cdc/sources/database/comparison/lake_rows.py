@@ -61,10 +61,10 @@ class LakeRows:
             merged.forget()
 
     def _select(self, merged: MergedSlices) -> str:
-        found = local_table(self.state, merged, hidden=True)
-        if found is None or self.state.frontier is None:
+        local = local_table(self.state, merged, hidden=True)
+        if local is None or self.state.frontier is None:
             raise Unproven(f"the table {self.state.uri}")
-        rows = replace(found, keeps_negative_zero=True).rows(self.state.frontier)
+        rows = replace(local, keeps_negative_zero=True).rows(self.state.frontier)
         conditions = []
         if any(column.name == SOFT_DELETED for column in self.state.stored or ()):
             conditions.append(f"{SOFT_DELETED} IS NOT TRUE")

@@ -27,7 +27,7 @@ MOST_KEYS = 10_000
 class Narrowed:
     """What was compared. `keys`: those whose rows differ; `rows`: of the database, in all that was compared.
 
-    `left`: rows in chunks that differ and were not narrowed, because `MOST_KEYS` had been found.
+    `left`: rows in chunks that differ and were not narrowed, because there were `MOST_KEYS` already.
     """
 
     keys: list[Key] = field(default_factory=list)
@@ -52,11 +52,11 @@ def narrow(
 
     `each` is called with what a query has read of the database, after it.
     """
-    found = Narrowed()
+    narrowed = Narrowed()
     if len(spans) == 1:  # its buckets tell as much as its sum
         own = lake()
-        _narrow_span(database, own, spans[0], own.sum(spans[0]).rows, found, each)
-        return found
+        _narrow_span(database, own, spans[0], own.sum(spans[0]).rows, narrowed, each)
+        return narrowed
     with ThreadPoolExecutor(1) as pool:
         prepared = pool.submit(lake)
         sums = []
@@ -66,17 +66,17 @@ def narrow(
         own = prepared.result()
     for span, total in zip(spans, sums, strict=True):
         if own.sum(span) == total:
-            found.rows += total.rows
+            narrowed.rows += total.rows
         else:
-            _narrow_span(database, own, span, total.rows, found, each)
-    return found
+            _narrow_span(database, own, span, total.rows, narrowed, each)
+    return narrowed
 
 
 def _narrow_span(
-    database: Side, lake: Side, span: Span, rows: int, found: Narrowed, each: Callable[[Sum], None]
+    database: Side, lake: Side, span: Span, rows: int, narrowed: Narrowed, each: Callable[[Sum], None]
 ) -> None:
-    if len(found.keys) >= MOST_KEYS:
-        found.left += rows
+    if len(narrowed.keys) >= MOST_KEYS:
+        narrowed.left += rows
         return
     buckets, there, here = 1, dict[int, Sum](), dict[int, Sum]()
     while rows > 2 * buckets * BUCKET_ROWS or not there.keys() | here.keys():
@@ -87,21 +87,21 @@ def _narrow_span(
         if not any(counts):
             return
         rows = max(counts)  # `rows` may have been that of a side that lacks most of them
-    found.rows += counts[0]
+    narrowed.rows += counts[0]
     sizes = {
         number: max(there.get(number, _NO_ROWS).rows, here.get(number, _NO_ROWS).rows)
         for number in sorted(there.keys() | here.keys())
         if there.get(number) != here.get(number)
     }
     for group in _groups(sizes):
-        if len(found.keys) >= MOST_KEYS:
+        if len(narrowed.keys) >= MOST_KEYS:
             left = sum(there.get(number, _NO_ROWS).rows for number in group)
-            found.left += left
-            found.rows -= left
+            narrowed.left += left
+            narrowed.rows -= left
             continue
         theirs, ours = database.hashes(span, buckets, group), lake.hashes(span, buckets, group)
         each(Sum(sum(map(len, theirs.values()))))
-        found.keys += [key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)]
+        narrowed.keys += [key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)]
 
 
 _NO_ROWS = Sum()

@@ -70,10 +70,10 @@ class Side:
         keys = ", ".join(self._key_texts)
         within = f"{self._bucket(buckets)} in ({', '.join(map(str, sorted(wanted)))})"
         query = f"select {self._row_hash}, {keys} from {self._from} where {self._in(span)} and {within}"
-        found: dict[Key, list[int]] = {}
+        by_key: dict[Key, list[int]] = {}
         for row_hash, *key in self.fetch(query):
-            found.setdefault(_texts(key), []).append(_int(row_hash))
-        return {key: sorted(hashes) for key, hashes in found.items()}
+            by_key.setdefault(_texts(key), []).append(_int(row_hash))
+        return {key: sorted(hashes) for key, hashes in by_key.items()}
 
     def values(self, keys: Iterable[Key]) -> dict[Key, list[Values]]:
         """The values of the rows that have these keys."""
@@ -84,12 +84,12 @@ class Side:
         items = ", ".join(map(self._shortened, texts))
         which = " or ".join(f"({self._is(key)})" for key in wanted)
         query = f"select {', '.join(self._texts_of_key())}, {items} from {self.relation} where {which}"
-        found: dict[Key, list[Values]] = {}
+        by_key: dict[Key, list[Values]] = {}
         for row in self.fetch(query):
             key, row_values = _texts(row[: len(self.key)]), _texts(row[len(self.key) :])
             if key in set(wanted):  # a collation may find more
-                found.setdefault(key, []).append(row_values)
-        return {key: sorted(rows, key=repr) for key, rows in found.items()}
+                by_key.setdefault(key, []).append(row_values)
+        return {key: sorted(rows, key=repr) for key, rows in by_key.items()}
 
     def bounds(self, rows: int) -> list[str]:
         """Every `rows`th value of the key's first column, in order: canonical texts, none twice. For the lake."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.sources.database.comparison.columns import ComparedColumns, compared_columns
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES
-from sqlmesh_like.cdc.sources.database.comparison.findings import DifferentRow, TableComparison, different_row
+from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison, different_row
 from sqlmesh_like.cdc.sources.database.comparison.lake_rows import LakeRows, lake_rows, with_hashes
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, Narrowed, narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum
@@ -57,8 +57,8 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What was found of one part, before it is known what the log has."""
+class _NarrowedPart:
+    """What differs in one part, before it is known what the log has."""
 
     part: _Part
     narrowed: Narrowed
@@ -89,32 +89,32 @@ def compare_tables(
             phase(f"comparing {table.table} with {settings.address}")
             began = time.perf_counter()
             try:
-                found = comparer.found(table)
+                parts = comparer.narrowed_parts(table)
             except SmlError as error:
                 yield TableComparison(table, time.perf_counter() - began, error=str(error))
                 continue
-            result = _result(table, found, time.perf_counter() - began)
-            if any(each.narrowed.keys for each in found):
-                waiting.append((result, found))
+            result = _result(table, parts, time.perf_counter() - began)
+            if any(each.narrowed.keys for each in parts):
+                waiting.append((result, parts))
             else:
                 yield result
         if waiting:
             phase("reading the log to its end")
             problem = _problem_of(read_log)
-            for result, found in waiting:
+            for result, parts in waiting:
                 began = time.perf_counter()
-                done = comparer.decided(result, found) if problem is None else _undecided(result, found, problem)
+                done = comparer.decided(result, parts) if problem is None else _undecided(result, parts, problem)
                 yield replace(done, seconds=done.seconds + time.perf_counter() - began)
 
 
-def _result(table: SourceTable, found: Sequence[_Found], seconds: float) -> TableComparison:
+def _result(table: SourceTable, parts: Sequence[_NarrowedPart], seconds: float) -> TableComparison:
     return TableComparison(
         table,
         seconds,
-        rows=sum(each.narrowed.rows for each in found),
-        left=sum(each.narrowed.left for each in found),
-        sampled=any(each.sampled for each in found),
-        uncompared=tuple(dict.fromkeys(column for each in found for column in each.part.columns.uncompared)),
+        rows=sum(each.narrowed.rows for each in parts),
+        left=sum(each.narrowed.left for each in parts),
+        sampled=any(each.sampled for each in parts),
+        uncompared=tuple(dict.fromkeys(column for each in parts for column in each.part.columns.uncompared)),
     )
 
 
@@ -126,9 +126,9 @@ def _problem_of(read_log: Callable[[], None]) -> SmlError | None:
     return None
 
 
-def _undecided(result: TableComparison, found: Sequence[_Found], problem: SmlError) -> TableComparison:
+def _undecided(result: TableComparison, parts: Sequence[_NarrowedPart], problem: SmlError) -> TableComparison:
     """Without the log's end, what differs may be what the log still has: nothing is certain."""
-    count = sum(len(each.narrowed.keys) for each in found)
+    count = sum(len(each.narrowed.keys) for each in parts)
     text = f"{count} rows differ, or have changes in the log that the table has not read. Which is not known: {problem}"
     return replace(result, left=0, error=text)
 
@@ -141,7 +141,7 @@ class _Comparer:
     every: tuple[Table, ...]
     request: ComparisonRequest
 
-    def found(self, table: SourceTable) -> list[_Found]:
+    def narrowed_parts(self, table: SourceTable) -> list[_NarrowedPart]:
         """Narrow each of the database's tables that the declared one takes. Raises SmlError where it cannot."""
         return [self._narrowed(part) for part in [self._part(table, each) for each in self._origins(table)]]
 
@@ -182,12 +182,12 @@ class _Comparer:
         database = Side(dialect, relation, columns.database, columns.key, self._fetch)
         return _Part(origin, lake, columns, database, read)
 
-    def _narrowed(self, part: _Part) -> _Found:
+    def _narrowed(self, part: _Part) -> _NarrowedPart:
         with part.lake.side(part.columns) as lake:
             spans, share = self._spans(part, lake), self.request.share
             chosen = [span for number, span in enumerate(spans) if self._is_chosen(number)] if share < 1 else spans
             narrowed = narrow(part.database, lambda: with_hashes(lake), chosen or spans[:1], self._pause())
-            return _Found(part, narrowed, len(chosen) < len(spans))
+            return _NarrowedPart(part, narrowed, len(chosen) < len(spans))
 
     def _spans(self, part: _Part, lake: Side) -> tuple[Span, ...]:
         """Ranges of the key, where the database has an index that begins with it; else all rows at once."""
@@ -222,11 +222,11 @@ class _Comparer:
     def _fetch(self, query: str) -> Sequence[Sequence[object]]:
         return self.db.exec_driver_sql(query).fetchall()
 
-    def decided(self, result: TableComparison, found: Sequence[_Found]) -> TableComparison:
+    def decided(self, result: TableComparison, parts: Sequence[_NarrowedPart]) -> TableComparison:
         """Tell what differs from what the log still has, and show some of it."""
         examples: list[DifferentRow] = []
         different, unread = 0, 0
-        for each in found:
+        for each in parts:
             part = each.part
             key = [part.columns.database[index] for index in part.columns.key]
             changed = unread_rows(spool_of(self.place), part.read, part.origin, key)
@@ -244,10 +244,10 @@ class _Comparer:
         return replace(result, different=different, unread=unread, examples=tuple(examples))
 
     def _values(self, side: Side, keys: Sequence[Key]) -> dict[Key, list[tuple[str | None, ...]]]:
-        found: dict[Key, list[tuple[str | None, ...]]] = {}
+        by_key: dict[Key, list[tuple[str | None, ...]]] = {}
         for first in range(0, len(keys), _KEYS_OF_A_QUERY):
-            found |= side.values(keys[first : first + _KEYS_OF_A_QUERY])
-        return found
+            by_key |= side.values(keys[first : first + _KEYS_OF_A_QUERY])
+        return by_key
 
 
 _KEYS_OF_A_QUERY = 50

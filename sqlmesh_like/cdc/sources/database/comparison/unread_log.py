@@ -57,9 +57,9 @@ def unread_rows(spool: Spool, read: frozenset[int], origin: Table, key: Sequence
         if number_of(path) in read:
             continue
         for change in _changes(path, origin):
-            found = list(_keys(change, key))
-            has_others = has_others or None in found or not found
-            keys.update(each for each in found if each is not None)
+            row_keys = list(_keys(change, key))
+            has_others = has_others or None in row_keys or not row_keys
+            keys.update(each for each in row_keys if each is not None)
     return UnreadRows(frozenset(keys), has_others)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison has found. Owns the shape of results; `table_comparison` makes them."""
+"""What a comparison results in. Owns the shape of results; `table_comparison` makes them."""
 
 from __future__ import annotations
 
