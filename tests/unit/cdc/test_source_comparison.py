@@ -20,7 +20,8 @@ from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.database.spool import Spool
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.duckdb.duck_connection import failing_reads
+from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.names import Column, Schema
 from tests.unit.cdc.test_database_source import table
 
@@ -142,3 +143,8 @@ def test_changes_of_the_log_that_a_table_has_not_read(tmp_path: Path) -> None:
     assert [(str(number),) in unread for number in (1, 2, 3, 4)] == [False, True, True, False]
     write(3, ("item", None, None))  # a truncate
     assert ("9",) in unread_rows(spool, frozenset({1}), Table(None, "item"), key)
+
+
+def test_a_file_that_vanishes_is_an_error_of_its_table() -> None:
+    with pytest.raises(NodeError, match=r"ods.item cannot be read: .*gone.parquet"), failing_reads("ods.item"):
+        duckdb.connect().execute("select * from 'gone.parquet'")

@@ -12,7 +12,7 @@ from sqlmesh_like.cdc.schema.ods_layout import SOFT_DELETED
 from sqlmesh_like.cdc.sources.database.comparison.columns import ComparedColumns
 from sqlmesh_like.cdc.sources.database.comparison.dialects import LAKE
 from sqlmesh_like.cdc.sources.database.comparison.side import Side
-from sqlmesh_like.duckdb.duck_connection import file_worker
+from sqlmesh_like.duckdb.duck_connection import failing_reads, file_worker
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
@@ -41,12 +41,13 @@ class LakeRows:
 
     @contextmanager
     def side(self, columns: ComparedColumns) -> Iterator[Side]:
-        """The side of these rows. Raises NodeError where only Spark reads the table."""
+        """The side of these rows. Raises NodeError where only Spark reads the table, or files are gone."""
         merged = MergedSlices()
         try:
             with (
                 TemporaryDirectory(prefix="sml-") as scratch,
                 closing(file_worker(_MEMORY_SHARE, scratch, keeps_order=False)) as db,
+                failing_reads(str(self.table.table)),
             ):
                 db.execute(f"ATTACH {standard_literal(str(Path(scratch) / 'hashes.duckdb'))} AS hashes")
                 relation = f"({self._select(merged)}) AS rows_of_table"

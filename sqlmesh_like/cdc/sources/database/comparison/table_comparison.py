@@ -103,7 +103,10 @@ def compare_tables(
             problem = _problem_of(read_log)
             for result, parts in waiting:
                 began = time.perf_counter()
-                done = comparer.decided(result, parts) if problem is None else _undecided(result, parts, problem)
+                try:
+                    done = comparer.decided(result, parts) if problem is None else _undecided(result, parts, problem)
+                except SmlError as error:
+                    done = _undecided(result, parts, error)
                 yield replace(done, seconds=done.seconds + time.perf_counter() - began)
 
 
