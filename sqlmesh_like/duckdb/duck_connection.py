@@ -97,6 +97,15 @@ def file_worker(
     return db
 
 
+@contextmanager
+def failing_reads(what: str) -> Iterator[None]:
+    """Raise NodeError where DuckDB cannot read the files of a table, e.g. because another process cleaned them."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise NodeError(f"{what} cannot be read: {error}", hint="run the same command again") from error
+
+
 def _show_stores(db: duckdb.DuckDBPyConnection) -> None:
     """Let a database read files of stores, where a warehouse of this process is on one."""
     from sqlmesh_like.hudi.storage import range_files  # a sandbox reads no files, and imports nothing that does

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
@@ -35,11 +35,15 @@ _META = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
 
 @dataclass(frozen=True)
 class LocalTable:
-    """One copy-on-write table. `schema` holds the columns that a program reads, including `_sml_key`."""
+    """One copy-on-write table. `schema` holds the columns that a program reads, including `_sml_key`.
+
+    `keeps_negative_zero`: its bits are read as they are stored; else it is zero, as Spark compares it.
+    """
 
     uri: str
     timeline: Timeline
     schema: Schema
+    keeps_negative_zero: bool = field(default=False, kw_only=True)
 
     @property
     def change_schema(self) -> Schema:
@@ -149,7 +153,7 @@ class LocalTable:
             return f"CAST(NULL AS {_duck(type_)}) AS {name}"
         if not _keeps_value(written_type, type_):
             raise Unproven(f"a column of {written_type} that became {type_}")
-        if type_ == "double":
+        if type_ == "double" and not self.keeps_negative_zero:
             return f"CAST({name} AS DOUBLE) + 0 AS {name}"  # see `exact_sql`: no negative zero
         is_cast = type_ in PLAIN or type_.startswith("decimal")
         return f"CAST({name} AS {duck_type(type_)}) AS {name}" if is_cast else name

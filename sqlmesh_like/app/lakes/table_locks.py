@@ -83,6 +83,11 @@ def ingestion_locks(loaded: Loaded, sources: Iterable[Source]) -> Locks:
     return locks
 
 
+def log_locks(source: Source) -> Locks:
+    """Return the locks of reading a source's log without writing to its tables."""
+    return {_INGESTIONS: "read", _source(source): "append"}
+
+
 def upkeep_locks(lake: HudiLake, places: Iterable[TablePlace], mode: Mode = "replace") -> Locks:
     """Return the locks of a service on these tables; a table of a source is not ingested meanwhile."""
     loaded, unique_ids = lake.loaded, {place.unique_id for place in places}

@@ -1,23 +1,28 @@
-"""`sml verify`: compare tables with a recompute of their query. Owns the command and its lines."""
+"""`sml verify`: compare tables with a recompute, or with their database. Owns the command and its lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import click
 
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.verification.source_verification import named_sources, verify_sources
 from sqlmesh_like.app.operations.verification.table_verification import (
     SAMPLED_KEYS,
     Verification,
     new_sample,
     verify_tables,
 )
+from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.run.plain_values import plain
-from sqlmesh_like.run.ports import ComparedKeys, RowDifference
+from sqlmesh_like.run.ports import ComparedKeys, RowDifference, Sample
 
 
 @click.command("verify")
@@ -31,23 +36,97 @@ from sqlmesh_like.run.ports import ComparedKeys, RowDifference
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), metavar="NUMBER", help="Compare the keys of an earlier sample."
 )
+@click.option(
+    "--share", type=click.FloatRange(0, 100, min_open=True), default=100.0, metavar="PERCENT",
+    help="Of a source: compare so much of its tables, in chunks of the key that --seed chooses.",
+)  # fmt: skip
+@click.option(
+    "--max-rows-per-second", type=click.IntRange(1), metavar="NUMBER", help="Of a source: read its database no faster."
+)
 def command(
-    flags: Flags, models: tuple[str, ...], limit: int, is_sampled: bool, keys: int | None, seed: int | None
+    flags: Flags,
+    models: tuple[str, ...],
+    limit: int,
+    is_sampled: bool,
+    keys: int | None,
+    seed: int | None,
+    share: float,
+    max_rows_per_second: int | None,
 ) -> int:
     """Compare maintained tables with a full recompute at each table's own frontier and clock.
 
     For models with hand-written incremental SQL, it shows the rows that this SQL lost. A sample needs no JVM where
     DuckDB is proven to compute what Spark would. A table that differs is rebuilt by `sml repair`.
+
+    `-s source:shop` compares the tables of a source that reads a database with that database, value by value.
     """
-    if not is_sampled and (keys is not None or seed is not None):
-        raise UsageError("--keys and --seed describe a sample", hint="add --sample")
     loaded, output = open_project(replace(flags, select=(*flags.select, *models))), make_output(flags)
-    sample = new_sample(keys or SAMPLED_KEYS, seed) if is_sampled else None
+    sources = named_sources(loaded)
+    if not is_sampled and (keys is not None or (seed is not None and not sources)):
+        raise UsageError("--keys and --seed describe a sample", hint="add --sample")
+    if not sources and (share < 100 or max_rows_per_second is not None):
+        raise UsageError("--share and --max-rows-per-second are for sources", hint="select one: -s source:shop")
+    request = ComparisonRequest(limit, max_rows_per_second, share / 100, seed or 0)
+    compared = verify_sources(
+        loaded, sources, request, lambda number, total, each: _print_source(output, number, total, each)
+    )
+    results: tuple[Verification, ...] = ()
+    if not sources or loaded.selected("model"):
+        results = _verify_models(loaded, output, limit, new_sample(keys or SAMPLED_KEYS, seed) if is_sampled else None)
+    statuses = [*(each.status for each in compared), *(each.status for each in results)]
+    output.end(statuses)
+    if "fail" in statuses or any(each.status == "error" for each in results):
+        return 1
+    return 2 if "error" in statuses else 0
+
+
+def _verify_models(loaded: Loaded, output: Output, limit: int, sample: Sample | None) -> tuple[Verification, ...]:
     if sample is not None:
         output.line(f"Comparing {sample.keys} random keys of each table; the same ones again: --seed {sample.seed}")
-    results = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each), sample)
-    output.end([each.status for each in results])
-    return 0 if all(each.status == "pass" for each in results) else 1
+    return verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each), sample)
+
+
+def _print_source(output: Output, number: int, total: int, result: TableComparison) -> None:
+    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows)" if result.error is None else ""
+    step = LogStep(number, total, "source", f"source {result.table.table}{counted}")
+    output.tested(step, result.status, result.different, result.seconds)
+    for line in (result.error or "").splitlines():
+        output.line(f"  {line}", "error")
+    for line in _source_lines(result):
+        output.line(line, "error")
+    if result.unread:
+        source = result.table.source_name
+        output.line(
+            f"  {result.unread} rows have changes in the log that the table has not read, and are not compared:"
+            f" sml ingest -s source:{source}, then verify again",
+            "warn",
+        )
+    if result.uncompared:
+        output.line(f"  not compared: {', '.join(map(str, result.uncompared))}", "warn")
+
+
+def _source_lines(result: TableComparison) -> Iterator[str]:
+    for row in result.examples:
+        yield from _row_lines(row)
+    if result.different > len(result.examples):
+        yield f"  … and {result.different - len(result.examples)} more rows"
+    if result.left:
+        yield f"  … and more in {result.left} rows that differ in sum and were not compared one by one"
+    if result.status == "fail":
+        source = result.table.source_name
+        yield f"  read the source again: sml ingest -s source:{source} --from earliest"
+
+
+def _row_lines(row: DifferentRow) -> Iterator[str]:
+    if row.only is not None:
+        yield f"  {row.key}: only in the {row.only}"
+    elif row.columns:
+        for column in row.columns:
+            yield f"  {row.key}: {column.name} is {column.database} in the database, {column.lake} in the lake"
+    elif row.copies == 1:
+        yield f"  {row.key}: differed when it was compared; its shown values are the same now"
+    if row.copies > 1:
+        yield f"  {row.key}: {row.copies} rows in the lake"
 
 
 def _print(output: Output, number: int, total: int, result: Verification) -> None:

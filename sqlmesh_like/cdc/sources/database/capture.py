@@ -33,6 +33,7 @@ from sqlmesh_like.cdc.sources.database.server import (
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.nodes import Source
 
@@ -50,6 +51,27 @@ def check_database(source: Source) -> str:
         tables = wanted_tables(source, tables_of(db, settings))
         require_ready(db, settings, tables)
     return f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
+
+
+def spool_log(place: SourcePaths) -> None:
+    """Spool all that the log of a source holds now; its tables read it with the next ingestion.
+
+    Raises SmlError where that cannot be read, or not to its end, and where there was no snapshot yet.
+    """
+    if not spool_of(place).has_position:
+        raise IngestError(
+            f"source {place.source.name!r} has no position in the log of its database",
+            location=place.source.declared_at,
+            hint=f"ingest it first: sml ingest -s source:{place.source.name}",
+        )
+    capture = DatabaseCapture(place)
+    try:
+        capture.prepare(None)
+        capture.read_to_end()
+    finally:
+        capture.close()
+    if stop_signals.is_wished():
+        raise IngestError(f"stopped before the log of source {place.source.name!r} was read to its end")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,97 @@
+"""The rows of a table that the log has changes of which the table has not read yet.
+
+Where a database and the lake differ in such a row, that shows nothing: the lake will have the change. Where the log up
+to a position after the comparison has none, the row has been as it is since before the table's position.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from sqlmesh_like.cdc.sources.catch_up_queue import tables_behind
+from sqlmesh_like.cdc.sources.database.comparison.dialects import CanonicalColumn
+from sqlmesh_like.cdc.sources.database.comparison.side import Key
+from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind
+from sqlmesh_like.cdc.sources.database.server import Table
+from sqlmesh_like.cdc.sources.database.spool import Spool, number_of
+from sqlmesh_like.cdc.sources.offset_range import Files
+from sqlmesh_like.cdc.sources.query_log import read_query_log
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.project.nodes import SourceTable
+
+
+@dataclass(frozen=True)
+class UnreadRows:
+    """The keys of the changes that a table has not read; `has_others`: also of some whose keys are not known."""
+
+    keys: frozenset[Key]
+    has_others: bool = False
+
+    def __contains__(self, key: Key) -> bool:
+        return self.has_others or key in self.keys
+
+
+def read_segments(place: SourcePaths, table: SourceTable) -> frozenset[int]:
+    """The segments of the spool that a table has read. To be asked before the table's rows."""
+    log = read_query_log(place.checkpoint)
+    if log is None:
+        return frozenset()
+    last = max(log.log_ids.values())
+    numbers = {number_of(unquote(file.uri)) for file in log.files if file.log_id <= last}
+    for mark in tables_behind(place).get(table.name, ()):
+        if isinstance(mark.extent, Files):
+            numbers -= {number_of(unquote(path)) for _, path in mark.extent.files}
+    return frozenset(numbers)
+
+
+def unread_rows(spool: Spool, read: frozenset[int], origin: Table, key: Sequence[CanonicalColumn]) -> UnreadRows:
+    """The rows of `origin` that the other segments have changes of. `key`: its columns in the database."""
+    keys: set[Key] = set()
+    has_others = False
+    for path in sorted((spool.folder / "log").glob("*.gz")):
+        if number_of(path) in read:
+            continue
+        for change in _changes(path, origin):
+            row_keys = list(_keys(change, key))
+            has_others = has_others or None in row_keys or not row_keys
+            keys.update(each for each in row_keys if each is not None)
+    return UnreadRows(frozenset(keys), has_others)
+
+
+def _changes(path: Path, origin: Table) -> Iterator[dict[str, object]]:
+    """The events of a table in a segment."""
+    mark = json.dumps(origin.name).encode()
+    with gzip.open(path, "rb") as lines:
+        for line in lines:
+            if origin.name.isascii() and mark not in line:  # each line has a schema, which takes long to read
+                continue
+            message = json.loads(line.partition(b"\t")[0])
+            change = message.get("payload", message)
+            source = change.get("source") or {}
+            if source.get("table") == origin.name and source.get("schema") == origin.schema:
+                yield change
+
+
+def _keys(change: dict[str, object], key: Sequence[CanonicalColumn]) -> Iterable[Key | None]:
+    """The keys before and after a change; None: there is one that is not known. A truncate has none."""
+    for image in ("before", "after"):
+        row = change.get(image)
+        if isinstance(row, dict):
+            texts = [_text(row.get(column.name), column.kind) for column in key]
+            yield None if None in texts else tuple(texts)
+
+
+def _text(value: object, kind: Kind) -> str | None:
+    """The canonical text of a value of an event, where that is plain.
+
+    >>> _text(7, Kind.WHOLE), _text("a", Kind.TEXT), _text("AQ==", Kind.DECIMAL)
+    ('7', 'a', None)
+    """
+    if kind is Kind.WHOLE and isinstance(value, int):
+        return str(int(value))
+    return value if kind is Kind.TEXT and isinstance(value, str) else None
