@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlmesh_like.errors import IngestError, MachineError, ProjectError, SmlError
 from sqlmesh_like.project.nodes import DatabaseSettings
@@ -175,15 +176,32 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     for schema in schemas:
         keys = inspector.get_multi_pk_constraint(schema=schema)
         comments = inspector.get_multi_table_comment(schema=schema)
-        columns = inspector.get_multi_columns(schema=schema) if with_columns else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know: its events state it
+            columns = inspector.get_multi_columns(schema=schema) if with_columns else {}
         for place, key in keys.items():
             described = tuple(
-                TableColumn(str(each["name"]), str(each["type"]), each.get("comment") or "")
+                TableColumn(str(each["name"]), _type_text(each["type"], db.dialect), each.get("comment") or "")
                 for each in columns.get(place, ())
             )
             comment = (comments.get(place) or {"text": None})["text"] or ""
             tables.append(Table(schema, place[1], tuple(key.get("constrained_columns") or ()), comment, described))
     return tuple(sorted(tables, key=lambda table: (table.schema or "", table.name)))
+
+
+def _type_text(type_: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> str:
+    """The type as the database declares it. In PostgreSQL a type of the user's may have the name of another one.
+
+    >>> from sqlalchemy.dialects import mysql
+    >>> _type_text(mysql.BIGINT(unsigned=True), mysql.dialect())
+    'BIGINT UNSIGNED'
+    """
+    from sqlalchemy.exc import CompileError
+
+    try:
+        return str(type_) if dialect.name == "postgresql" else type_.compile(dialect=dialect)
+    except CompileError:  # unknown to SQLAlchemy
+        return ""
 
 
 def problems(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> tuple[Problem, ...]:
