@@ -36,6 +36,8 @@ def _shop(root: Path) -> Shop:
 @pytest.mark.fault("Spark's JVM is killed", ends="recovers")
 def test_a_run_whose_jvm_is_killed_says_so_and_the_next_is_right(tmp_path: Path) -> None:
     shop = _shop(tmp_path)
+    profile = (tmp_path / "profiles.yml").read_text()
+    (tmp_path / "profiles.yml").write_text(profile.replace("schema: dws", "schema: dws\n      delta_engine: spark"))
     call = start(tmp_path, "run", "--full-refresh", fault="spark.write.begin:2:stop")
     wait_until_stopped(call)
     os.kill(jvm_of(call.pid), signal.SIGKILL)
@@ -43,6 +45,7 @@ def test_a_run_whose_jvm_is_killed_says_so_and_the_next_is_right(tmp_path: Path)
     output = refused(call, within=LIMIT)
     assert "models/daily.sql: dws.daily: Spark's JVM was killed by SIGKILL" in output, output
     assert "Done. PASS=1" in output, output
+    (tmp_path / "profiles.yml").write_text(profile)
     tally = Tally("run", where="JVM killed")
     tally.look_after_kill(shop)
     assert not tally.wrong, tally.wrong
