@@ -27,7 +27,7 @@ RANDOM_KILLS = int(os.environ.get("SML_SPARK_KILLS", "10"))
 """Of each kind of call."""
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "towns"\nprofile = "lake"\n',
-    "profiles.yml": PROFILE,
+    "profiles.yml": PROFILE + "      delta_engine: spark\n",
     "models/plain.sql": "select id, town from {{ ref('towns') }}\n",
     "models/logged.sql": "{{ config(table_type='mor') }}\nselect id, town from {{ ref('towns') }}\n",
     "snapshots/versions.yml": """
