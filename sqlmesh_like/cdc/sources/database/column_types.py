@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from sqlmesh_like.cdc.formats.source_types import MAX_PRECISION
+
 _TYPES = {
     "int": ("tinyint", "smallint", "mediumint", "integer", "int"),
     "bigint": ("bigint", "integer unsigned", "int unsigned"),
@@ -22,7 +24,6 @@ _BY_NAME = {name: spark_type for spark_type, names in _TYPES.items() for name in
 _TYPE = re.compile(
     r"(\w+(?: precision)?)(?:\(([^)]*)\))?(?:\s+(unsigned))?(?: with(?:out)? time zone| zerofill| collate .*)?"
 )
-_MOST_DIGITS = 38
 
 
 def spark_type(database_type: str) -> str | None:
@@ -37,6 +38,6 @@ def spark_type(database_type: str) -> str | None:
     name, arguments, sign = match.groups()
     if name in ("decimal", "numeric"):
         digits = re.fullmatch(r"(\d+),\s*(\d+)", arguments or "")
-        fits = digits is not None and int(digits[1]) <= _MOST_DIGITS
+        fits = digits is not None and int(digits[1]) <= MAX_PRECISION
         return f"decimal({digits[1]},{digits[2]})" if digits is not None and fits else None
     return _BY_NAME.get(f"{name} {sign}" if sign else name, _BY_NAME.get(name))

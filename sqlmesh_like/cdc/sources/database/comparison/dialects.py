@@ -32,9 +32,9 @@ class Dialect(ABC):
     columns = ""
     """Query of a table's columns: names and types, with `{schema}` and `{table}` as literals."""
 
-    @abstractmethod
     def name(self, name: str) -> str:
         """An identifier."""
+        return standard_identifier(name)
 
     @abstractmethod
     def text(self, column: CanonicalColumn) -> str:
@@ -133,9 +133,6 @@ class PostgreSql(Dialect):
         " where n.nspname = {schema} and c.relname = {table} and a.attnum > 0 and not a.attisdropped order by a.attnum"
     )
 
-    def name(self, name: str) -> str:
-        return standard_identifier(name)
-
     def text(self, column: CanonicalColumn) -> str:
         value = self.name(column.name)
         match column.kind:
@@ -168,9 +165,6 @@ class PostgreSql(Dialect):
 
 class DuckDb(Dialect):
     """The lake, whose columns have the types that it calls them by."""
-
-    def name(self, name: str) -> str:
-        return standard_identifier(name)
 
     def text(self, column: CanonicalColumn) -> str:
         value = self.name(column.name)

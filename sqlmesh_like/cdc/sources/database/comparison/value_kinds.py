@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from enum import Enum
 
-from sqlmesh_like.cdc.formats.source_types import decimal_parts
+from sqlmesh_like.cdc.formats.source_types import MAX_PRECISION, decimal_parts
 from sqlmesh_like.project.nodes import DatabaseKind
 
 
@@ -38,7 +38,6 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean")
 _DECLARED = re.compile(
     r"([a-z][a-z0-9_ ]*?)(?:\((.*)\))?(?: unsigned)?(?: zerofill)?( with(?:out)? time zone)?", re.DOTALL
 )
-_LONGEST_DECIMAL = 38
 
 
 def kind_of(server: DatabaseKind, declared: str, lake: str) -> Kind | None:
@@ -62,7 +61,7 @@ def kind_of(server: DatabaseKind, declared: str, lake: str) -> Kind | None:
 def _decimal(arguments: str | None, lake: str) -> Kind | None:
     """The kind of an exact number: without a number of digits, or with too many, it is text in the lake."""
     digits = re.fullmatch(r"(\d+)(?:,\s*(\d+))?", arguments or "")
-    if digits is None or int(digits[1]) > _LONGEST_DECIMAL:
+    if digits is None or int(digits[1]) > MAX_PRECISION:
         return Kind.DIGITS if lake == "string" else None
     precision, scale, wide = int(digits[1]), int(digits[2] or 0), decimal_parts(lake)
     fits = wide is not None and wide[1] >= scale and wide[0] - wide[1] >= precision - scale
