@@ -59,6 +59,14 @@ def parametrize(names: str | tuple[str, ...], *, suite: Iterable[object], releas
     return pytest.mark.parametrize(names, [*suite, *(_released(case, is_one) for case in release)])
 
 
+def sample(names: str, cases: Iterable[object], *, every: int) -> MarkDecorator:
+    """As `pytest.mark.parametrize`, of one behaviour: one case in so many is part of the suite, each of a release."""
+    numbered = enumerate(cases)
+    return pytest.mark.parametrize(
+        names, [case if number % every == 0 else _released(case, True) for number, case in numbered]
+    )
+
+
 def _released(case: object, is_one: bool) -> ParameterSet:
     if isinstance(case, ParameterSet):
         return pytest.param(*case.values, marks=[*case.marks, pytest.mark.release], id=case.id)

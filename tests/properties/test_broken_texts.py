@@ -21,7 +21,7 @@ from tests.levels import IS_DEEP, count
 from tests.properties import texts
 from tests.properties.cases import examples
 
-EXAMPLES = int(os.environ.get("SML_TEXTS", str(count(4, 12, 6000))))
+EXAMPLES = int(os.environ.get("SML_TEXTS", str(count(2, 12, 6000))))
 """Of each kind of text: with all of them, an hour of one core."""
 LONGEST = 60.0
 """Seconds after which a call counts as hanging: one takes a tenth of a second."""

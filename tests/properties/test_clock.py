@@ -18,7 +18,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, SimulatedRows
-from tests.levels import IS_DEEP, count
+from tests.levels import IS_DEEP, count, sample
 from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema
 
@@ -140,7 +140,7 @@ FIRST_SEEDS = {"exists": 11, "not exists": 11, "in": 11}
 """Of forms whose rows seldom cross: with 2, as for the others, many cases would be drawn."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sample("name", MODELS, every=3)
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
@@ -174,7 +174,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
     every_case()
 
 
-@examples(count(6, 26, 390))
+@examples(count(3, 26, 390))
 @given(data=st.data())
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)

@@ -15,7 +15,7 @@ from tests.levels import count
 from tests.properties.case import Case, travelled
 from tests.properties.cases import Drawn, cases, examples
 
-CASES = count(4, 14, 200)
+CASES = count(2, 14, 200)
 THREADS = 4
 
 

@@ -10,16 +10,16 @@ from hypothesis import given, seed
 from hypothesis.strategies import sampled_from
 
 from sqlmesh_like.classify.strategy import Strategy
-from tests.levels import IS_DEEP, count
+from tests.levels import IS_DEEP, count, sample
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
 CASES = count(1, 10, 220)
 """Of each construct: 60 in all, 550 or more than 10,000; the other properties add to them."""
 TURNS: tuple[tuple[Strategy | None, ...], ...] = ((), (), ("recompute_merge", None))
 """The ways of the batches of a case: in a third of them every other batch is merged from the recomputed query."""
-PLANNED = count(3, 8, 120)
+PLANNED = count(1, 8, 120)
 """Of each construct, of which only the plan is asked for."""
-FEWEST = count(3, 10, 220)
+FEWEST = count(1, 10, 220)
 """Cases of each strategy among those that are planned."""
 ENOUGH = count(1, 3, 3)
 ROUNDS = 12
@@ -64,7 +64,7 @@ def _run(construct: str, number: int, counts: Tally) -> None:
 
 
 @pytest.mark.checklist(60, 61, 62, 63)
-@pytest.mark.parametrize("construct", CONSTRUCTS)
+@sample("construct", CONSTRUCTS, every=3)
 def test_a_maintained_table_equals_a_recompute_after_every_batch(construct: str) -> None:
     totals = tally(construct)
     if totals.failure is not None:

@@ -17,8 +17,8 @@ from tests.tpc.plans import compiled_suite
 
 SEEDS = range(20) if IS_DEEP else (1, 4)
 QUERIES = [f"q{number:02d}" for number in range(1, 23)]
-FEW = ["q01", "q03", "q04", "q13", "q22"]
-"""A wide aggregate, a join of three, EXISTS, an aggregate of an aggregate over an outer join, a scalar subquery."""
+FEW = ["q03", "q13"]
+"""A join of three, and an aggregate of an aggregate over an outer join: of other forms there are random cases."""
 BATCHES = 4
 ENOUGH = 2
 """Batches that must change a result; further data is drawn only where the first does not do so."""

@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.change_log import logs_between
 from sqlmesh_like.hudi.writer import file_merge, upsert
 from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile
 from sqlmesh_like.names import IS_DELETED, SEQUENCE
-from tests.levels import count
+from tests.levels import count, sample
 from tests.properties.cases import examples
 from tests.written_table import Row, Signed, WrittenTable
 
@@ -217,7 +217,7 @@ MUTANTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
 ABOUT_ORDER = {"an order that is never asked", "a row of the same order loses"}
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
+@sample("mutant", MUTANTS, every=4)
 def test_a_naive_writer_is_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[mutant](monkeypatch)
 

@@ -18,6 +18,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.duckdb import duck_connection
 from sqlmesh_like.duckdb.duck_connection import database, file_worker, reader, sandbox, time_limit, workspace
 from sqlmesh_like.errors import NodeError
+from tests.levels import sample
 from tests.projects import enter_project
 
 SECRET = "planted-in-a-file"
@@ -70,7 +71,7 @@ REACHING_OUT = (
 )
 
 
-@pytest.mark.parametrize("statement", REACHING_OUT)
+@sample("statement", REACHING_OUT, every=3)
 @pytest.mark.parametrize("kind", ["sandbox", "workspace", "reader"])
 def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: str, tmp_path: Path) -> None:
     frame_of_python = duckdb.values([1])

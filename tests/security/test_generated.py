@@ -182,7 +182,7 @@ def test_generated_requests_get_no_file_and_no_header_of_their_own(tmp_path: Pat
 
 
 def _answer(client: socket.socket, request: bytes) -> bytes:
-    """What the server sends until either side ends: it may refuse a request, and close, before it has read all of it."""
+    """What the server sends: it may refuse a request, and close, before it has read all of it."""
     answer = b""
     with suppress(OSError):
         client.sendall(request)

@@ -27,6 +27,7 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.report.drawing import drawing
 from sqlmesh_like.run.ports import Rows
+from tests.levels import sample
 from tests.projects import enter_project
 from tools.printing import printed
 
@@ -145,7 +146,7 @@ def test_no_command_prints_a_control_character_of_a_project(
     assert seen and not BAD & set(seen) - {"\t"}, ascii(seen)
 
 
-@pytest.mark.parametrize("bad", COMMANDS)
+@sample("bad", COMMANDS, every=3)
 @pytest.mark.parametrize("words", EVERY_CALL, ids=" ".join)
 def test_no_line_is_a_command_to_a_runner_of_ci(
     words: list[str], bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown

@@ -18,7 +18,7 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.renderer import render_project
-from tests.levels import IS_DEEP
+from tests.levels import count
 
 ROOT = Path(__file__).resolve().parents[2]
 SALES = "model.estate_lake.sales"
@@ -30,7 +30,7 @@ COLUMNS = tuple(
     )
 )  # fmt: skip
 Row = Sequence[Value]
-START, DAYS = datetime(2024, 1, 1, 12), 400 if IS_DEEP else 60
+START, DAYS = datetime(2024, 1, 1, 12), count(20, 60, 400)
 
 
 @pytest.mark.checklist(70, 71, 72, 73, 75, 76, 77, 78, 79)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlmesh_like.errors import SqlError
+from tests.levels import sample
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", s="string", amount="decimal(10,2)")
@@ -26,7 +27,7 @@ PATH = (
 )
 
 
-@pytest.mark.parametrize("sql", QUERIES)
+@sample("sql", QUERIES, every=3)
 def test_a_window_over_an_aggregate_equals_a_recompute(sql: str) -> None:
     plan = compiled(sql, COLUMNS)
     assert plan.classification.strategy == "group_recompute", plan.classification.reasons

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.faults.shop import CUSTOMER, CUSTOMERS, DAILY, DETAIL, FILES, MODELS, ORDERS, REGION, Shop
 
 CALL = """
@@ -30,6 +32,7 @@ def called(root: Path, call: str) -> list[list[str]]:
     return sorted(line.split("|") for line in results)
 
 
+@pytest.mark.release
 def test_a_local_run_imports_no_module_of_spark(tmp_path: Path) -> None:
     shop = Shop.made(tmp_path)
     dice = random.Random(20240501)

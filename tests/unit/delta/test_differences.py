@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
+from tests.levels import sample
 from tests.properties.lake import T, U, check, compiled, final_rows, schema
 
 COLUMNS = schema(a="int", s="string")
@@ -28,7 +29,7 @@ QUERIES = (
 
 
 @pytest.mark.parametrize("partition_by", [(), ("a",)], ids=["by group", "by partition"])
-@pytest.mark.parametrize("sql", QUERIES)
+@sample("sql", QUERIES, every=3)
 def test_copies_are_counted_on_both_sides(sql: str, partition_by: tuple[str, ...]) -> None:
     plan = compiled(sql, COLUMNS, partition_by)
     assert plan.classification.strategy != "full_refresh", plan.classification.reasons

@@ -8,6 +8,7 @@ from sqlmesh_like.analyze.algebra.lineage import split_columns
 from sqlmesh_like.analyze.algebra.relation import used_columns
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import KEY
+from tests.levels import sample
 from tests.properties.lake import T, check, compiled, final_rows, schema, states
 
 COLUMNS = schema(
@@ -65,14 +66,14 @@ GROUPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BY_ROW)
+@sample("name", BY_ROW, every=4)
 def test_elements_follow_their_row(name: str) -> None:
     plan = compiled(BY_ROW[name], COLUMNS)
     assert plan.classification.strategy == "row_based", plan.classification.reasons
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 
-@pytest.mark.parametrize("name", GROUPED)
+@sample("name", GROUPED, every=2)
 def test_groups_of_elements_follow_their_rows(name: str) -> None:
     sql, strategy = GROUPED[name]
     plan = compiled(sql, COLUMNS)

@@ -10,6 +10,7 @@ import pytest
 from sqlmesh_like.analyze.algebra.lineage import split_columns
 from sqlmesh_like.analyze.algebra.relation import used_columns
 from sqlmesh_like.errors import SqlError
+from tests.levels import sample
 from tests.properties.lake import T, check, compiled, final_rows, schema, states
 
 COLUMNS = schema(a="int", b="int", c="int", s="string", f="double")
@@ -50,7 +51,7 @@ RECOMPUTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MERGED)
+@sample("name", MERGED, every=4)
 def test_grouping_sets_are_merged(name: str) -> None:
     plan = compiled(MERGED[name], COLUMNS)
     assert plan.classification.strategy == "aggregate_merge", plan.classification.reasons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.levels import sample
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
@@ -43,7 +44,7 @@ NOT_MERGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MERGED)
+@sample("name", MERGED, every=3)
 def test_groups_follow_what_changes_below_them(name: str) -> None:
     plan = compiled(MERGED[name], COLUMNS)
     assert plan.classification.strategy == "aggregate_merge", plan.classification.reasons

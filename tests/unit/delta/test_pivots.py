@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.levels import sample
 from tests.properties.lake import check, compiled, final_rows, schema, states
 
 COLUMNS = schema(a="int", m="string", x="int", y="int", s="string", f="double")
@@ -60,14 +61,14 @@ REBUILT = {
 }
 
 
-@pytest.mark.parametrize("sql", LIKE_DUCKDB)
+@sample("sql", LIKE_DUCKDB, every=3)
 def test_a_pivot_equals_its_recompute_after_each_batch(sql: str) -> None:
     plan = compiled(sql, COLUMNS)
     assert plan.classification.strategy == LIKE_DUCKDB[sql], plan.classification.reasons
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 
-@pytest.mark.parametrize("sql", OF_SPARK)
+@sample("sql", OF_SPARK, every=3)
 def test_where_a_group_lacks_a_value_the_rows_are_those_of_spark(sql: str) -> None:
     """And those after changes are the rows of the same state from its start."""
     plan = compiled(sql, COLUMNS)

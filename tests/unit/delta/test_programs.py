@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.program import DeltaProgram
+from tests.levels import parametrize, sample
 from tests.properties.lake import check, compiled, final_rows, schema, states
 
 COLUMNS = schema(a="int", d="decimal(10,2)", s="string", dt="date", b="boolean")
@@ -68,7 +69,7 @@ TRAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("trap", TRAPS)
+@sample("trap", TRAPS, every=3)
 def test_the_table_follows_every_change(trap: str) -> None:
     plan = compiled(TRAPS[trap], COLUMNS)
     assert plan.classification.strategy in ("row_based", "aggregate_merge"), plan.classification.reasons
@@ -89,9 +90,7 @@ def test_a_comparison_keeps_its_parentheses_where_it_becomes_an_operand(sql: str
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 
-@pytest.mark.parametrize(
-    "name", ["x", "a", "r", "n", "g", "k", "u", "d", "o", "e", "m", "f", "w", "b", "c", "t", "groups"]
-)
+@parametrize("name", suite=["x", "groups"], release="arngkudoemfwbct")
 def test_a_column_named_like_an_alias_of_the_compiler_is_that_column(name: str) -> None:
     columns = schema(**{name: "string", "v": "int"})
     path = states({"1": ("x", 1), "2": (None, 2)}, {"1": (None, 1), "3": ("x", 3)}, {"2": None, "3": ("y", 3)})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sqlmesh_like.analyze.algebra.lineage import split_columns
 from sqlmesh_like.analyze.algebra.relation import used_columns
+from tests.levels import sample
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", b="int", s="string")
@@ -48,7 +47,7 @@ COUNTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@sample("name", COUNTED, every=4)
 def test_a_scalar_subquery_follows_both_tables(name: str) -> None:
     plan = compiled(COUNTED[name], COLUMNS)
     wanted = "aggregate_merge" if name == "below an aggregate" else "group_recompute"

@@ -22,6 +22,7 @@ from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.selector import select
 from tests.browser import browser as browser
 from tests.browser import needs_browser, needs_libraries, silent_page
+from tests.levels import sample
 from tests.unit.docs.conftest import make_project
 from tests.unit.docs.large_project import DOMAINS, LAYERS, make_large_project
 
@@ -379,7 +380,7 @@ SELECTIONS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", SELECTIONS)
+@sample("words", SELECTIONS, every=8)
 def test_the_filter_chooses_what_the_command_line_chooses(filtered: tuple[Page, Graph], words: str) -> None:
     page, graph = filtered
     page.goto(f"{page.url.partition('#')[0]}#/graph")

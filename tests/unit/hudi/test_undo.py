@@ -17,6 +17,7 @@ from sqlmesh_like.fault_points import FAULT_VARIABLE
 from sqlmesh_like.hudi.recovery.last_good_commit import table_health
 from sqlmesh_like.hudi.recovery.undo import undo
 from tests.faults.shop import ORDERS, Shop
+from tests.levels import parametrize
 
 REPOSITORY = Path(__file__).parents[3]
 CHILD = """
@@ -56,11 +57,11 @@ def test_a_table_goes_back_with_its_rows_and_files(shop: Shop) -> None:
     assert shop.stored(ORDERS) == shop.recorded(ORDERS) and frontiers(shop)[:2] == known[:2]
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("step", "stands"),
-    [("rollback.marked", 3), ("rollback.in_flight", 2), ("hudi.removal.files", 2), ("hudi.removal.inflight", 2),
-     ("rollback.undone", 2)],
-)  # fmt: skip
+    suite=[("rollback.marked", 3), ("hudi.removal.files", 2)],
+    release=[("rollback.in_flight", 2), ("hudi.removal.inflight", 2), ("rollback.undone", 2)],
+)
 def test_killed_in_between_it_stands_at_a_commit_and_the_next_call_ends_it(step: str, stands: int, shop: Shop) -> None:
     known, uri = frontiers(shop), shop.timeline(ORDERS).uri
     environment = {**os.environ, FAULT_VARIABLE: step, "PYTHONPATH": str(REPOSITORY)}

@@ -9,6 +9,7 @@ import pytest
 from sqlmesh_like.errors import ProjectError, require_sound
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import ParsedProject
+from tests.levels import parametrize
 
 
 def project_of(folder: Path, **files: str) -> ParsedProject:
@@ -99,7 +100,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@parametrize("case", suite=[case for case in WRONG if case != "no end"], release=["no end"])
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, case: str) -> None:
     files, message = WRONG[case]
     with pytest.raises(ProjectError) as caught:

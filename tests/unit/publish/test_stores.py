@@ -117,7 +117,9 @@ def test_a_place_shows_the_table_after_each_round(place: Place) -> None:
     publish_rounds(place)
 
 
-def test_rows_stay_as_they_were_where_reading_stops_half_way(place: Place) -> None:
+@parametrize("name", suite=["sqlite", "parquet"], release=["duckdb"])
+def test_rows_stay_as_they_were_where_reading_stops_half_way(name: str, tmp_path: Path) -> None:
+    place = PLACES[name](tmp_path)
     before: list[list[Row]] = []
 
     def kill(table: Table) -> None:

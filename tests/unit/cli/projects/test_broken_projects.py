@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from tests.levels import IS_RELEASE
+from tests.levels import IS_RELEASE, sample
 from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
@@ -286,7 +286,7 @@ PASSED_OVER = (
 """What dbt takes as well: a warning, told as errors are."""
 
 
-@pytest.mark.parametrize("rule", RULES)
+@sample("rule", RULES, every=2)
 def test_what_is_broken_is_told_with_its_file_and_line(project: Path, capsys: Shown, rule: str) -> None:
     call = ["compile", "--warn-error"] if rule in PASSED_OVER else ["compile"]
     wrong: list[str] = []
