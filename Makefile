@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py tests/spark/sql/test_random_cases.py
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint fmt lock site-libraries sbom audit clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint lint-types lint-style lint-layers lint-words fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -74,11 +74,16 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/sml deps
 	$(BIN)/python -m bench $(BENCH)
 
-lint: $(VENV)/.installed-dev
+# With `-j2` its parts run side by side.
+lint: lint-types lint-style lint-layers lint-words
+lint-types: $(VENV)/.installed-dev
+	$(BIN)/mypy --num-workers 2
+lint-style: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
-	$(BIN)/mypy
+lint-layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
+lint-words: $(VENV)/.installed-dev
 	$(BIN)/python -m tools.check_words
 
 # What the product consists of (CycloneDX), and what is known to be wrong with it; a database out of reach is skipped.
