@@ -18,10 +18,10 @@ from sqlmesh_like.fault_points import COMMIT_POINTS, PUBLISH_POINTS, REMOVAL_POI
 from tests.faults.calls import Call, finished, kill_after, refused, start, wait_until_stopped
 from tests.faults.shop import Shop
 from tests.faults.tally import SEED, tallied
-from tests.levels import IS_DEEP
+from tests.levels import IS_DEEP, count
 
 RANDOM_KILLS = int(os.environ.get("SML_KILLS", "750" if IS_DEEP else "2"))
-STEPS = (*COMMIT_POINTS, *PUBLISH_POINTS)
+STEPS = (*COMMIT_POINTS, *PUBLISH_POINTS)[:: count(2, 1, 1)]
 COMMITS_OF_A_LAKE = 10
 """After twice as many commits a run would clean history, which is Spark's."""
 LONGEST = float(os.environ.get("SML_LONGEST", "0.7"))

@@ -77,6 +77,7 @@ def test_the_four_strategies_bring_in_what_the_branch_gives(lake: Lake, orders: 
     assert [row[0] for row in lake.rows("parts")] == [1, 2, 3, 4, 6]
 
 
+@pytest.mark.release
 def test_columns_come_and_go_as_the_author_asks(lake: Lake, orders: Table) -> None:
     query = f"select id, COLUMNS from @orders {NEW}"
     lake.model("grows", config("append", on_schema_change="'append_new_columns'") + query.replace("COLUMNS", "amount"))

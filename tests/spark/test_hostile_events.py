@@ -87,6 +87,7 @@ def test_hostile_events_are_rows_or_dead_letters_and_the_other_tables_go_on(
     assert sum("nested more than 100 deep" in reason for reason in reasons) == 4, reasons
 
 
+@pytest.mark.release
 def test_every_encoding_may_be_declared_as_every_type(spark: SparkSession) -> None:
     """A connector states how a value is spelt, the project what its column is; what does not go together is NULL."""
     types = ("int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp", "decimal(10,2)")

@@ -42,6 +42,7 @@ session.stop()
 """
 
 
+@pytest.mark.release
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="this system shows processes otherwise")
 def test_no_secret_of_a_target_is_on_the_list_of_processes_or_in_a_log(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()

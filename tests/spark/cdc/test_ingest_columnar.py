@@ -25,7 +25,6 @@ from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
-from tests.levels import parametrize
 from tests.spark.ingest_lake import Lake, table
 
 UTC = datetime.UTC
@@ -143,7 +142,8 @@ ODD = [
 ]  # fmt: skip
 
 
-@parametrize("partition_by", suite=[PartitionBy("at", "yyyyMM", "month")], release=[None])
+@pytest.mark.release
+@pytest.mark.parametrize("partition_by", [PartitionBy("at", "yyyyMM", "month"), None])
 def test_a_first_load_of_odd_rows_is_what_their_texts_come_to(
     spark: SparkSession, tmp_path: Path, partition_by: PartitionBy | None
 ) -> None:

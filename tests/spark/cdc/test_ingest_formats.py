@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.offset_range import files_of
 from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
+from tests.levels import parametrize
 from tests.spark.ingest_lake import Lake, event, table
 
 NOON = datetime.datetime(2020, 1, 1, 12, 30)
@@ -226,7 +227,7 @@ CHANGES = (
 
 
 @pytest.mark.checklist(7)
-@pytest.mark.parametrize("form", SPELT)
+@parametrize("form", suite=["debezium", "dms"], release=[form for form in SPELT if form not in ("debezium", "dms")])
 def test_the_same_changes_in_every_format_end_in_the_same_table(spark: SparkSession, tmp_path: Path, form: str) -> None:
     declared = table(columns={"id": "int", "v": "string"})
     shop = Lake(spark, tmp_path, (declared,), {"format": form, "files": "landing/*.jsonl"})

@@ -71,6 +71,7 @@ def test_a_merge_on_read_table_takes_events_in_and_models_follow(spark: SparkSes
     assert ods.rows("t", "id", "v") == [(1, -1), (2, 20)]
 
 
+@pytest.mark.release
 def test_a_merge_on_read_table_is_read_without_spark(spark: SparkSession, tmp_path: Path) -> None:
     named = [table("t", partition_by=BY_MONTH, table_type="mor"), table("ordered", order_by=("at",), table_type="mor")]
     ods = IngestLake(spark, tmp_path, tuple(named))

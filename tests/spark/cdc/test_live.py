@@ -89,6 +89,7 @@ def lake_of(live: Shop, root: Path) -> Lake:
     return Lake(live.spark, root, tables, {"files": None, "kafka": kafka, "max_events_per_batch": 4000})
 
 
+@pytest.mark.release
 @pytest.mark.checklist(1, 2, 3, 26)
 def test_ods_tables_hold_what_the_database_shows(live: Shop, tmp_path: Path) -> None:
     lake = lake_of(live, tmp_path)

@@ -21,6 +21,7 @@ FILES = {
 }
 
 
+@pytest.mark.release
 def test_values_and_types_are_those_of_dbt_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
     assert lake.rows("all_of_it") == [(1, D("8.00"), D("8.00"))]
 
 
+@pytest.mark.release
 def test_windows_over_all_rows_go_on_from_the_table_and_a_variance_from_its_sums(lake: Lake, orders: Table) -> None:
     lake.model(
         "placed", "select id, rank() over (order by amount desc) as place, sum(amount) over () as s from @orders"
@@ -145,6 +146,7 @@ def test_windows_over_all_rows_go_on_from_the_table_and_a_variance_from_its_sums
     assert lake.rows("page") == [(3,), (4,)]
 
 
+@pytest.mark.release
 def test_first_rows_are_kept_in_their_order_and_replaced_from_the_query(lake: Lake, orders: Table) -> None:
     lake.model("cheapest", "select id, city from @orders order by amount, city desc limit 3")
     by_city = "from @orders group by city order by sum(amount) desc, city nulls last limit 2"

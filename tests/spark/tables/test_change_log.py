@@ -232,6 +232,7 @@ def test_a_log_in_doubt_is_not_read_and_it_is_said(
         assert signed(feed(spark, str(copy)).logged_changes(middle, end))
 
 
+@pytest.mark.release
 @parametrize("kind", suite=["cow"], release=["mor"])
 def test_commits_of_others_in_between_are_compared(
     spark: SparkSession, tmp_path: Path, kind: Literal["cow", "mor"]

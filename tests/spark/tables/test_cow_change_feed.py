@@ -244,6 +244,7 @@ def test_rows_inserted_beside_rows_of_the_same_key_take_nothing_away(lake: Lake)
     assert changed(table, start, end) == [(1, 1, "b")]
 
 
+@pytest.mark.release
 @pytest.mark.checklist(46)
 def test_a_table_of_plain_hudi_defaults_is_followed(lake: Lake) -> None:
     uri = str(lake.root / "plain")

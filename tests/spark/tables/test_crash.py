@@ -162,7 +162,11 @@ HALF_MADE = {
 }
 
 
-@pytest.mark.parametrize("properties", HALF_MADE.values(), ids=HALF_MADE)
+@parametrize(
+    "properties",
+    suite=[pytest.param(HALF_MADE["cut short"], id="cut short")],
+    release=[pytest.param(HALF_MADE[name], id=name) for name in ("no properties", "empty")],
+)
 @pytest.mark.fault("a table was only half created", ends="recovers")
 def test_a_table_that_was_half_made_is_made_again(
     properties: str | None, lake: Lake, orders: Table, caplog: pytest.LogCaptureFixture

@@ -57,6 +57,7 @@ def test_codec_largest_size_and_tasks_reach_a_models_files(lake: Lake) -> None:
     assert len(lake.keys("cut")) == len(set(lake.keys("cut"))) == 2999
 
 
+@pytest.mark.release
 @pytest.mark.checklist(50)
 def test_codec_and_buckets_of_an_ods_table(spark: SparkSession, tmp_path: Path) -> None:
     wanted = {CODEC: "snappy", "hoodie.bucket.index.num.buckets": "3"}

@@ -136,6 +136,7 @@ def test_a_commit_that_a_compaction_overtook_is_seen(people: Table) -> None:
     assert changed(people, late, end) == [(-1, 2, "b", "m1"), (1, 2, "B", "m1")]
 
 
+@pytest.mark.release
 def test_a_late_row_that_loses_is_no_change(lake: Lake) -> None:
     table = lake.source("ranked", "id int, v string, at int", table_type="mor", ordering=("at",))
     start = table.upsert((1, "a", 5), (2, "b", 5))
