@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,12 +21,12 @@ from sqlmesh_like.errors import MachineError, RetryableError, SmlError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.secrets import scrubbed
 
 _log = logging.getLogger("sqlmesh_like.locks")
 _RENEWALS = 6
 """How many times a lock is renewed in the time for which it holds."""
-_SIDE_BY_SIDE = 32
 _MOST_SKEW, _MOST_SILENCE = 0.15, 0.5
 """The parts of a lock's time by which this machine's clock may be off, and after which one that could not be renewed
 counts as lost: together with the last attempt less than the whole."""
@@ -131,8 +130,7 @@ class CallLocks:
     def _take_leases(self, tables: Collection[str]) -> Conflict | None:
         """Take the locks of those tables that exist; where one cannot be had, give these back."""
         leases = {table: TableLease(table, self.owner, self.seconds, self.registry.clock) for table in sorted(tables)}
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            held = dict(zip(leases, pool.map(self._take_lease, leases.values()), strict=True))
+        held = dict(zip(leases, side_by_side(self._take_lease, tuple(leases.values())), strict=True))
         with self._lock:
             self._leases |= {table: lease for table, lease in leases.items() if lease.is_taken}
         for table, other in held.items():
@@ -154,21 +152,14 @@ class CallLocks:
                 self._leases[table].release()
 
         ours = [table for table in tables if table in self._leases]
-        if ours:
-            with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-                list(pool.map(release, ours))
+        side_by_side(release, ours)
         for table in ours:
             del self._leases[table]
 
     def _renewed(self, tables: Collection[str]) -> bool:
         """Renew the record and the locks of these tables; false where one of them is another's now."""
         ours = [self._leases[table] for table in tables if table in self._leases]
-        if not self.registry.renew(self.owner):
-            return False
-        if len(ours) == 1:
-            return ours[0].renew()
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            return all(pool.map(TableLease.renew, ours))
+        return self.registry.renew(self.owner) and all(side_by_side(TableLease.renew, ours))
 
     def _renew_until_ended(self) -> None:
         renewed = monotonic()

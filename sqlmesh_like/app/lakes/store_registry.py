@@ -2,13 +2,14 @@
 
 One file of the warehouse, `_sml/locks/holders.json`, has a record for each call. It is only ever replaced as it was
 seen (a conditional put), so that a call takes all of its locks in one step, as on a local disk. A record counts until
-its time has passed, which its call extends while it lives; on the machine of a killed call it ends at once.
+its time has passed, which its call extends while it lives; on the machine of a killed call it ends at once. The file
+names such a call until its time has passed, because the locks of its tables are still there.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -129,7 +130,7 @@ class StoreRegistry:
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            if self._file.replace(_encoded(entries, _sequence(seen) + 1), seen) is not None:
+            if self._file.replace(_encoded(entries, self._ended_early(seen), _sequence(seen) + 1), seen) is not None:
                 self._put = (before, self.clock())
                 return entries
             sleep(random() * min(attempt, 10) / 10)
@@ -141,7 +142,15 @@ class StoreRegistry:
         entries = () if seen is None else _parsed(seen.content, self._warehouse)
         counting = tuple(entry for entry in entries if entry.counts_at(now))
         self.ended |= {entry.owner for entry in entries} - {entry.owner for entry in counting}
+        self.ended |= set(_ended(seen))
         return counting
+
+    def _ended_early(self, seen: Version | None) -> dict[str, int]:
+        """Until when (ms since the epoch) the locks of those have time left that have ended nevertheless."""
+        now = self.clock()
+        entries = () if seen is None else _parsed(seen.content, self._warehouse)
+        killed = {entry.owner: entry.valid_until for entry in entries if not entry.counts_at(now)}
+        return {owner: end for owner, end in {**_ended(seen), **killed}.items() if end > now * 1000}
 
     @property
     def clock_error(self) -> float:
@@ -157,9 +166,14 @@ def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry
     return tuple(replace(entry, holder=holder) if entry.owner == owner else entry for entry in entries)
 
 
-def _encoded(entries: tuple[Entry, ...], sequence: int) -> bytes:
-    record = {"version": VERSION, "sequence": sequence, "holders": [asdict(entry) for entry in entries]}
-    return json.dumps(record).encode()
+def _encoded(entries: tuple[Entry, ...], ended: Mapping[str, int], sequence: int) -> bytes:
+    holders = [asdict(entry) for entry in entries]
+    return json.dumps({"version": VERSION, "sequence": sequence, "holders": holders, "ended": ended}).encode()
+
+
+def _ended(seen: Version | None) -> dict[str, int]:
+    """Those that another call saw to have ended; a version that does not know of them has written none."""
+    return {} if seen is None else dict(json.loads(seen.content).get("ended", {}))
 
 
 def _sequence(seen: Version | None) -> int:
