@@ -233,11 +233,14 @@ class Project:
         """Return a table, view or seed by name, `schema.name` or unique id; a source table also by `source.table`."""
         return Table(self, name)
 
-    def sql(self, query: str, *, limit: int | None = None) -> pyarrow.Table:
-        """Return the rows of a SELECT over tables and views of the project, in Spark's SQL, as `sml sql`."""
+    def sql(self, query: str, *, limit: int | None = None, at: int | str | None = None) -> pyarrow.Table:
+        """Return the rows of a SELECT over tables and views of the project, in Spark's SQL, as `sml sql`.
+
+        `at`: a release, or `latest-commit`; by default the current release if the project makes releases.
+        """
         from sqlmesh_like.app.arrow_rows import arrow_table
 
-        return arrow_table(query_rows(self._load(), query, _limit(limit)))
+        return arrow_table(query_rows(self._load(), query, _limit(limit), _release(at)))
 
     def close(self) -> None:
         """Stop the Spark session that calls started, if any. Later calls raise UsageError."""
@@ -295,7 +298,10 @@ class Table:
 
     @property
     def state(self) -> TableState:
-        """The newest commit, kind, columns and record. Raises ProjectError for an unknown name."""
+        """The newest commit, or that of the current release, kind, columns and record.
+
+        Raises ProjectError for an unknown name.
+        """
         return state_of_table(self.project._load(), self.name)
 
     @property
@@ -303,13 +309,17 @@ class Table:
         """The columns without hidden ones, with Spark's types; empty where the table is not built."""
         return visible(self.state.schema or ())
 
-    def to_arrow(self, *, limit: int | None = None, as_of: datetime | str | None = None) -> pyarrow.Table:
+    def to_arrow(
+        self, *, limit: int | None = None, as_of: datetime | str | None = None, at: int | str | None = None
+    ) -> pyarrow.Table:
         """Return the rows without hidden columns. `as_of`: a time, or a commit of `sml history`, to read the table at.
+
+        `at`: a release, as of `Project.sql`.
 
         A copy-on-write table is read without a JVM. Raises NodeError where the table is not built.
         """
         past = as_of.isoformat() if isinstance(as_of, datetime) else as_of
-        return table_arrow(self.project._load(), self.name, _limit(limit), past)
+        return table_arrow(self.project._load(), self.name, _limit(limit), past, _release(at))
 
 
 def _words(given: Words) -> tuple[str, ...]:
@@ -318,6 +328,10 @@ def _words(given: Words) -> tuple[str, ...]:
 
 def _limit(limit: int | None) -> int:
     return -1 if limit is None else limit
+
+
+def _release(at: int | str | None) -> str | None:
+    return None if at is None else str(at)
 
 
 def _yaml(variables: Mapping[str, object]) -> str:

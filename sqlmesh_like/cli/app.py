@@ -63,6 +63,7 @@ COMMANDS = {
     "maintain": "Compact tables and remove history that nothing needs.",
     "locks": "List who holds which tables, since when.",
     "unlock": "End locks of a table on an object store.",
+    "release": "See, keep and return to commits that belong together.",
     "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",
@@ -78,7 +79,7 @@ COMMANDS = {
 }
 
 
-_BELOW = ("generate", "serve", "freshness", "create", "list", "delete")
+_BELOW = ("generate", "serve", "freshness", "create", "list", "delete", "show", "diff", "rollback", "hold", "unhold")
 """Subcommands, which get the flags before the command as well."""
 
 

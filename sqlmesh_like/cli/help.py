@@ -14,7 +14,19 @@ GROUPS = {
     "Bring tables up to date": ("ingest", "seed", "run", "snapshot", "test", "build", "watch", "retry", "publish"),
     "Look at the tables": ("show", "sql", "changes", "verify", "freshness", "source", "history", "docs", "report"),
     "Keep house": (
-        *("maintain", "locks", "unlock", "savepoint", "rollback", "repair", "forget", "clean", "run-operation", "ddl"),
+        *(
+            "maintain",
+            "locks",
+            "unlock",
+            "release",
+            "savepoint",
+            "rollback",
+            "repair",
+            "forget",
+            "clean",
+            "run-operation",
+            "ddl",
+        ),
     ),
 }
 """Headings of `sml --help` and the commands below each; other commands are listed below `Others`."""

@@ -129,6 +129,12 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
     return called
 
 
+def at_release(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--at` to a command that reads tables."""
+    words = "A release, or latest-commit (default: the current release, if the project makes releases)."
+    return click.option("--at", metavar="RELEASE", help=words)(command)
+
+
 def within_limits(command: Callable[..., object]) -> Callable[..., object]:
     """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's."""
 

@@ -69,6 +69,7 @@ def load_project(
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
         flags=settings.flags,
+        release=settings.release,
         versions={one.name: one.version for one in (settings, *installed)},
         on_run_start=tuple(hook for part in parts for hook in part.settings.on_run_start),
         on_run_end=tuple(hook for part in parts for hook in part.settings.on_run_end),

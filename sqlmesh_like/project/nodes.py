@@ -425,6 +425,7 @@ class ParsedProject:
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
     versions: Mapping[str, str | None] = field(default_factory=dict)  # of the project and its packages, by name
+    release: ReleaseMode | None = None  # when a run makes a release; None: never
 
     @property
     def ingested(self) -> frozenset[str]:
@@ -432,6 +433,7 @@ class ParsedProject:
         return frozenset(t.unique_id for source in self.sources if source.ingest for t in source.tables if t.ingest)
 
 
+ReleaseMode = Literal["always", "tested", "manual"]
 DeltaEngine = Literal["auto", "spark"]
 OnUnproven = Literal["error", "warn"]
 """The result of a query, on a `duckdb` target, that DuckDB is not known to compute as Spark does."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.config import (
@@ -20,7 +21,7 @@ from sqlmesh_like.project.config import (
 )
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.keys.settings_keys import DISPATCH, FLAGS, OLD_PATHS, PATH_DEFAULTS, PROJECT_SETTINGS
-from sqlmesh_like.project.nodes import ProjectFlags
+from sqlmesh_like.project.nodes import ProjectFlags, ReleaseMode
 from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
 from sqlmesh_like.project.reading.files import read_text
@@ -70,6 +71,7 @@ class Settings:
     flags: ProjectFlags = field(default_factory=ProjectFlags)
     target: Mapping[str, object] | None = None  # `target` of templates in YAML
     version: str | None = None
+    release: ReleaseMode | None = None
     paths: Mapping[str, YamlNode] = field(default_factory=dict)  # the settings that name folders, as far as given
     is_absent: bool = False  # there is no settings file
     asked: dict[int, set[tuple[str, ...]]] = field(default_factory=dict, compare=False, repr=False)
@@ -214,6 +216,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         on_run_end=_texts(node, "on-run-end", ()),
         flags=_flags(node),
         version=_version(node),
+        release=_release(node),
         paths={key: child for key in (*PATH_DEFAULTS, "docs-paths") if (child := node.get(key)) is not None},
         is_absent=node.location.line is None,
     )
@@ -271,6 +274,11 @@ def _flags(node: YamlNode) -> ProjectFlags:
         python_model_packages=() if packages is None else packages.texts("python_model_packages"),
         behavior=frozenset(name for name, flag in flags.items() if flag.value is True),
     )
+
+
+def _release(node: YamlNode) -> ReleaseMode | None:
+    value = PROJECT_SETTINGS.value(node, "release")
+    return cast(ReleaseMode | None, value)
 
 
 def _vars(node: YamlNode) -> dict[str, object]:

@@ -75,6 +75,7 @@ class Executor:
     hooks: Hooks | None = None
     publisher: Publisher | None = None
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
+    replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: NamedColumns = field(default_factory=dict)
 
@@ -90,6 +91,11 @@ class Executor:
                 return RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
         finally:
             self.engine.release()
+
+    @property
+    def pinned(self) -> Mapping[str, TableState]:
+        """The tables, by unique id, that the run read and did not build, as they were at its start."""
+        return self._pinned
 
     def _nodes(self) -> dict[str, RenderedNode]:
         rendered = self.planner.rendered
@@ -128,6 +134,7 @@ class Executor:
             except RetryableError:
                 # A pinned version may be the one that vanished: the second plan uses the lake as it is now.
                 self.planner.catalog.history.renew()
+                self.replanned.add(node.unique_id)
                 return self._do(node, {}, watch)
         except NewerVersionError:
             raise

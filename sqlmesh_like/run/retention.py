@@ -7,9 +7,10 @@ run and only once enough commits have gathered, never in a commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
@@ -38,10 +39,17 @@ def horizon(days: int, now: datetime | None = None) -> str:
     return f"{now - timedelta(days=days):%Y%m%d%H%M%S}000" if days < now.toordinal() else ""
 
 
-def due(catalog: Catalog, owned: Iterable[str], since: str, slack: int = SLACK) -> tuple[Cleaning, ...]:
+Frontiers = Mapping[str, Collection[str]]
+"""Of each table, by unique id."""
+
+
+def due(
+    catalog: Catalog, owned: Iterable[str], since: str, slack: int = SLACK, released: Frontiers = MappingProxyType({})
+) -> tuple[Cleaning, ...]:
     """The cleanings that are due: of `owned`, not borrowed tables with over `slack` commits more than are kept.
 
-    `since`: an instant; a model holds back no history if its first unread commit completed earlier.
+    `since`: an instant; a model holds back no history if its first unread commit completed earlier. `released`: commits
+    whose files are kept however old they are.
     """
     ours = [unique_id for unique_id in owned if unique_id not in catalog.borrowed]
     models = [unique_id for unique_id, place in catalog.places.items() if place.unique_id.kind == "model"]
@@ -54,7 +62,8 @@ def due(catalog: Catalog, owned: Iterable[str], since: str, slack: int = SLACK) 
         if state.frontier is None or state.kind not in ("cow", "mor"):
             continue
         unread = [catalog.history.unread_commits(state.uri, start, since) for start in needed.get(unique_id, ())]
-        retain = retained(max(unread, default=0), catalog.history.uncompacted(state.uri))
+        kept = [catalog.history.unread_commits(state.uri, start, "") for start in released.get(unique_id, ())]
+        retain = retained(max([*unread, *kept], default=0), catalog.history.uncompacted(state.uri))
         if catalog.history.exceeds(state.uri, retain + slack):
             cleanings.append(Cleaning(state.uri, retain))
     return tuple(cleanings)

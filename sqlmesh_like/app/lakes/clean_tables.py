@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
+from sqlmesh_like.app.lakes.release_lake import release_locks, released_frontiers
 from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError
@@ -31,8 +32,9 @@ def clean_ingested(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
 
 
 def cleanings_due(lake: HudiLake, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
-    """The cleanings of `owned` that are due by the target's `retention_days` (`retention.due`)."""
-    return due(lake.catalog, owned, horizon(lake.loaded.target.retention_days), slack)
+    """The cleanings of `owned` that are due by the target's `retention_days`, and its releases (`retention.due`)."""
+    since = horizon(lake.loaded.target.retention_days)
+    return due(lake.catalog, owned, since, slack, released_frontiers(lake.loaded))
 
 
 def _clean_tables(lake: HudiLake, owned: Iterable[str], held: HeldLocks, notify: Notify) -> None:
@@ -41,7 +43,7 @@ def _clean_tables(lake: HudiLake, owned: Iterable[str], held: HeldLocks, notify:
     for uri in [cleaning.uri for cleaning in cleanings_due(lake, [place.unique_id for place in places.values()])]:
         place = places[uri]
         try:
-            with held.also(upkeep_locks(lake, [place], "clean")):
+            with held.also({**upkeep_locks(lake, [place], "clean"), **release_locks(lake.loaded)}):
                 # Only now does nobody else write to it. Who begins to read it pins commits that are kept.
                 lake.catalog.history.renew()
                 for cleaning in cleanings_due(lake, [place.unique_id]):

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
+from sqlmesh_like.app.lakes.lake import Lake, clock
+from sqlmesh_like.app.lakes.release_lake import reading_lake, require_releases
 from sqlmesh_like.app.loading.loaded import Loaded
 
 
 @contextmanager
-def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Iterator[Lake]:
-    """Open a lake for reading and stop its engine afterwards.
+def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]], at: str | None = None) -> Iterator[Lake]:
+    """Open a lake for reading, at a release as `reading_lake` does, and stop its engine afterwards.
 
     `read` returns the unique ids of what will be read; on a `duckdb` target it is called with a lake without rows.
     Raises what `read` raises, ProjectError where a fixture is missing, NodeError where a table cannot be computed.
     """
     loaded.reporter.phase("reading tables")
-    lake = open_lake(loaded) if loaded.target.type == "spark" else _computed(loaded, read)
+    if at is not None:
+        require_releases(loaded)
+    lake = reading_lake(loaded, at) if loaded.target.type == "spark" else _computed(loaded, read)
     try:
         yield lake
     finally:

@@ -25,10 +25,13 @@ from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Rows
 
 
-def query_rows(loaded: Loaded, sql: str, limit: int) -> Rows:
-    """Return rows of a SELECT over the project's tables and views (`limit` -1: all). Raises SqlError, NodeError."""
+def query_rows(loaded: Loaded, sql: str, limit: int, at: str | None = None) -> Rows:
+    """Return rows of a SELECT over the project's tables and views (`limit` -1: all), `at` a release: `read_session`.
+
+    Raises SqlError, NodeError, UsageError.
+    """
     loaded = with_dead_letters(loaded)
-    with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, sql).inputs]) as lake:
+    with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, sql).inputs], at) as lake:
         return run_query(lake, adhoc_model(lake, sql), limit)
 
 

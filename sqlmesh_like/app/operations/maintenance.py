@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from sqlmesh_like.app.lakes.clean_tables import cleanings_due
 from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.release_lake import release_locks
 from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
@@ -54,7 +55,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
     results: list[MaintenanceResult] = []
-    with lake_lock(loaded, "maintain", upkeep_locks(lake, there)):
+    with lake_lock(loaded, "maintain", {**upkeep_locks(lake, there), **release_locks(loaded)}):
         try:
             for number, place in enumerate(there, 1):
                 loaded.reporter.phase(f"maintaining {number} of {len(there)}, {place.table}")

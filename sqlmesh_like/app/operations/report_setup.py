@@ -31,14 +31,16 @@ MOST_CHART_ROWS = 5_000
 """Most rows that a chart shows; it says so where a table has more."""
 
 
-def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
+def write_report(loaded: Loaded, path: Path | None = None, at: str | None = None) -> tuple[Path, int]:
     """Write the page, by default to <target-path>/report.html, and return its path and size in bytes.
+
+    `at`: the release that is read, see `reading_lake`.
 
     Raises ProjectError at a declaration that cannot be drawn, NodeError where there is no table to draw.
     """
     report = read_report(loaded.project.root)
     loaded.reporter.phase("reading the rows of charts")
-    with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
+    with read_session(loaded, lambda lake: tables_read(lake, report), at) as lake:
         html = report_page(report_heading(lake, report), report_charts(lake, report))
     written = path or loaded.target_folder / REPORT
     write_text(written, html)

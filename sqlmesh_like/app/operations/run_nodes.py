@@ -21,6 +21,7 @@ from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
+from sqlmesh_like.app.operations.releases.release_after_run import release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Notify, RunListener
 from sqlmesh_like.artifacts.files import require_writable
@@ -123,6 +124,7 @@ def _run_on_lake(
             result = executor.run(selected)
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
+            release_after_run(lake, request.command, executor, result)
             # Where nothing was written, Spark would start only for cleaning.
             # It is not known which history a model with a broken template still needs.
             if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:

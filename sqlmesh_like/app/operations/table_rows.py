@@ -8,57 +8,64 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
-from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
+from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, require_lake
 from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.lakes.release_lake import reading_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import Schema, visible
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.releases.released_history import LATEST
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Rows
 
 
-def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Rows:
+def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None, at: str | None = None) -> Rows:
     """Return rows of a model, a seed or a source table without hidden columns; `limit` -1: all.
 
-    `as_of`: a commit or an ISO 8601 time to read the table at. Raises UsageError where the table has no history,
-    ProjectError for an unknown name, NodeError where it is not built.
+    `as_of`: a commit or an ISO 8601 time to read the table at; `at`: a release, see `reading_lake`. Raises UsageError
+    where the table has no history, ProjectError for an unknown name, NodeError where it is not built.
     """
-    view = _view(loaded, name)
+    view, at = _view(loaded, name), _release_unless(loaded, as_of, at)
     if as_of is not None and (view is not None or loaded.target.type != "spark"):
         raise _no_past()
-    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name)) as lake:
+    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name), at) as lake:
         return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
 
 
-def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Any:
+def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None, at: str | None = None) -> Any:
     """Return the same as a `pyarrow.Table`: columns have the types of `arrow_rows`, whichever engine read them."""
     view = _view(loaded, name)
     if view is None and loaded.target.type == "spark":
         from sqlmesh_like.hudi.table_reader import read_arrow_table
 
-        lake = open_lake(_with_unlisted(loaded, name))
+        lake = reading_lake(_with_unlisted(loaded, name), _release_unless(loaded, as_of, at))
         state = _state_at(built_table(lake, name)[1], as_of)
         table = read_arrow_table(state, limit)  # without a detour through Python values
         if table is not None:
             return table.cast(arrow_schema(visible(state.schema or ())))
-    return arrow_table(table_rows(loaded, name, limit, as_of))
+    return arrow_table(table_rows(loaded, name, limit, as_of, at))
 
 
-def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit: int) -> Rows:
+def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit: int, at: str | None = None) -> Rows:
     """Return the changes of a table between two commits or times: see `ChangeReader.changes`.
 
-    `until` None: up to the newest commit. Raises UsageError where the target has no lake, or `until` is before `since`.
+    `until` None: up to the newest commit, or that of the release `at` (`reading_lake`). Raises UsageError where the
+    target has no lake, or `until` is before `since`.
     """
     loaded.reporter.phase(f"comparing the commits of {name}")
-    lake = open_lake(with_dead_letters(loaded))
+    require_lake(loaded)
+    lake = reading_lake(with_dead_letters(loaded), _release_unless(loaded, until, at))
     _, state = built_table(lake, name)
     start, end = _state_at(state, since), _state_at(state, until)
     assert start.frontier is not None and end.frontier is not None
     if start.frontier > end.frontier:
+        if until is None:
+            hint = f"--at {LATEST} compares with the newest commit"
+            raise UsageError(f"the release names a commit of {name} before --since {since}", hint=hint)
         raise UsageError(f"--until {until} lies before --since {since}", hint="exchange the two")
     try:
         return lake.engine.changes(end, start.frontier, limit)
@@ -66,12 +73,12 @@ def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit
         lake.engine.stop()
 
 
-def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
+def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None, at: str | None = None) -> Rows:
     """Return rows of a SELECT with `ref()` and `source()`; `limit` -1: all. Raises UsageError for `as_of`."""
     view = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if as_of is not None:
         raise _no_past()
-    with read_session(loaded, lambda _lake: [ref.unique_id for ref in view.inputs]) as lake:
+    with read_session(loaded, lambda _lake: [ref.unique_id for ref in view.inputs], at) as lake:
         asked = view
         if view.asks_lake:
             answers = LakeQuery(lake.planner(clock(None)), lake.engine)
@@ -82,7 +89,7 @@ def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) 
 
 
 def state_of_table(loaded: Loaded, name: str) -> TableState:
-    """Return a table's current commit, kind and columns; of a view only columns.
+    """Return a table's current commit, or that of the release, kind and columns; of a view only columns.
 
     Raises ProjectError for an unknown name.
     """
@@ -91,6 +98,15 @@ def state_of_table(loaded: Loaded, name: str) -> TableState:
         if view is None:
             return lake.catalog.state(lake.catalog.find(name).unique_id)
         return TableState("", "missing", schema=_schema(lake, view))
+
+
+def _release_unless(loaded: Loaded, moment: str | None, at: str | None) -> str | None:
+    """What is read: a moment of one table lies outside of releases."""
+    if moment is None:
+        return at
+    if at is not None:
+        raise UsageError("a release is a moment of its own: give a time, or --at", hint="leave one of them out")
+    return LATEST if loaded.project.release is not None and loaded.target.type == "spark" else None
 
 
 def _no_past() -> UsageError:

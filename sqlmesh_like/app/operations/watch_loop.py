@@ -16,6 +16,7 @@ from time import monotonic, perf_counter
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
+from sqlmesh_like.app.operations.releases.release_after_run import release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
@@ -70,6 +71,7 @@ class WatchLoop:
         self.on_round(self.result)
         if self.result.has_written:
             write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
+            release_after_run(lake, "watch", executor, self.result)
             clean_built(lake, self.held, self.listener.notify)
             with self.gates():
                 clean_ingested(lake, self.held, self.listener.notify)

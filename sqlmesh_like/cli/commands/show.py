@@ -12,7 +12,7 @@ import click
 from sqlmesh_like.app.operations.table_rows import inline_rows, table_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.cli.printing.writer import echo, echo_rows
 from sqlmesh_like.errors import UsageError
@@ -25,17 +25,20 @@ from sqlmesh_like.run.ports import Rows
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
 @click.option("--as-of", metavar="WHEN", help="Rows as of a commit of `sml history` or an ISO 8601 time (UTC).")
+@at_release
 @shared_options
-def command(flags: Flags, model: str | None, inline: str | None, output: str, limit: int, as_of: str | None) -> int:
+def command(
+    flags: Flags, model: str | None, inline: str | None, output: str, limit: int, as_of: str | None, at: str | None
+) -> int:
     """Print the rows of a model, a seed or a source table, without hidden columns."""
     name = model or (flags.select[0] if len(flags.select) == 1 else None)
     if (name is None) == (inline is None):
         raise UsageError("name one model, or give --inline SQL", hint="e.g. sml show user_agg")
     loaded = open_project(replace(flags, select=()))
     if inline is not None:
-        rows = inline_rows(loaded, inline, limit, as_of)
+        rows = inline_rows(loaded, inline, limit, as_of, at)
     else:
-        rows = table_rows(loaded, name or "", limit, as_of)
+        rows = table_rows(loaded, name or "", limit, as_of, at)
     print_rows(rows, output, limit, flags)
     return 0
 

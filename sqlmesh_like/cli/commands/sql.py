@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.app.operations.adhoc_query import query_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, shared_options
 from sqlmesh_like.errors import UsageError
 
 
@@ -17,8 +17,9 @@ from sqlmesh_like.errors import UsageError
 @click.argument("query")
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to print (-1: all).")
+@at_release
 @shared_options
-def command(flags: Flags, query: str, output: str, limit: int) -> int:
+def command(flags: Flags, query: str, output: str, limit: int, at: str | None) -> int:
     """Print the rows of a SELECT over tables and views of the project, in Spark's SQL.
 
     Name tables as schema.table, by name alone if it is unique, or by ref() and source(); `-` reads the query from
@@ -28,5 +29,5 @@ def command(flags: Flags, query: str, output: str, limit: int) -> int:
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError("there is no query", hint='e.g. sml sql "select * from dws.user_agg"')
-    print_rows(query_rows(open_project(flags), text, limit), output, limit, flags)
+    print_rows(query_rows(open_project(flags), text, limit, at), output, limit, flags)
     return 0

@@ -7,6 +7,7 @@ from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.keys.value_types import (
     NO_EFFECT_ON_QUOTES,
     anything,
+    choice,
     each,
     entry,
     flag,
@@ -76,6 +77,8 @@ PROJECT_SETTINGS = Shape("the project's settings", {
                     example=[{"macro_namespace": "dbt_utils", "search_order": ["shop", "dbt_utils"]}]),
     "flags": Key(entry(FLAGS), help="Switches; those of dbt's that have no effect here are ignored.",
                  example={"strict_undefined": True}),
+    "release": Key(choice("always", "tested", "manual"), help="Whether a run makes a release: each without a failure, "
+                   "only where data tests passed, or `sml release create` does. Default: none.", example="tested"),
     "query-comment": Key(anything, help="Ignored with a warning: comments are not added to statements.",
                          example="run by {{ target.name }}"),
     **{old: Key(texts, help=f"The old name of {new}.", example=[PATH_DEFAULTS[new]]) for old, new in OLD_PATHS.items()},

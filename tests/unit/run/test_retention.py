@@ -52,7 +52,7 @@ class _History:
         pass
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:
-        return 0 if self.is_old else self.commits - int(start)
+        return 0 if self.is_old and since else self.commits - int(start)
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
@@ -70,12 +70,15 @@ class _History:
         return False
 
 
-def _due(commits: int, behind: int, logged: int = 0, *, is_old: bool = False) -> tuple[Cleaning, ...]:
+def _due(
+    commits: int, behind: int, logged: int = 0, *, is_old: bool = False, released: str = ""
+) -> tuple[Cleaning, ...]:
     places = {
         "source.p.s.t": TablePlace(NodeId("source", "p", "s", "t"), TableName("ods", "t"), "t"),
         "model.p.m": TablePlace(NodeId("model", "p", "m"), TableName("dws", "m"), "m"),
     }
-    return due(Catalog(places, _History(commits, behind, logged, is_old)), ["source.p.s.t"], SINCE)
+    catalog = Catalog(places, _History(commits, behind, logged, is_old))
+    return due(catalog, ["source.p.s.t"], SINCE, released={"source.p.s.t": [released] if released else []})
 
 
 def test_a_short_history_is_left_alone() -> None:
@@ -101,3 +104,8 @@ def test_however_many_commits_are_unread_they_are_kept_within_the_limit() -> Non
 
 def test_a_reader_that_is_further_behind_than_the_limit_holds_back_nothing() -> None:
     assert _due(1000, behind=900, is_old=True) == (Cleaning("t", AT_LEAST),)
+
+
+def test_the_commit_of_a_release_is_kept_however_old_it_is() -> None:
+    assert _due(100, behind=0, is_old=True, released="060") == (Cleaning("t", 41),)
+    assert _due(100, behind=50, released="080") == (Cleaning("t", 51),)

@@ -1,0 +1,120 @@
+"""A release after a run. Owns when a run may make one; `releases.wholeness` says which commits belong together."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.release_lake import releases_of
+from sqlmesh_like.errors import SmlError, UsageError
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.releases.release import Releases, Tables, created_now
+from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import RunResult, TestResult
+from sqlmesh_like.run.tests import as_model
+
+RELEASING = ("run", "build", "watch")
+"""Commands at whose end a release is made."""
+
+
+def release_after_run(lake: HudiLake, command: str, executor: Executor, result: RunResult) -> None:
+    """Make a release of what a run leaves, as the project's `release` says. The caller holds the run's locks.
+
+    The tables are right whatever becomes of it, so that a release that is not made is a warning, with the reason.
+    """
+    loaded = lake.loaded
+    if loaded.project.release is None or command not in RELEASING:
+        return
+    try:
+        _Release(lake, command, executor, result).make()
+    except SmlError as error:
+        loaded.reporter.notify(f"warning: no release was made: {error}", "warn")
+
+
+class _Release:
+    """One attempt. `_change` may be called again where another run was faster: its tables are then those of before."""
+
+    def __init__(self, lake: HudiLake, command: str, executor: Executor, result: RunResult) -> None:
+        self._lake, self._command, self._executor, self._result = lake, command, executor, result
+        self._notify = lake.loaded.reporter.notify
+        self._run = TablesOfRun({}, {})
+        self._is_made, self._reason = False, ""
+
+    def make(self) -> None:
+        if not self._result.ok:
+            self._notify("no release was made: not everything succeeded")
+            return
+        self._run = tables_of_run(self._lake, self._executor, self._result)
+        if not self._run.built:
+            return
+        if borrowed := self._lake.catalog.borrowed:
+            raise UsageError(f"{len(borrowed)} tables were read from another warehouse", hint="run without --defer")
+        after = releases_of(self._lake.loaded).change(self._change)
+        if self._is_made and after.newest is not None:
+            self._notify(f"release {after.current}: {_count(len(after.newest.tables), 'table')}")
+        elif self._reason and self._command != "watch":  # which runs no tests, round after round
+            self._notify(f"warning: no release was made: {self._reason}", "warn")
+
+    def _change(self, releases: Releases) -> Releases:
+        current = releases.newest.tables if releases.newest is not None else {}
+        self._is_made, self._reason = False, ""
+        if self._lake.loaded.project.release != "manual" and self._is_ready(tables := self._whole(current), current):
+            if tables == current:
+                return releases
+            self._is_made = True
+            return releases.with_release(tables, self._command, created_now())
+        waiting = releases.candidate.tables if releases.candidate is not None else current
+        tables = self._whole(waiting)
+        return releases if tables == waiting else releases.with_candidate(tables, self._command, created_now())
+
+    def _whole(self, base: Tables) -> Tables:
+        return whole_tables(self._lake.catalog, inputs_of(self._executor.planner), self._run, base)
+
+    def _is_ready(self, tables: Tables, current: Tables) -> bool:
+        """Whether the tables may be seen: with `tested`, the data tests of all that are new or changed have passed."""
+        if self._lake.loaded.project.release == "always":
+            return True
+        changed = [each for each in tables if tables[each] != current.get(each) and not each.startswith("source.")]
+        planner = self._executor.planner
+        tests = {test.unique_id: planner.inputs(as_model(test)) for test in self._lake.loaded.rendered.tests}
+        names_left = frozenset(untested(changed, tests, passed_tests(self._result)))
+        waiting = [test for test in self._lake.loaded.rendered.tests if test.unique_id in names_left]
+        if waiting:
+            names = ", ".join(test.name for test in islice(waiting, 3))
+            more = ", …" if len(waiting) > 3 else ""
+            what = f"{_count(len(waiting), 'data test')} of its tables did not run: {names}{more}"
+            self._reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
+        return not waiting
+
+
+def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult) -> TablesOfRun:
+    """Return the tables that a run without a failure has brought up to date, and what it read for that."""
+    planner = executor.planner
+    ended = [each.node.unique_id for each in result.results if not isinstance(each, TestResult)]
+    names = [name for name in ended if name in lake.catalog.places]
+    built = {name: state for name, state in lake.catalog.states(names).items() if state.exists}
+    read: dict[str, TableState] = {}
+    inputs = inputs_of(planner)
+    for name in built:
+        read |= {each: executor.pinned[each] for each in inputs(name) if each in executor.pinned}
+    asking = {model.unique_id for model in planner.rendered.models if model.asks_lake}
+    loose = {*executor.replanned, *asking} if executor.hooks is None else built.keys()
+    return TablesOfRun(built, read, frozenset(loose))
+
+
+def passed_tests(result: RunResult) -> frozenset[str]:
+    """Return the tests that found nothing, or only what their severity lets through."""
+    tests = (each for each in result.results if isinstance(each, TestResult))
+    return frozenset(each.node.unique_id for each in tests if each.status in ("pass", "warn"))
+
+
+def inputs_of(planner: Planner) -> Inputs:
+    """Return what tells the tables that a table reads."""
+    models = {str(each.unique_id): each for each in planner.rendered.models}
+    return lambda name: planner.inputs(models[name]) if name in models else ()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

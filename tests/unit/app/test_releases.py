@@ -1,0 +1,141 @@
+"""Releases of a lake of three tables without a JVM: what readers see while runs come, fail and are undone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
+
+SUMS = "select (select sum(amount) from dwd.orders_d) as below, (select sum(total) from dws.daily) as above"
+ROWS = "id,customer,amount\n1,1,20\n2,1,5\n3,2,30\n"
+MORE, TWICE = f"{ROWS}4,2,7\n", f"{ROWS}3,2,7\n"
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nrelease = "tested"\n',
+    "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws}, "
+    "memory: {type: duckdb, schema: dws}}}\n",
+    "seeds/orders.csv": ROWS,
+    "models/orders_d.sql": "{{ config(schema='dwd') }}select id, customer, amount from {{ ref('orders') }}",
+    "models/daily.sql": "select customer, sum(amount) as total from {{ ref('orders_d') }} group by customer",
+    "models/m.yml": "models: [{name: orders_d, columns: [{name: id, data_tests: [unique]}]}]\n",
+}
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with its first release."""
+    root = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        enter_project(root, patch, FILES)
+        assert main(["build"]) == 0
+    return root
+
+
+@pytest.fixture(autouse=True)
+def root(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it."""
+    shutil.copytree(built, tmp_path / "shop")
+    enter_project(tmp_path / "shop", monkeypatch, {})
+    return tmp_path / "shop"
+
+
+def change(root: Path, rows: str, *words: str) -> int:
+    (root / "seeds/orders.csv").write_text(rows)
+    return main([*words])
+
+
+def seen(capsys: Shown, *words: str) -> tuple[int, int]:
+    """The sums of the two models that a reader gets."""
+    capsys.readouterr()
+    assert main(["sql", SUMS, "--output", "json", *words]) == 0
+    ((row),) = json.loads(capsys.readouterr().out)
+    return int(row["below"]), int(row["above"])
+
+
+def at_first(root: Path) -> str:
+    """The first commit of the sums."""
+    document = json.loads((root / "warehouse/_sml/releases/shop.dws.json").read_bytes())
+    return str(document["releases"][0]["tables"]["model.shop.daily"]["commit"])
+
+
+def listed(capsys: Shown) -> list[tuple[int, bool, bool]]:
+    capsys.readouterr()
+    assert main(["release", "list", "--output", "json"]) == 0
+    return [(each["id"], each["current"], each["held"]) for each in json.loads(capsys.readouterr().out)]
+
+
+def refusal(capsys: Shown, *words: str) -> str:
+    capsys.readouterr()
+    assert main([*words]) == 2
+    return capsys.readouterr().err
+
+
+def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown) -> None:
+    assert change(root, TWICE, "build") == 1
+    assert seen(capsys) == (55, 55)
+    assert seen(capsys, "--at", "latest-commit") == (62, 55)
+    assert change(root, MORE, "seed") == 0 and main(["run"]) == 0
+    assert "no release was made: 1 data test of its tables did not run" in capsys.readouterr().err
+    assert seen(capsys) == (55, 55) and listed(capsys) == [(1, True, False)]
+    assert main(["release", "create"]) == 0  # on one's own word
+    assert seen(capsys) == (62, 62) == seen(capsys, "--at", "2") and seen(capsys, "--at", "1") == (55, 55)
+
+
+def test_a_return_to_a_release_lasts_until_the_next_one(root: Path, capsys: Shown) -> None:
+    assert change(root, MORE, "build") == 0 and seen(capsys) == (62, 62)
+    assert main(["release", "show", "1"]) == 0 and "dwd.orders_d" in capsys.readouterr().out
+    assert main(["release", "diff", "1", "2", "--output", "json"]) == 0
+    assert {each["change"] for each in json.loads(capsys.readouterr().out)} == {"moved"}
+    assert main(["release", "hold", "1"]) == 0 and main(["release", "rollback", "1"]) == 0
+    assert listed(capsys) == [(1, True, True), (2, False, False)] and seen(capsys) == (55, 55)
+    assert main(["show", "daily", "--output", "csv"]) == 0
+    assert sorted(capsys.readouterr().out.split()) == ["1,25", "2,30", "customer,total"]
+    assert main(["changes", "daily", "--since", at_first(root), "--at", "2", "--output", "csv"]) == 0
+    assert "2,37" in capsys.readouterr().out
+    assert main(["changes", "daily", "--since", at_first(root), "--output", "csv"]) == 0
+    assert "2,37" not in capsys.readouterr().out
+    assert main(["report", "--at", "2"]) == 0 and "37" in (root / "target/report.html").read_text()
+    with Project.load() as project:
+        assert project.sql("select sum(total) as n from daily").to_pylist() == [{"n": 55}]
+        assert sum(project.table("daily").to_arrow(at=2).column("total").to_pylist()) == 62
+    assert main(["release", "unhold", "1"]) == 0 and main(["build"]) == 0
+    assert listed(capsys) == [(1, False, False), (2, False, False), (3, True, False)]
+    assert main(["build"]) == 0 and len(listed(capsys)) == 3, "nothing changed, so that there is no other release"
+
+
+def test_a_table_that_has_not_read_what_moved_prevents_a_release(root: Path, capsys: Shown) -> None:
+    assert change(root, MORE, "build", "-s", "orders", "orders_d") == 0
+    assert "dws.daily has not read dwd.orders_d as this run leaves it" in capsys.readouterr().err
+    assert seen(capsys) == (55, 55)
+    assert main(["build", "-s", "+daily"]) == 0 and seen(capsys) == (62, 62)
+
+
+def test_what_cannot_be_read_is_refused_with_the_reason(root: Path, capsys: Shown) -> None:
+    query = ("sql", "select * from daily")
+    assert "there is no release '7'" in refusal(capsys, *query, "--at", "7")
+    assert "give a time, or --at" in refusal(capsys, "show", "daily", "--at", "1", "--as-of", "2024-05-01")
+    assert "has no lake" in refusal(capsys, *query, "--at", "1", "-t", "memory")
+    assert "there is nothing that is not released" in refusal(capsys, "release", "create")
+    assert change(root, MORE, "build") == 0
+    for path in (root / "warehouse/dws/daily").rglob("*.parquet"):
+        if "_0-" in path.name and path.stat().st_mtime == min(
+            each.stat().st_mtime for each in path.parent.glob("*.parquet")
+        ):
+            path.unlink()
+    gone = "release 1 can no longer be read: dws.daily as of"
+    for words in ((*query, "--at", "1"), ("release", "rollback", "1"), ("release", "hold", "1")):
+        assert gone in refusal(capsys, *words)
+    assert seen(capsys) == (62, 62)
+    shutil.rmtree(root / "warehouse/dws/daily")
+    assert "release 2 names dws.daily, which no longer exists" in refusal(capsys, *query)
+    shutil.rmtree(root / "warehouse/_sml/releases")
+    assert "there is no release yet" in refusal(capsys, *query)
+    (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
+    assert "the project makes no releases" in refusal(capsys, "sql", "select * from orders", "--at", "1")
+    assert main(["run"]) == 0 and not (root / "warehouse/_sml/releases").exists()
