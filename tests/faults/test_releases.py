@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import random
 import signal
 from pathlib import Path
 
 import pytest
 
 from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.releases.release import Releases
+from sqlmesh_like.releases.release_file import StoredReleases
 from tests.faults.calls import finished, kill_group, start, wait_until_stopped
+from tests.faults.shop import CUSTOMERS, ORDERS, Shop
+from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
+from tests.services.proxy import proxy_of
+from tests.services.s3 import S3Server
+from tests.services.s3 import server as server
 from tests.unit.app.test_releases import FILES, MORE, SUMS
 
 OLD, NEW = 55, 62
@@ -51,3 +61,49 @@ def test_sums_along_a_chain_are_equal_at_any_step(
     code, output = finished(start(tmp_path, "build"))
     assert code == 0, output
     assert sums(tmp_path) == (NEW, NEW)
+
+
+@pytest.mark.release
+def test_a_lake_on_a_store_is_released_by_a_conditional_put(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dice = random.Random(3)
+    with proxy_of(server.port) as proxy:
+        shop = StoreShop.copied(Shop.made(tmp_path / "shop"), server, "released", proxy.endpoint)
+        with (shop.root / "pyproject.toml").open("a") as file:
+            file.write('release = "always"\n')
+        monkeypatch.chdir(shop.root)
+        for name in (CUSTOMERS, ORDERS):
+            shop.commit(name, dice)
+        assert main(["run"]) == 0
+        first = totals(capsys)
+        shop.commit(ORDERS, dice)
+        proxy.requests.clear()
+        assert main(["run"]) == 0
+        asked = [method for method, path in proxy.requests if "/_sml/releases/" in path]
+        assert asked.count("PUT") == 1 and len(asked) <= 4, asked  # cleaning asks what is kept
+        assert main(["release", "rollback", "1"]) == 0
+        assert totals(capsys) == first
+        latest = totals(capsys, "--at", "latest-commit")
+        assert latest[0] == latest[1] and latest != first
+        file = StoredReleases("s3a://released/w/_sml/releases/shop.dws.json")
+        turns: list[Releases] = []
+
+        def edit(releases: Releases) -> Releases:
+            turns.append(releases)
+            if len(turns) == 1:  # another call is faster
+                file.change(lambda all: all.with_hold(1, is_held=True))
+            return releases.with_release(releases.find("2").tables, "run", "2024-05-01T00:00:00Z")
+
+        made = file.change(edit)
+        assert len(turns) == 2 and made == file.read()
+        assert [(each.id, each.is_held) for each in made.listed] == [(1, True), (2, False), (3, False)]
+
+
+def totals(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, object]:
+    """The sums of a model and of the one that reads it, in the lake of the shop."""
+    capsys.readouterr()
+    query = "select (select sum(amount) from detail) as below, (select sum(total) from region) as above"
+    assert main(["sql", query, "--output", "json", *words]) == 0
+    ((row),) = json.loads(capsys.readouterr().out)
+    return row["below"], row["above"]
