@@ -202,14 +202,20 @@ class Project:
         return verify_tables(self._load(select, exclude), limit, log.verified, keys)
 
     def publish(
-        self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False
+        self,
+        select: Words = (),
+        exclude: Words = (),
+        *,
+        full_refresh: bool = False,
+        at: int | str | None = None,
     ) -> tuple[Publication, ...]:
         """Send the changed rows of the selected published models to their destinations, as `sml publish`.
 
-        A table that could not be sent is in the result with its `error`. Raises SelectionError where no selected
-        model is published, UsageError where the target has no lake.
+        `at`: a release, as of `sql`. A table that could not be sent is in the result with its `error`. Raises
+        SelectionError where no selected model is published, UsageError where the target has no lake.
         """
-        return publish_tables(self._load(select, exclude, full_refresh=full_refresh), TableLog())
+        loaded = self._load(select, exclude, full_refresh=full_refresh)
+        return publish_tables(loaded, TableLog(), _release(at))
 
     def maintain(
         self, select: Words = (), exclude: Words = (), *, rebucket: bool = False

@@ -7,7 +7,7 @@ that this run builds is read by its children as this run left it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter
 
@@ -32,7 +32,7 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 from sqlmesh_like.run.hooks import Hooks
-from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, PublishResult, WriteResult, waited_seconds
+from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, WriteResult, waited_seconds
 from sqlmesh_like.run.result import (
     ModelResult,
     NodeResult,
@@ -213,22 +213,15 @@ class Executor:
 
     def _published(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
         """Publish the model's table as its config says, even if nothing else was to do, and return the whole result."""
-        status, message, sent, is_unsent = built.status, built.message, tuple[PublishResult, ...](), False
-        if self.publisher is not None and model.config.publish is not None:
-            try:
-                sent = self.publisher.publish(model)
-                if status == "no-op" and any(each.rows is not None for each in sent):
-                    status = "success"
-            except SmlError as error:
-                status, is_unsent = "error", True
-                message = f"the table is up to date, publishing it failed: {error}"
         work = built.work
-        return ModelResult(
-            model, status, message, watch.started, watch.seconds,
+        result = ModelResult(
+            model, built.status, built.message, watch.started, watch.seconds,
             built.strategy, work.upserts if work else 0, work.deletes if work else 0, built.reasons,
-            built.written, built.estimate, sent, is_unsent,
-            engine=work.engine if work else None, spark=work.spark if work else None,
+            built.written, built.estimate, engine=work.engine if work else None, spark=work.spark if work else None,
         )  # fmt: skip
+        if self.publisher is None or model.config.publish is None:
+            return result
+        return replace(with_publication(result, self.publisher), seconds=watch.seconds)
 
     def _hook(self, unique_id: NodeId, moment: HookTime) -> None:
         if self.hooks is not None and self.hooks.around(unique_id, moment):
@@ -243,6 +236,17 @@ class Executor:
         facts = self.planner.compile(live, states).facts
         rows = self.engine.query(facts.tree, self.planner.tables(facts, states), 0)
         refuse_unlike(live, facts.schema, rows.schema)
+
+
+def with_publication(result: ModelResult, publisher: Publisher) -> ModelResult:
+    """Publish a model's table, and return the result with where it was sent, or why it was not."""
+    try:
+        sent = publisher.publish(result.model)
+    except SmlError as error:
+        message = f"the table is up to date, publishing it failed: {error}"
+        return replace(result, status="error", message=message, is_unsent=True)
+    has_news = result.status == "no-op" and any(each.rows is not None for each in sent)
+    return replace(result, status="success" if has_news else result.status, sent=sent)
 
 
 _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.release_lake import reading_lake
 from sqlmesh_like.app.lakes.table_locks import publication_locks
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -38,13 +39,14 @@ class PublishListener(Protocol):
     def ended(self, number: int, total: int, result: Publication) -> None: ...
 
 
-def publish_tables(loaded: Loaded, listener: PublishListener) -> tuple[Publication, ...]:
+def publish_tables(loaded: Loaded, listener: PublishListener, at: str | None = None) -> tuple[Publication, ...]:
     """Update the destinations of the selected models; a full refresh replaces their rows.
 
-    Raises SelectionError where no selected model is published.
+    `at`: the release that is sent, see `reading_lake`. Raises SelectionError where no selected model is published.
     """
     selected = [node.unique_id for node in loaded.selected("model", "snapshot")]
-    lake = open_lake(loaded)
+    require_lake(loaded)
+    lake = reading_lake(loaded, at)
     publisher = publisher_of(lake, selected, afresh=loaded.invocation.full_refresh)
     if publisher is None:
         hint = "set config(publish=true) in a model, or +publish: true in the project's settings"

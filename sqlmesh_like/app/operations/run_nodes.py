@@ -21,7 +21,7 @@ from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
-from sqlmesh_like.app.operations.releases.release_after_run import release_after_run
+from sqlmesh_like.app.operations.releases.release_after_run import publisher_of_run, release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Notify, RunListener
 from sqlmesh_like.artifacts.files import require_writable
@@ -116,7 +116,7 @@ def _run_on_lake(
     broken = _check(lake, selected, written, seeds, listener.notify, unread)
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
     executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
-    executor.hooks, executor.publisher = hooks, publisher
+    executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
     with _lock(lake, request.command, selected, executor, publisher) as held:
         try:
             if hooks is not None:
@@ -124,7 +124,7 @@ def _run_on_lake(
             result = executor.run(selected)
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
-            release_after_run(lake, request.command, executor, result)
+            result = release_after_run(lake, request.command, executor, result, publisher, is_forced=request.advances)
             # Where nothing was written, Spark would start only for cleaning.
             # It is not known which history a model with a broken template still needs.
             if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:

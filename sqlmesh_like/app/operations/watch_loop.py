@@ -16,12 +16,12 @@ from time import monotonic, perf_counter
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
-from sqlmesh_like.app.operations.releases.release_after_run import release_after_run
+from sqlmesh_like.app.operations.releases.release_after_run import publisher_of_run, release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
-from sqlmesh_like.run.ports import Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
 from sqlmesh_like.run.schedule import Pace
 
@@ -38,7 +38,7 @@ class WatchLoop:
     selected: Sequence[str]
     listener: RunListener
     gates: Callable[[], ExitStack]
-    publisher: Publisher | None = None
+    publisher: LakePublisher | None = None
     on_round: Callable[[RunResult], None] = lambda _: None
     result: RunResult = field(default_factory=RunResult)
     _changed: Event = field(default_factory=Event)
@@ -65,13 +65,14 @@ class WatchLoop:
         policy = RunPolicy(Pace(lake.loaded.target.threads))
         listener = _CompletedListener(self.listener)
         executor = Executor(lake.planner(now), lake.loaded.graph, lake.engine, listener, policy)
-        executor.publisher = self.publisher
+        executor.publisher = publisher_of_run(lake, self.publisher)
         self.result = executor.run(self._ready())
+        if self.result.has_written:
+            self.result = release_after_run(lake, "watch", executor, self.result, self.publisher)
         self.listener.finished(self.result)
         self.on_round(self.result)
         if self.result.has_written:
             write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
-            release_after_run(lake, "watch", executor, self.result)
             clean_built(lake, self.held, self.listener.notify)
             with self.gates():
                 clean_ingested(lake, self.held, self.listener.notify)

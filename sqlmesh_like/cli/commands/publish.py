@@ -6,21 +6,22 @@ import click
 
 from sqlmesh_like.app.operations.publishing import Publication, publish_tables
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.render.rendered import RenderedModel
 
 
 @click.command("publish")
+@at_release
 @shared_options
-def command(flags: Flags) -> int:
+def command(flags: Flags, at: str | None) -> int:
     """Send the changed rows of published models to their destinations, as `sml run` does after each model.
 
     Use it after a failure, or after another destination was declared. Tables that are up to date are only checked. With
     --full-refresh, whole tables are sent.
     """
     loaded, output = open_project(flags), make_output(flags, bar=True)
-    results = publish_tables(loaded, _Log(output))
+    results = publish_tables(loaded, _Log(output), at)
     problems = [f"{each.model.name}: {each.error}" for each in results if each.error is not None]
     output.end(map(_status, results), problems)
     return 0 if not problems else 1

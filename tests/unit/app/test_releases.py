@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sqlmesh_like import Project
@@ -17,11 +18,13 @@ ROWS = "id,customer,amount\n1,1,20\n2,1,5\n3,2,30\n"
 MORE, TWICE = f"{ROWS}4,2,7\n", f"{ROWS}3,2,7\n"
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nrelease = "tested"\n',
-    "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws}, "
+    "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
+    "publish: {bi: {duckdb: bi.duckdb}}}, "
     "memory: {type: duckdb, schema: dws}}}\n",
     "seeds/orders.csv": ROWS,
     "models/orders_d.sql": "{{ config(schema='dwd') }}select id, customer, amount from {{ ref('orders') }}",
-    "models/daily.sql": "select customer, sum(amount) as total from {{ ref('orders_d') }} group by customer",
+    "models/daily.sql": "{{ config(publish='bi') }}select customer, sum(amount) as total from {{ ref('orders_d') }} "
+    "group by customer",
     "models/m.yml": "models: [{name: orders_d, columns: [{name: id, data_tests: [unique]}]}]\n",
 }
 Shown = pytest.CaptureFixture[str]
@@ -64,6 +67,11 @@ def at_first(root: Path) -> str:
     return str(document["releases"][0]["tables"]["model.shop.daily"]["commit"])
 
 
+def published(root: Path) -> list[tuple[int, int]]:
+    with duckdb.connect(str(root / "bi.duckdb"), read_only=True) as db:
+        return db.execute("select customer, total from daily order by customer").fetchall()
+
+
 def listed(capsys: Shown) -> list[tuple[int, bool, bool]]:
     capsys.readouterr()
     assert main(["release", "list", "--output", "json"]) == 0
@@ -83,12 +91,14 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert change(root, MORE, "seed") == 0 and main(["run"]) == 0
     assert "no release was made: 1 data test of its tables did not run" in capsys.readouterr().err
     assert seen(capsys) == (55, 55) and listed(capsys) == [(1, True, False)]
+    assert published(root) == [(1, 25), (2, 30)]
     assert main(["release", "create"]) == 0  # on one's own word
     assert seen(capsys) == (62, 62) == seen(capsys, "--at", "2") and seen(capsys, "--at", "1") == (55, 55)
 
 
 def test_a_return_to_a_release_lasts_until_the_next_one(root: Path, capsys: Shown) -> None:
     assert change(root, MORE, "build") == 0 and seen(capsys) == (62, 62)
+    assert published(root) == [(1, 25), (2, 37)]
     assert main(["release", "show", "1"]) == 0 and "dwd.orders_d" in capsys.readouterr().out
     assert main(["release", "diff", "1", "2", "--output", "json"]) == 0
     assert {each["change"] for each in json.loads(capsys.readouterr().out)} == {"moved"}
@@ -100,6 +110,8 @@ def test_a_return_to_a_release_lasts_until_the_next_one(root: Path, capsys: Show
     assert "2,37" in capsys.readouterr().out
     assert main(["changes", "daily", "--since", at_first(root), "--output", "csv"]) == 0
     assert "2,37" not in capsys.readouterr().out
+    assert main(["publish"]) == 0 and published(root) == [(1, 25), (2, 30)]
+    assert main(["publish", "--at", "2"]) == 0 and published(root) == [(1, 25), (2, 37)]
     assert main(["report", "--at", "2"]) == 0 and "37" in (root / "target/report.html").read_text()
     with Project.load() as project:
         assert project.sql("select sum(total) as n from daily").to_pylist() == [{"n": 55}]

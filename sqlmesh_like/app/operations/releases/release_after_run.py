@@ -2,41 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 from sqlmesh_like.app.lakes.lake import HudiLake
-from sqlmesh_like.app.lakes.release_lake import releases_of
+from sqlmesh_like.app.lakes.release_lake import at_release, releases_of
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.releases.release import Releases, Tables, created_now
 from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
-from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.result import RunResult, TestResult
+from sqlmesh_like.run.executor import Executor, with_publication
+from sqlmesh_like.run.result import ModelResult, RunResult, TestResult
 from sqlmesh_like.run.tests import as_model
 
 RELEASING = ("run", "build", "watch")
 """Commands at whose end a release is made."""
 
 
-def release_after_run(lake: HudiLake, command: str, executor: Executor, result: RunResult) -> None:
-    """Make a release of what a run leaves, as the project's `release` says. The caller holds the run's locks.
+def release_after_run(
+    lake: HudiLake,
+    command: str,
+    executor: Executor,
+    result: RunResult,
+    publisher: LakePublisher | None,
+    *,
+    is_forced: bool = False,
+) -> RunResult:
+    """Make a release of what a run leaves, as the project's `release` says, publish it, and return the run's result.
 
     The tables are right whatever becomes of it, so that a release that is not made is a warning, with the reason.
+    `is_forced`: whatever tests say, as after an erasure. The caller holds the run's locks.
     """
     loaded = lake.loaded
-    if loaded.project.release is None or command not in RELEASING:
-        return
-    try:
-        _Release(lake, command, executor, result).make()
-    except SmlError as error:
-        loaded.reporter.notify(f"warning: no release was made: {error}", "warn")
+    if loaded.project.release is None:
+        return result
+    if command in RELEASING:
+        try:
+            _Release(lake, command, executor, result, is_forced=is_forced).make()
+        except SmlError as error:
+            loaded.reporter.notify(f"warning: no release was made: {error}", "warn")
+    return result if publisher is None or not result.ok else _with_publications(lake, result, publisher)
+
+
+def publisher_of_run(lake: HudiLake, publisher: LakePublisher | None) -> LakePublisher | None:
+    """Return what publishes a model right after its table: nothing where releases are published instead."""
+    return publisher if lake.loaded.project.release is None else None
+
+
+def _with_publications(lake: HudiLake, result: RunResult, publisher: LakePublisher) -> RunResult:
+    """Publish the models of a run as the current release has them."""
+    release = releases_of(lake.loaded).read().newest
+    if release is None:
+        return result
+    released = replace(publisher, catalog=at_release(lake, release).catalog)
+    return RunResult(
+        tuple(
+            with_publication(each, released)
+            if isinstance(each, ModelResult) and each.node.unique_id in publisher.chosen
+            else each
+            for each in result.results
+        )
+    )
 
 
 class _Release:
     """One attempt. `_change` may be called again where another run was faster: its tables are then those of before."""
 
-    def __init__(self, lake: HudiLake, command: str, executor: Executor, result: RunResult) -> None:
+    def __init__(self, lake: HudiLake, command: str, executor: Executor, result: RunResult, *, is_forced: bool) -> None:
+        self._mode = "always" if is_forced else lake.loaded.project.release
         self._lake, self._command, self._executor, self._result = lake, command, executor, result
         self._notify = lake.loaded.reporter.notify
         self._run = TablesOfRun({}, {})
@@ -60,7 +95,7 @@ class _Release:
     def _change(self, releases: Releases) -> Releases:
         current = releases.newest.tables if releases.newest is not None else {}
         self._is_made, self._reason = False, ""
-        if self._lake.loaded.project.release != "manual" and self._is_ready(tables := self._whole(current), current):
+        if self._mode != "manual" and self._is_ready(tables := self._whole(current), current):
             if tables == current:
                 return releases
             self._is_made = True
@@ -74,7 +109,7 @@ class _Release:
 
     def _is_ready(self, tables: Tables, current: Tables) -> bool:
         """Whether the tables may be seen: with `tested`, the data tests of all that are new or changed have passed."""
-        if self._lake.loaded.project.release == "always":
+        if self._mode == "always":
             return True
         changed = [each for each in tables if tables[each] != current.get(each) and not each.startswith("source.")]
         planner = self._executor.planner
