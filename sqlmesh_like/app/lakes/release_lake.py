@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sqlmesh_like.app.lakes.lake import HudiLake, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake, require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.lock_registry import Locks
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -54,16 +54,17 @@ def reading_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
 
 
 def at_release(lake: HudiLake, release: Release) -> HudiLake:
-    """Return a lake whose tables are those of a release; what no model reads or builds stays at its newest commit."""
-    history = ReleasedHistory(release, released_places(lake))
+    """Return a lake at a release; what it does not name and no model reads stays at its newest commit."""
+    history = ReleasedHistory(release, released_places(lake, release))
     return replace(lake, catalog=replace(lake.catalog, history=history))
 
 
-def released_places(lake: HudiLake) -> list[TablePlace]:
-    """Return the tables that releases name: those that models read, and those that runs build."""
-    read = {ref.unique_id for model in lake.loaded.rendered.models for ref in model.inputs}
-    places = lake.catalog.places.values()
-    return [each for each in places if each.unique_id in read or each.unique_id.kind not in ("source", "test")]
+def released_places(lake: HudiLake, release: Release) -> list[TablePlace]:
+    """Return the tables that a release names, or would have to: models, and what models read."""
+    planner = lake.planner(clock(None))
+    models = [model for model in lake.loaded.rendered.models if model.config.materialized != "ephemeral"]
+    expected = {unique_id for model in models for unique_id in (model.unique_id, *planner.inputs(model))}
+    return [each for name, each in lake.catalog.places.items() if name in expected or name in release.tables]
 
 
 def released_frontiers(loaded: Loaded) -> dict[str, list[str]]:
@@ -85,7 +86,7 @@ def require_files(loaded: Loaded, release: Release | None) -> Iterator[None]:
     with lake_lock(loaded, "release", {_LOCK: "replace"}):
         if release is not None:
             lake = at_release(open_lake(loaded), release)
-            named = [place for place in released_places(lake) if place.unique_id in release.tables]
+            named = [place for place in released_places(lake, release) if place.unique_id in release.tables]
             lake.catalog.states(place.unique_id for place in named)
         yield
 

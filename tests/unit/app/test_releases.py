@@ -25,6 +25,8 @@ FILES = {
     "models/orders_d.sql": "{{ config(schema='dwd') }}select id, customer, amount from {{ ref('orders') }}",
     "models/daily.sql": "{{ config(publish='bi') }}select customer, sum(amount) as total from {{ ref('orders_d') }} "
     "group by customer",
+    "seeds/rates.csv": "rate\n3\n",
+    "models/rates_v.sql": "{{ config(materialized='view') }}select rate from {{ ref('rates') }}",
     "models/m.yml": "models: [{name: orders_d, columns: [{name: id, data_tests: [unique]}]}]\n",
 }
 Shown = pytest.CaptureFixture[str]
@@ -125,6 +127,10 @@ def test_a_table_that_has_not_read_what_moved_prevents_a_release(root: Path, cap
     assert change(root, MORE, "build", "-s", "orders", "orders_d") == 0
     assert "dws.daily has not read dwd.orders_d as this run leaves it" in capsys.readouterr().err
     assert seen(capsys) == (55, 55)
+    (root / "seeds/rates.csv").write_text("rate\n4\n")
+    assert main(["build", "-s", "rates"]) == 0  # nothing but a view reads it
+    assert main(["show", "rates_v", "--output", "csv"]) == 0
+    assert capsys.readouterr().out.split()[-1] == "4"
     assert main(["build", "-s", "+daily"]) == 0 and seen(capsys) == (62, 62)
 
 

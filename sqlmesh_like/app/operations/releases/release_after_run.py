@@ -82,7 +82,7 @@ class _Release:
             self._notify("no release was made: not everything succeeded")
             return
         self._run = tables_of_run(self._lake, self._executor, self._result)
-        if not self._run.built:
+        if not self._run.built and not self._run.read:
             return
         if borrowed := self._lake.catalog.borrowed:
             raise UsageError(f"{len(borrowed)} tables were read from another warehouse", hint="run without --defer")
@@ -125,14 +125,14 @@ class _Release:
 
 
 def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult) -> TablesOfRun:
-    """Return the tables that a run without a failure has brought up to date, and what it read for that."""
+    """Return the tables that a run without a failure has brought up to date, and what these and its views read."""
     planner = executor.planner
     ended = [each.node.unique_id for each in result.results if not isinstance(each, TestResult)]
     names = [name for name in ended if name in lake.catalog.places]
     built = {name: state for name, state in lake.catalog.states(names).items() if state.exists}
     read: dict[str, TableState] = {}
     inputs = inputs_of(planner)
-    for name in built:
+    for name in ended:
         read |= {each: executor.pinned[each] for each in inputs(name) if each in executor.pinned}
     asking = {model.unique_id for model in planner.rendered.models if model.asks_lake}
     loose = {*executor.replanned, *asking} if executor.hooks is None else built.keys()
