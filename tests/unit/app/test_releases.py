@@ -98,6 +98,18 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert seen(capsys) == (62, 62) == seen(capsys, "--at", "2") and seen(capsys, "--at", "1") == (55, 55)
 
 
+@pytest.mark.parametrize(("mode", "total"), [("always", 62), ("manual", 55)])
+def test_without_tests_a_run_is_released_where_the_project_says_so(
+    mode: str, total: int, root: Path, capsys: Shown
+) -> None:
+    (root / "pyproject.toml").write_text(f'[tool.sqlmesh_like]\nname = "shop"\nrelease = "{mode}"\n')
+    assert change(root, MORE, "seed") == 0 and main(["run"]) == 0
+    assert ("released by `sml release create`" in capsys.readouterr().err) == (mode == "manual")
+    assert seen(capsys) == (total, total)
+    assert mode == "always" or main(["release", "create"]) == 0
+    assert seen(capsys) == (62, 62)
+
+
 def test_a_return_to_a_release_lasts_until_the_next_one(root: Path, capsys: Shown) -> None:
     assert change(root, MORE, "build") == 0 and seen(capsys) == (62, 62)
     assert published(root) == [(1, 25), (2, 37)]

@@ -89,6 +89,8 @@ class _Release:
         after = releases_of(self._lake.loaded).change(self._change)
         if self._is_made and after.newest is not None:
             self._notify(f"release {after.current}: {_count(len(after.newest.tables), 'table')}")
+        elif self._mode == "manual" and after.candidate is not None and self._command != "watch":
+            self._notify("what this run left is released by `sml release create`")
         elif self._reason and self._command != "watch":  # which runs no tests, round after round
             self._notify(f"warning: no release was made: {self._reason}", "warn")
 
