@@ -11,6 +11,7 @@ import pytest
 
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
+from tests.levels import parametrize
 from tests.projects import enter_project
 
 SUMS = "select (select sum(amount) from dwd.orders_d) as below, (select sum(total) from dws.daily) as above"
@@ -98,7 +99,7 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert seen(capsys) == (62, 62) == seen(capsys, "--at", "2") and seen(capsys, "--at", "1") == (55, 55)
 
 
-@pytest.mark.parametrize(("mode", "total"), [("always", 62), ("manual", 55)])
+@parametrize(("mode", "total"), suite=[("manual", 55)], release=[("always", 62)])
 def test_without_tests_a_run_is_released_where_the_project_says_so(
     mode: str, total: int, root: Path, capsys: Shown
 ) -> None:
@@ -153,11 +154,9 @@ def test_what_cannot_be_read_is_refused_with_the_reason(root: Path, capsys: Show
     assert "has no lake" in refusal(capsys, *query, "--at", "1", "-t", "memory")
     assert "there is nothing that is not released" in refusal(capsys, "release", "create")
     assert change(root, MORE, "build") == 0
-    for path in (root / "warehouse/dws/daily").rglob("*.parquet"):
-        if "_0-" in path.name and path.stat().st_mtime == min(
-            each.stat().st_mtime for each in path.parent.glob("*.parquet")
-        ):
-            path.unlink()
+    instant = at_first(root).split("_")[0]
+    (file,) = (root / "warehouse/dws/daily").rglob(f"*_{instant}.parquet")
+    file.unlink()
     gone = "release 1 can no longer be read: dws.daily as of"
     for words in ((*query, "--at", "1"), ("release", "rollback", "1"), ("release", "hold", "1")):
         assert gone in refusal(capsys, *words)
