@@ -181,7 +181,11 @@ def _reasons_against_merging(
             case Aggregate():
                 reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
-                reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+                place = _join_place(node, facts)
+                if not node.pairs:
+                    message = f"a {node.kind} join without an equality of one exact type"
+                    reasons.append(reason("JOI003", message, place))
+                reasons.append(reason("JOI002", f"a {node.kind} join", place))
             case ScalarValue():
                 place = facts.position(node.offset, node.keyword)
                 reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
@@ -202,12 +206,6 @@ def reasons_against_recompute(
             if not is_exact_key(type_)
         ]
         match node:
-            case Join() if node.kind != "inner" and not node.pairs:
-                reasons.append(
-                    reason(
-                        "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
-                    )
-                )
             case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
                 reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))

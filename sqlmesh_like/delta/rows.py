@@ -225,9 +225,9 @@ def _outer(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:
         *[column(c.name, _RIGHT) for c in columns(join.right)],
     ]
     query = _from(exp.select(*shown, exp.alias_(paired, KEY, quoted=True), copy=False), left, _LEFT)
-    assert join.condition is not None, "an outer join has a condition"
+    condition = exp.true() if join.condition is None else join.condition.copy()
     source = exp.alias_(right, _RIGHT, table=True, quoted=True, copy=False)
-    return query.join(source, on=join.condition.copy(), join_type=join.kind, copy=False)
+    return query.join(source, on=condition, join_type=join.kind, copy=False)
 
 
 def _membership(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:

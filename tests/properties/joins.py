@@ -28,12 +28,13 @@ def _condition(b: Builder, left: Source, right: Source) -> str:
     if b.sometimes(4):
         condition += f" and {_equal(b, left.columns, right.columns)}"
     if b.sometimes(4):
-        condition += f" and {_compared(b, left.columns, right.columns)}"
+        condition += f" and {_compared(b, left, right)}"
     return condition
 
 
-def _compared(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
-    return f"{b.one_of(of(left, 'int')).name} {b.one_of(['<', '>', '<>'])} {b.one_of(of(right, 'int')).name}"
+def _compared(b: Builder, left: Source, right: Source) -> str:
+    mine, theirs = (b.one_of(of(side.columns, "int")).name for side in (left, right))
+    return f"{mine} {b.one_of(['<', '>', '<>'])} {theirs}"
 
 
 def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
@@ -43,7 +44,7 @@ def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
 
 def joined(b: Builder, size: int, kind: str) -> Built:
     left, right = b.two(size, *b.one_of([("l", "r"), ("a", "x"), ("o", "old")]))
-    condition = _condition(b, left, right)
+    condition = (_compared if b.sometimes(6) else _condition)(b, left, right)
     if kind in ("left semi join", "left anti join"):
         sql = f"select {quoted(left.alias)}.* from {left.sql} {kind} {right.sql} on {condition}"
         return Built(sql, left.query.columns, made(left, right))

@@ -54,6 +54,11 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(module, "_variance", naive)
 
 
+def unequal_rows_change_alone(patch: pytest.MonkeyPatch) -> None:
+    """Rows of a join without an equality change only where they themselves do."""
+    patch.setattr(changes.Changes, "_decides_alone", lambda self, source: source.left)
+
+
 def after_images_only(patch: pytest.MonkeyPatch) -> None:
     for module in (rows, changes, aggregates):
         patch.setattr(module, "net", _net_of_after_images)

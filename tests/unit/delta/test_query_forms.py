@@ -1,0 +1,46 @@
+"""Forms of joins, subqueries and groups: equal to a recompute after each batch of random changes (on DuckDB)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
+from tests.properties.lake import T, U, check, compiled, schema
+
+COLUMNS = schema(a="int", b="int", s="string", f="double")
+VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, 1.5, 2.0, float("nan")))
+FORMS = {
+    "a left join by less": "select t.a, u.b from ods.t left join ods.u on t.a > u.b",
+    "a right join by less": "select t.a, u.b from ods.t right join ods.u on t.a > u.b",
+    "a full join by less": "select t.a, u.b from ods.t full join ods.u on t.a > u.b",
+    "doubles that are equal": "select t.a, u.b from ods.t left join ods.u on t.f = u.f",
+    "EXISTS by less": "select a, b from ods.t where exists (select 1 from ods.u where u.a > t.a)",
+    "NOT EXISTS by either":
+        "select a from ods.t where not exists (select 1 from ods.u where u.a = t.a or u.b > t.b)",
+    "NOT IN by less": "select a, b from ods.t where a not in (select b from ods.u where u.a < t.a)",
+    "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
+                    " left join ods.t as y on x.a = y.a",
+}  # fmt: skip
+
+
+def random_path(number: int, batches: int = 5) -> list[LakeSnapshot]:
+    """States of both tables, each some random changes after the one before; now and then a table is empty."""
+    random = Random(number)
+    path: list[LakeSnapshot] = [{T: {}, U: {}}]
+    for _ in range(batches):
+        state = dict(path[-1])
+        for table in (T, U):
+            rows = {key: row for key, row in state[table].items() if random.random() > 0.2}
+            rows |= {str(key): tuple(map(random.choice, VALUES)) for key in range(7) if random.random() < 0.35}
+            state[table] = random.choices((rows, path[-1][table], {}), (6, 3, 1))[0]
+        path.append(state)
+    return path[1:]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_follows_random_changes(name: str) -> None:
+    plan = compiled(FORMS[name], COLUMNS)
+    assert plan.classification.strategy != "full_refresh", plan.classification.reasons
+    assert [check(plan, COLUMNS, random_path(number)) for number in range(3)]
