@@ -33,7 +33,8 @@ from sqlmesh_like.analyze.binding.limits import has_total_order
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
-from sqlmesh_like.analyze.expressions.types import infer, is_exact_key
+from sqlmesh_like.analyze.expressions import one_zero
+from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_group_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
@@ -203,7 +204,7 @@ def reasons_against_recompute(
         reasons += [
             reason("KEY002", f"{name} has type {type_ or 'not proven'}")
             for name, type_ in _row_keys(node)
-            if not is_exact_key(type_)
+            if not is_group_key(type_)
         ]
         match node:
             case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
@@ -249,7 +250,7 @@ def _is_inexact_call(call: Call) -> bool:
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
     if isinstance(node, Aggregate):
-        return [(named.expression.sql(SPARK), named.type) for named in node.keys]
+        return [(one_zero.as_written(named.expression).sql(SPARK), named.type) for named in node.keys]
     return [(column.name, column.type) for column in columns(node)] if isinstance(node, Distinct) else []
 
 
@@ -261,7 +262,7 @@ def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]
     return tuple(
         reason(
             "KEY001",
-            f"group key {named.expression.sql(SPARK)} has type {named.type or 'not proven'}",
+            f"group key {one_zero.as_written(named.expression).sql(SPARK)} has type {named.type or 'not proven'}",
             facts.position(offset_of(named.expression)),
         )
         for named in aggregate.keys

@@ -180,7 +180,7 @@ class Changes:
         """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
         affected = self._affected(source)
         shown = [key(), *names(source)]
-        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, len(keys)))
+        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, source))
         bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
         new = self._groups_now(source, child, keys, affected)
@@ -205,7 +205,7 @@ class Changes:
             if keys:
                 affected = self._affected(source)
                 now = self._groups_now(source, child, keys, affected)
-                return affected, _is_of(affected, len(keys)), exp.select(*names(source), key()).from_(now)
+                return affected, _is_of(affected, source), exp.select(*names(source), key()).from_(now)
         change = self.netted(source)
         replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
         return change, replaced, _moved(source, change, enter=True)
@@ -261,9 +261,10 @@ class Changes:
         return self.steps.add("affected", affected_keys(moving))
 
 
-def _is_of(affected: str, count: int) -> exp.Expr:
+def _is_of(affected: str, source: Aggregate | Distinct) -> exp.Expr:
     """Whether a row is the group of one of the affected keys."""
-    matching = exp.select(encode([column(name) for name in key_columns(count)])).from_(affected)
+    types = [each.type for each in (source.keys if isinstance(source, Aggregate) else columns(source))]
+    matching = exp.select(encode([column(name) for name in key_columns(len(types))], types)).from_(affected)
     return exp.In(this=key(), query=matching.subquery())
 
 

@@ -67,7 +67,9 @@ FOLLOWED = {
         "select f, count(*) as r from ods.t group by f",
         "select cast(f as decimal(18,2)) as f, count(*) as r from ods.t group by cast(f as decimal(18,2))",
     ),
-    "KEY002": Followed("select distinct f from ods.t", "select distinct cast(f as decimal(18,2)) as f from ods.t"),
+    "KEY002": Followed(
+        "select distinct arr from ods.t", "select distinct cast(arr as string) as arr from ods.t", is_equal=False
+    ),
     "AGG007": Followed(
         "select sum(r) as r from (select s, sum(f) as r from ods.t group by s) as q",
         "select sum(r) as r from (select s, sum(cast(f as decimal(18,2))) as r from ods.t group by s) as q",

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
-    Distinct,
     Filter,
     JoinKind,
     Named,
@@ -24,6 +23,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
+from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup, with_columns
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, read_aggregate
@@ -93,7 +93,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     schema = _common_schema(left, right, union)
     sides = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     whole = UnionAll(tuple(converted(side, schema) for side in sides), schema)
-    return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
+    return distinct_rows(whole, offset_of(union)) if union.args.get("distinct") else whole
 
 
 def _name_alias(unknown: UnknownName, select: exp.Select) -> None:
@@ -185,7 +185,7 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
-        relation = Distinct(relation, offset_of(items[0]))
+        relation = distinct_rows(relation, offset_of(items[0]))
     return relation
 
 

@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided
 from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.analyze.expressions.one_zero import with_one_zero
 from sqlmesh_like.analyze.functions.aggregates import AggregateFunction, aggregate_of
 from sqlmesh_like.dialects import SPARK
 
@@ -138,7 +139,8 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
     keys: dict[str, Named] = {}
     for position, expression in enumerate(group.expressions):
         text, key = read_key(expression)
-        keys.setdefault(text, Named(f"_sml_k{position}", key.expression, key.type))
+        grouped = with_one_zero(key.expression, key.type)
+        keys.setdefault(text, Named(f"_sml_k{position}", grouped, key.type))
     return _Grouping(scope, tuple(keys.values()), keys)
 
 

@@ -10,7 +10,7 @@ from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
-VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, 1.5, 2.0, float("nan")))
+VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, -0.0, 1.5, float("nan")))
 FORMS = {
     "a left join by less": "select t.a, u.b from ods.t left join ods.u on t.a > u.b",
     "a right join by less": "select t.a, u.b from ods.t right join ods.u on t.a > u.b",
@@ -20,6 +20,12 @@ FORMS = {
     "NOT EXISTS by either":
         "select a from ods.t where not exists (select 1 from ods.u where u.a = t.a or u.b > t.b)",
     "NOT IN by less": "select a, b from ods.t where a not in (select b from ods.u where u.a < t.a)",
+    "groups of doubles": "select f, count(*) as n, sum(a) as x from ods.t group by f",
+    "groups of quotients": "select a / 4 as g, count(distinct b) as n from ods.t group by a / 4",
+    "distinct doubles": "select distinct f, s from ods.t",
+    "a union of doubles": "select f, a from ods.t union select f, b from ods.u",
+    "doubles except doubles": "select f from ods.t except select f from ods.u",
+    "doubles that are integers": "select f from ods.t intersect select a from ods.u",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip
