@@ -122,7 +122,11 @@ def membership(b: Builder, size: int, kind: str) -> Built:
             known = f" where {column.name} > {b.one_of(['-1', '0'])}" if kind == "not in" and b.sometimes(2) else ""
             if b.sometimes():
                 known = f" where {_condition(b, inner, outer)}"
-            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql}{known})"
+            item = column.name
+            if known and b.sometimes(4):
+                known = f" where {_equal(b, inner.columns, outer.columns)} group by {b.one_of(inner.columns).name}"
+                item = f"{b.one_of(['min', 'max'])}({item})"
+            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {item} from {inner.sql}{known})"
         case "scalar subquery":
             column = b.one_of(of(inner.columns, "int"))
             one = f"(select {b.one_of(['max', 'min', 'sum'])}({column.name}) from {inner.sql})"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
+from sqlmesh_like.analyze.binding.correlated_groups import correlated_groups, is_grouped, is_lone_extremum
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
@@ -19,7 +21,7 @@ from sqlmesh_like.analyze.binding.match_flags import (
     with_membership,
 )
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
-from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ class Subqueries:
 
     def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
         query = _plain_rows(exists.this)
+        if query is None and is_grouped(asked := _select_of(exists.this)):
+            return self._groups(outer, asked, alias, exists, "EXISTS")[0]
         if query is None:
             raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
         rows = self._rows(outer, query, alias, exists, "EXISTS")
@@ -153,28 +157,61 @@ class Subqueries:
 
         `is_negated`: also those that make it unknown whether the value is in the query, which NOT IN drops.
         """
-        query = membership.args["query"].unnest()
-        query = query.this if isinstance(query, exp.Subquery) else query
+        query = _select_of(membership.args["query"].unnest())
+        if is_grouped(query) or (is_lone_extremum(query) and not is_negated):
+            return self._correlated_groups_in(outer, membership, query, alias, is_negated=is_negated)
         if not _is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
             raise Unsupported("QRY005", "IN of a correlated query with more than FROM and WHERE", membership)
         if len(query.expressions) != 1 or query.is_star or isinstance(membership.this, exp.Tuple):
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
-        if membership.this.find(exp.Query):
-            raise Unsupported("QRY005", "a subquery in IN of a query", membership)
         rows = self._rows(outer, query, alias, membership, "")
-        item, value = query.expressions[0].unalias(), outer.resolve(membership.this)
-        candidate = resolved_inside_out(item, rows.inside, outer)
-        for expression in (candidate, value):
-            require_pure(expression)
-        same: exp.Expr = exp.EQ(this=operand(value), expression=operand(candidate))
-        if is_negated:
-            same = exp.Paren(this=exp.or_(same, exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())))
-        return replace(rows, across=[*rows.across, same])
+        candidate = resolved_inside_out(query.expressions[0].unalias(), rows.inside, outer)
+        return replace(rows, across=[*rows.across, _same(outer, membership.this, candidate, is_negated=is_negated)])
+
+    def _correlated_groups_in(
+        self, outer: Scope, membership: exp.In, query: exp.Select, alias: str, *, is_negated: bool
+    ) -> CorrelatedRows:
+        """The groups of a correlated query that a value may be in."""
+        if len(query.expressions) != 1 or query.is_star or isinstance(membership.this, exp.Tuple):
+            raise Unsupported("QRY005", "IN of a query with several columns", membership)
+        rows, item = self._groups(outer, query, alias, membership, "")
+        candidate = exp.column(item, quoted=True)
+        return replace(rows, across=[*rows.across, _same(outer, membership.this, candidate, is_negated=is_negated)])
+
+    def _groups(
+        self, outer: Scope, query: exp.Select, alias: str, node: exp.Expr, keyword: str
+    ) -> tuple[CorrelatedRows, str]:
+        """The groups of a correlated query, and the column of its first item."""
+        try:
+            inner, query = self._own_rows(query)
+            groups = correlated_groups(inner, outer, query, alias)
+        except UnknownName:
+            groups = None
+        if groups is None:
+            message = f"{node.key.upper()} of groups that are correlated by other than values of one exact type"
+            raise Unsupported("QRY005", message, node, keyword)
+        shown = tuple((column.name, column.name) for column in columns(groups.relation))
+        inside = Scope(groups.relation, (ScopeSource(alias, shown),))
+        return CorrelatedRows(groups.relation, list(groups.across), inside), groups.item
+
+    def _own_rows(self, query: exp.Select) -> tuple[Scope, exp.Select]:
+        """The FROM of a correlated query, restricted by what its own rows ask of subqueries, and the rest of the query.
+
+        Raises UnknownName where such a question reads the outer query.
+        """
+        inner, where = self.tables.scope(query), query.args.get("where")
+        parts = conjuncts(where.this) if where else []
+        asking = [part for part in parts if part.find(exp.Query)]
+        if not asking:
+            return inner, query
+        rest, others = query.copy(), [part for part in parts if not part.find(exp.Query)]
+        rest.set("where", exp.Where(this=exp.and_(*others)) if others else None)
+        return self.filtered(inner, exp.and_(*asking)), rest
 
     def _rows(self, outer: Scope, query: exp.Select, alias: str, node: exp.Expr, keyword: str) -> CorrelatedRows:
         """The rows of a correlated query by themselves, and the conditions across both queries."""
         try:
-            inner = self.tables.scope(query)
+            inner, query = self._own_rows(query)
         except UnknownName:  # the name may belong to the outer query
             message = f"{node.key.upper()} of a query that is correlated below its FROM"
             raise Unsupported("QRY005", message, node, keyword) from None
@@ -188,6 +225,23 @@ class Subqueries:
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
         return CorrelatedRows(filtered(inside.relation, local), across, inside)
+
+
+def _same(outer: Scope, value: exp.Expr, candidate: exp.Expr, *, is_negated: bool) -> exp.Expr:
+    """Whether a value is equal to one of a query; `is_negated`: or may be, if one of them is NULL."""
+    if value.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in IN of a query", value)
+    resolved = outer.resolve(value)
+    for expression in (candidate, resolved):
+        require_pure(expression)
+    same: exp.Expr = exp.EQ(this=operand(resolved), expression=operand(candidate))
+    if not is_negated:
+        return same
+    return exp.Paren(this=exp.or_(same, exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())))
+
+
+def _select_of(query: exp.Expr) -> exp.Expr:
+    return query.this if isinstance(query, exp.Subquery) else query
 
 
 def _in(outer: Scope, membership: exp.In, relation: Relation, alias: str) -> Relation:
@@ -206,7 +260,7 @@ def _in(outer: Scope, membership: exp.In, relation: Relation, alias: str) -> Rel
 _PLAIN = {"expressions", "from_", "from", "where", "joins", "kind", "distinct", "order", "laterals"}
 
 
-def _is_plain(query: exp.Expr) -> bool:
+def _is_plain(query: exp.Expr) -> TypeGuard[exp.Select]:
     """Whether a query is a SELECT whose rows are those of its FROM and WHERE."""
     return isinstance(query, exp.Select) and all(not value or part in _PLAIN for part, value in query.args.items())
 

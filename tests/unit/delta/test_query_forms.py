@@ -26,6 +26,17 @@ FORMS = {
     "a union of doubles": "select f, a from ods.t union select f, b from ods.u",
     "doubles except doubles": "select f from ods.t except select f from ods.u",
     "doubles that are integers": "select f from ods.t intersect select a from ods.u",
+    "IN of groups": "select a, b from ods.t where b in"
+                    " (select max(b) from ods.u where u.a = t.a group by s having count(*) > 1)",
+    "NOT IN of groups": "select a, b from ods.t where b not in (select max(b) from ods.u where u.a = t.a group by s)",
+    "IN of an extremum or not":
+        "select a, b from ods.t where b in (select max(b) from ods.u where u.a <=> t.a) or s = 'x'",
+    "NOT EXISTS of groups": "select a, b from ods.t where not exists"
+                            " (select s from ods.u where u.a = t.a group by s having max(b) > 1)",
+    "a count of no group is NULL":
+        "select a, (select count(b) from ods.u where u.a = t.a group by u.a having count(*) > 1) as m from ods.t",
+    "a question in a question": "select a, b from ods.t where b in (select min(u.b) from ods.u where u.a = t.a"
+                                " and u.b in (select x.b from ods.t as x where x.s = u.s) group by u.s)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip
