@@ -87,7 +87,6 @@ _ALL = (
          "explode one array in a LATERAL VIEW, and compute on its rows in a query around it"),
     Rule("QRY008", "an input that is not a ref() or source()", "declare it as a source"),
     Rule("QRY009", "a form of SQL that the compiler does not know"),
-    Rule("QRY011", "NOT IN of a query with several columns: one NULL in it changes every row", "use NOT EXISTS"),
     Rule("QRY010", "GROUP BY ALL of windows, or a form of GROUPING SETS, ROLLUP or CUBE that is not maintained",
          "name plain columns as keys, each once"),
     Rule("FUN001", "a function that is not known to be pure", "use a built-in function"),

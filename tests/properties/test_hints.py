@@ -104,10 +104,6 @@ FOLLOWED = {
         "select s, count(*) as r from ods.t group by rollup(s)",
         is_equal=False,
     ),
-    "QRY011": Followed(
-        "select s from ods.t where (a, s) not in (select a, s from ods.u where b)",
-        "select s from ods.t where not exists (select 1 from ods.u where b and u.a = t.a and u.s = t.s)",
-    ),
     "QRY012": Followed(
         "select s, (select sum(a) from ods.u where u.n = t.a) as r from ods.t",
         "select t.s, q.r from ods.t left join (select cast(n as int) as k, sum(a) as r from ods.u group by 1) as q"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -18,10 +19,12 @@ from sqlmesh_like.analyze.binding.match_flags import (
     is_negated,
     with_existence,
     with_match,
+    with_match_by_halves,
     with_membership,
 )
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
 @dataclass(frozen=True)
@@ -72,50 +75,55 @@ class Subqueries:
         for position, node in enumerate(tests):
             own = f"{name}_{position}"
             if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
-                alone = self.scalars.read_alone(without_order(node.this))
+                asked, skipped = without_order(node.this)
+                alone = self.scalars.read_alone(asked)
                 if alone is not None:
-                    scope, value = with_existence(scope, alone, own, node)
+                    scope, value = with_existence(scope, alone, own, node, skipped)
                 else:
-                    keys = self._keys_of(self._exists_rows(scope, node, own), node, "EXISTS")
-                    scope, value = with_match(scope, keys, own, node, "EXISTS")
+                    scope, value = self._with_match(scope, self._exists_rows(scope, node, own), own, node, "EXISTS")
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
                 is_below_not = is_negated(node, root.this if is_root_condition else None)
                 if is_below_not is None:
                     raise Unsupported("QRY005", "IN of a query as other than a condition", node)
-                keys = self._in_keys(scope, node, own, is_negated=is_below_not)
-                scope, value = with_membership(scope, keys, own, node, is_negated=is_below_not)
+                scope, value = self._with_membership(scope, node, own, is_negated=is_below_not)
             else:
                 continue
             node.replace(exp.Paren(this=value))
         return scope, root.this
 
-    def _keys_of(self, parts: CorrelatedRows, node: exp.Expr, keyword: str) -> MatchedKeys:
-        """The keys of rows that are correlated by equalities alone. Raises Unsupported."""
-        pairs = [_pair(part, set(parts.inside.known)) for part in parts.across]
-        if not pairs or any(pair is None for pair in pairs):
-            raise Unsupported(
-                "QRY005", f"{node.key.upper()} as a value, correlated by other than equalities", node, keyword
-            )
-        inner, values = zip(*(pair for pair in pairs if pair is not None), strict=True)
-        is_safe = tuple(isinstance(part, exp.NullSafeEQ) for part in parts.across)
-        return MatchedKeys(parts.relation, inner, values, is_safe)
+    def _with_match(
+        self, scope: Scope, rows: CorrelatedRows, name: str, node: exp.Expr, keyword: str
+    ) -> tuple[Scope, exp.Expr]:
+        """The scope with whether a row matches one of these: by their keys where they have some, else by halves."""
+        pairs = [_pair(part, set(rows.inside.known)) for part in rows.across]
+        known = [pair for pair in pairs if pair is not None]
+        if known and len(known) == len(pairs):
+            inner, values = zip(*known, strict=True)
+            is_safe = tuple(isinstance(part, exp.NullSafeEQ) for part in rows.across)
+            with suppress(Unsupported):
+                return with_match(scope, MatchedKeys(rows.relation, inner, values, is_safe), name, node, keyword)
+        if any(map(clock_calls, rows.across)):
+            raise Unsupported("QRY005", f"{node.key.upper()} as a value, that depends on the clock", node, keyword)
+        return with_match_by_halves(scope, rows.relation, rows.across, name, node, keyword)
 
-    def _in_keys(self, outer: Scope, membership: exp.In, alias: str, *, is_negated: bool) -> MatchedKeys:
-        query = membership.args["query"]
-        if isinstance(membership.this, exp.Tuple):
-            raise Unsupported("QRY011", "NOT IN, or IN as a value, of a query with several columns", membership)
+    def _with_membership(
+        self, outer: Scope, membership: exp.In, name: str, *, is_negated: bool
+    ) -> tuple[Scope, exp.Expr]:
+        """The scope with what IN depends on, and its value in a condition; `is_negated`: also where that is NULL."""
         if membership.this.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in IN of a query", membership)
-        value = outer.resolve(membership.this)
-        require_pure(value)
-        relation = self.scalars.read_alone(query)
-        if relation is None:
-            if is_negated:
-                raise Unsupported("QRY005", "NOT IN of a correlated query as a value", membership)
-            return self._keys_of(self._correlated_in(outer, membership, alias), membership, "")
-        if len(columns(relation)) != 1:
-            raise Unsupported("QRY011", "NOT IN, or IN as a value, of a query with several columns", membership)
-        return MatchedKeys(relation, (exp.column(columns(relation)[0].name, quoted=True),), (value,), (False,))
+        alone = self.scalars.read_alone(membership.args["query"])
+        if alone is not None and len(columns(alone)) == 1 and not isinstance(membership.this, exp.Tuple):
+            value = outer.resolve(membership.this)
+            require_pure(value)
+            keys = MatchedKeys(alone, (exp.column(columns(alone)[0].name, quoted=True),), (value,), (False,))
+            with suppress(Unsupported):
+                return with_membership(outer, keys, name, membership, is_negated=is_negated)
+        if alone is not None:
+            rows = _rows_alone(outer, membership, alone, name, is_negated=is_negated)
+        else:
+            rows = self._correlated_in(outer, membership, name, is_negated=is_negated)
+        return self._with_match(outer, rows, name, membership, "")
 
     def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
         """The semi or anti join for an EXISTS or IN conjunct of WHERE; None for any other condition."""
@@ -125,9 +133,10 @@ class Subqueries:
         kind: JoinKind = "anti" if negated else "semi"
         alias = f"_sml_e{number}"
         if isinstance(inner, exp.Exists) and isinstance(inner.this, exp.Query):
-            alone = self.scalars.read_alone(without_order(inner.this))
+            asked, skipped = without_order(inner.this)
+            alone = self.scalars.read_alone(asked)
             if alone is not None:
-                wider, is_some = with_existence(scope, alone, alias, inner)
+                wider, is_some = with_existence(scope, alone, alias, inner, skipped)
                 return filtered(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
             rows = self._exists_rows(scope, inner, alias)
             joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
@@ -137,7 +146,10 @@ class Subqueries:
             if alone is None:
                 rows = self._correlated_in(scope, inner, alias, is_negated=negated)
                 return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
-            return None if negated else _in(scope, inner, alone, alias)
+            if negated and not isinstance(inner.this, exp.Tuple):
+                return None
+            rows = _rows_alone(scope, inner, alone, alias, is_negated=negated)
+            return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
         return None
 
     def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
@@ -244,17 +256,20 @@ def _select_of(query: exp.Expr) -> exp.Expr:
     return query.this if isinstance(query, exp.Subquery) else query
 
 
-def _in(outer: Scope, membership: exp.In, relation: Relation, alias: str) -> Relation:
-    """The semi join with the only column of a query."""
-    if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
+def _rows_alone(
+    outer: Scope, membership: exp.In, relation: Relation, alias: str, *, is_negated: bool
+) -> CorrelatedRows:
+    """The rows of a query by itself that a value, or several, may be in; `is_negated`: also where that is unknown."""
+    values = membership.this.expressions if isinstance(membership.this, exp.Tuple) else [membership.this]
+    if len(columns(relation)) != len(values):
         raise Unsupported("QRY005", "IN of a query with several columns", membership)
-    only = columns(relation)[0]
-    name = f"{alias}.{only.name}"
-    right = Projection(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
-    value = outer.resolve(membership.this)
-    require_pure(value)
-    condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))
-    return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
+    items = tuple(
+        Named(f"{alias}.{each.name}", exp.column(each.name, quoted=True), each.type) for each in columns(relation)
+    )
+    pairs = zip(values, items, strict=True)
+    across = [_same(outer, value, exp.column(item.name, quoted=True), is_negated=is_negated) for value, item in pairs]
+    right = Projection(relation, items)
+    return CorrelatedRows(right, across, Scope(right, (ScopeSource(alias, tuple((i.name, i.name) for i in items)),)))
 
 
 _PLAIN = {"expressions", "from_", "from", "where", "joins", "kind", "distinct", "order", "laterals"}
@@ -270,9 +285,9 @@ def _plain_rows(query: exp.Expr) -> exp.Select | None:
 
     GROUP BY of plain keys has a group where there is a row.
     """
-    query = without_order(query)
-    query = query.this if isinstance(query, exp.Subquery) else query
-    if not isinstance(query, exp.Select):
+    query, skipped = without_order(query)
+    query = _select_of(query)
+    if not isinstance(query, exp.Select) or skipped:
         return None
     group = query.args.get("group")
     if (
@@ -286,25 +301,27 @@ def _plain_rows(query: exp.Expr) -> exp.Select | None:
     return query if _is_plain(query) else None
 
 
-def without_order(query: exp.Expr) -> exp.Expr:
-    """The query without ORDER BY, and without a LIMIT that leaves a row where there are some.
+def without_order(query: exp.Expr) -> tuple[exp.Expr, int]:
+    """The query without ORDER BY, OFFSET and a LIMIT other than 0, and how many of its rows it may have without one.
 
     >>> import sqlglot
     >>> texts = ("select a from t order by a limit 2", "select a from t limit 0", "select a from t limit 2 offset 1")
-    >>> [without_order(sqlglot.parse_one(text)).sql() for text in texts]
-    ['SELECT a FROM t', 'SELECT a FROM t LIMIT 0', 'SELECT a FROM t LIMIT 2 OFFSET 1']
+    >>> [(left.sql(), skipped) for left, skipped in map(without_order, map(sqlglot.parse_one, texts))]
+    [('SELECT a FROM t', 0), ('SELECT a FROM t LIMIT 0', 0), ('SELECT a FROM t', 1)]
     """
     select = query.this if isinstance(query, exp.Subquery) else query
     limit, offset = select.args.get("limit"), select.args.get("offset")
-    count = limit.expression if isinstance(limit, exp.Limit) else None
-    is_some = isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0
-    if offset is not None or (limit is not None and not is_some) or not (limit or select.args.get("order")):
-        return query
+    counts = [clause.expression if clause is not None else None for clause in (limit, offset)]
+    numbers = [int(c.name) if isinstance(c, exp.Literal) and c.name.isdigit() else None for c in counts]
+    if (limit is not None and not numbers[0]) or (offset is not None and numbers[1] is None):
+        return query, 0
+    if not (limit or offset or select.args.get("order")):
+        return query, 0
     copy = query.copy()
     inner = copy.this if isinstance(copy, exp.Subquery) else copy
-    for part in ("order", "limit"):
+    for part in ("order", "limit", "offset"):
         inner.set(part, None)
-    return copy
+    return copy, numbers[1] or 0
 
 
 def with_asking_joins_filtered(select: exp.Select) -> exp.Select:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
+from sqlmesh_like.analyze.author_text import spark_sql
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
-from tests.properties.lake import T, U, check, compiled, schema
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import ModelConfig
+from sqlmesh_like.render.rendered import InputRef
+from tests.properties.lake import T, U, check, compiled, model, schema
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
 VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, -0.0, 1.5, float("nan")))
@@ -37,6 +46,21 @@ FORMS = {
         "select a, (select count(b) from ods.u where u.a = t.a group by u.a having count(*) > 1) as m from ods.t",
     "a question in a question": "select a, b from ods.t where b in (select min(u.b) from ods.u where u.a = t.a"
                                 " and u.b in (select x.b from ods.t as x where x.s = u.s) group by u.s)",
+    "NOT IN of two columns": "select a, b from ods.t where (a, b) not in (select a, b from ods.u)",
+    "NOT IN of two columns or not":
+        "select a, b from ods.t where s = 'x' or (a, s) not in (select a, s from ods.u)",
+    "correlated NOT IN or not":
+        "select a, b from ods.t where s = 'x' or a not in (select b from ods.u where u.s = t.s)",
+    "EXISTS by less, shown": "select a, exists (select 1 from ods.u where u.a > t.b) as x from ods.t",
+    "NOT IN of doubles": "select a, b from ods.t where f not in (select f from ods.u)",
+    "EXISTS behind some rows": "select a, b from ods.t where not exists (select max(a) from ods.u group by s offset 1)",
+    "joins in parentheses":
+        "select u.a, x.b from (ods.t left join ods.u on t.a = u.a) join ods.u as x on t.b = x.b",
+    "joins in parentheses, last":
+        "select x.a, k.w from ods.t as x"
+        " left join (ods.u join (select b as w from ods.t) as k on u.b = k.w) on x.a = u.a",
+    "joins in parentheses as one table":
+        "select x, y from (ods.t left join ods.u on t.a = u.a) as d(x, b1, s1, f1, y, b2, s2, f2)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip
@@ -54,6 +78,19 @@ def random_path(number: int, batches: int = 5) -> list[LakeSnapshot]:
             state[table] = random.choices((rows, path[-1][table], {}), (6, 3, 1))[0]
         path.append(state)
     return path[1:]
+
+
+def test_joins_in_parentheses_stay_beside_a_view() -> None:
+    compiler = Compiler({T: COLUMNS, U: COLUMNS})
+    view = replace(model("select a, b from ods.t", name="v"), config=ModelConfig(materialized="view"))
+    ref = InputRef(view.unique_id, TableName("dws", "v"), "model")
+    compiler.compile(view)
+    asked = model("select v.a, u.s from (dws.v join ods.u on v.a = u.a) join ods.u as x on x.a = v.b")
+    facts = compiler.compile(replace(asked, inputs=(*asked.inputs, ref))).facts
+    assert [join.alias_or_name for join in facts.tree.find_all(exp.Join)] == ["x", "u"]
+    bound = spark_sql(facts.tree, lambda _, name: f"here_{name}", from_tree=True)
+    read = sorted(table.name for table in sqlglot.parse_one(bound, dialect=SPARK).find_all(exp.Table))
+    assert read == ["here_t", "here_u", "here_u"]
 
 
 @pytest.mark.parametrize("name", FORMS)
