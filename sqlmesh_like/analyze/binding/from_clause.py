@@ -21,7 +21,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.generators import with_view
-from sqlmesh_like.analyze.binding.joining import make_join, written_at
+from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
 from sqlmesh_like.analyze.binding.pivots import pivoted
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions.types import infer
@@ -39,6 +39,7 @@ class InputSchema:
 
 Lookup = Callable[[exp.Table], InputSchema | Relation | None]
 Read = Callable[[exp.Expr, Lookup, Mapping[str, Relation]], Relation]
+Ask = Callable[["FromReader", Scope, exp.Expr, str], tuple[Scope, exp.Expr]]
 
 _JOIN_PARTS = {"this", "on", "using", "side", "kind", "method"}
 _TABLE_PARTS = {"this", "db", "catalog", "alias"}
@@ -46,11 +47,15 @@ _TABLE_PARTS = {"this", "db", "catalog", "alias"}
 
 @dataclass(frozen=True)
 class FromReader:
-    """Reads the FROM clause of one SELECT. `read` reads nested queries, `ctes` are those visible here."""
+    """Reads the FROM clause of one SELECT. `read` reads nested queries, `ctes` are those visible here.
+
+    `ask` joins one side of a join with what a condition asks of subqueries.
+    """
 
     lookup: Lookup
     ctes: Mapping[str, Relation]
     read: Read
+    ask: Ask
 
     def scope(self, select: exp.Select) -> Scope:
         """The scope of a SELECT: its FROM items joined from left to right."""
@@ -145,6 +150,7 @@ class FromReader:
         if right.merged and (join.args.get("using") or left.merged):
             raise Unsupported("QRY009", "USING in a nested join beside another one", join, "JOIN")
         _require_apart(left, right, join)
+        left, right, join = self._with_answers(left, right, join)
         side_by_side = Join(left.relation, right.relation, "inner", None, ())  # only to resolve names
         both = Scope(side_by_side, (*left.sources, *right.sources), (*left.merged, *right.merged))
         condition, merged = _condition(join, left, right, both)
@@ -161,6 +167,34 @@ class FromReader:
         merged = (*merged, *right.merged)
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+    def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
+        """The sides of a join with what its ON asks of subqueries, and the join over the answers.
+
+        A condition that reads one side asks about a row of that side alone, whatever the kind of the join.
+        """
+        on = join.args.get("on")
+        if on is None or on.find(exp.Query) is None:
+            return left, right, join
+        parts: list[exp.Expr] = []
+        for number, part in enumerate(conjuncts(on)):
+            if part.find(exp.Query):
+                name = f"_sml_o{len(left.sources)}_{number}"
+                try:
+                    left, part = self.ask(self, left, part, name)
+                except UnknownName:
+                    right, part = self._asked_of_right(right, part, name)
+            parts.append(part)
+        answered = join.copy()
+        answered.set("on", exp.and_(*parts))
+        return left, right, answered
+
+    def _asked_of_right(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+        try:
+            return self.ask(self, right, part, name)
+        except UnknownName:
+            query = part.find(exp.Query)
+            raise Unsupported("QRY005", "a subquery of both sides of a join", query, "SELECT") from None
 
 
 def _pivot_of(item: exp.Expr) -> exp.Pivot | None:

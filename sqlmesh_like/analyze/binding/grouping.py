@@ -120,7 +120,7 @@ class _Grouping:
 
 def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> _Grouping:
     def read_key(expression: exp.Expr) -> tuple[str, Named]:
-        resolved = scope.resolve(_key_expression(expression, items, scope))
+        resolved = scope.resolve(key_expression(expression, items, scope))
         if resolved is not expression and (calls := aggregate_calls(resolved)):
             of = calls[0].sql(SPARK, comments=False)
             message = f"GROUP BY {expression.sql(SPARK)} is the aggregate {of.replace('`', '')}"
@@ -144,7 +144,8 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
     return _Grouping(scope, tuple(keys.values()), keys)
 
 
-def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+def key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """What an expression of GROUP BY stands for: an item by its position or alias, or itself."""
     if isinstance(expression, exp.Literal) and not expression.is_string:
         position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):

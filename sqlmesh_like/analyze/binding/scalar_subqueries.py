@@ -108,7 +108,6 @@ class ScalarSubqueries:
         except UnknownName:
             raise _refused("a correlated subquery with a name that is not found in it or around", query) from None
 
-
     def _correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         """The value of the one group that an outer row meets: NULL where there is none, for COUNT as well."""
         try:

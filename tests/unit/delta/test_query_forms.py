@@ -16,10 +16,12 @@ from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef
+from tests.levels import count
 from tests.properties.lake import T, U, check, compiled, model, schema
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
 VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, -0.0, 1.5, float("nan")))
+PATHS = count(1, 4, 40)
 FORMS = {
     "a left join by less": "select t.a, u.b from ods.t left join ods.u on t.a > u.b",
     "a right join by less": "select t.a, u.b from ods.t right join ods.u on t.a > u.b",
@@ -61,6 +63,18 @@ FORMS = {
         " left join (ods.u join (select b as w from ods.t) as k on u.b = k.w) on x.a = u.a",
     "joins in parentheses as one table":
         "select x, y from (ods.t left join ods.u on t.a = u.a) as d(x, b1, s1, f1, y, b2, s2, f2)",
+    "a test in FILTER": "select s, sum(a) filter (where a not in (select b from ods.u)) as x from ods.t group by s",
+    "a test in an aggregate":
+        "select count(distinct case when exists (select 1 from ods.u where u.a = t.a) then b end) as x from ods.t",
+    "groups by a test": "select exists (select 1 from ods.u where u.a = t.a) as e, count(*) as n from ods.t group by 1",
+    "a value beside aggregates": "select s as k, sum(a) as n, sum(a) > (select max(a) from ods.u) as big from ods.t"
+                                 " group by s having n > 1",
+    "ON asks about the kept side": "select t.a, u.b from ods.t left join ods.u on t.a = u.a and t.b in"
+                                   " (select b from ods.u as x)",
+    "ON asks about the other side": "select t.a, u.b from ods.t left join ods.u on t.a = u.a and u.b not in"
+                                    " (select x.b from ods.u as x where x.s = u.s)",
+    "a value without FROM":
+        "select a, (select a where a > 1) as x from ods.t where b in (select 2) or b = (select a)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip
@@ -97,4 +111,4 @@ def test_joins_in_parentheses_stay_beside_a_view() -> None:
 def test_a_form_follows_random_changes(name: str) -> None:
     plan = compiled(FORMS[name], COLUMNS)
     assert plan.classification.strategy != "full_refresh", plan.classification.reasons
-    assert [check(plan, COLUMNS, random_path(number)) for number in range(3)]
+    assert [check(plan, COLUMNS, random_path(number)) for number in range(PATHS)]
