@@ -9,8 +9,10 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, TopK
-from sqlmesh_like.analyze.binding import joining, match_flags, pivots, subqueries
+from sqlmesh_like.analyze.binding import joining, pivots
 from sqlmesh_like.analyze.binding.scope import Scope
+from sqlmesh_like.analyze.binding.subqueries import match_flags
+from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation

@@ -22,7 +22,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
-from sqlmesh_like.analyze.binding.asking_groups import RowQuestions, asking_groups
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
 from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup, with_columns
@@ -40,7 +39,9 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.set_types import common_schema, converted
 from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, with_plain_values, written_out
-from sqlmesh_like.analyze.binding.subqueries import Subqueries, with_asking_joins_filtered
+from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, asking_groups
+from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
+from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types

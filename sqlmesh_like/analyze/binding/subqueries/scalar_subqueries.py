@@ -22,8 +22,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     ScalarValue,
     columns,
 )
-from sqlmesh_like.analyze.binding.correlated_groups import correlated_groups, is_grouped
-from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered, make_join
@@ -37,6 +35,8 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped
+from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named
 from sqlmesh_like.dialects import SPARK
 

@@ -15,10 +15,10 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation
-from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical, read_aggregate
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, named, require_pure
+from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 

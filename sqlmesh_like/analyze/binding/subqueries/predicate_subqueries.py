@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
-from sqlmesh_like.analyze.binding.correlated_groups import correlated_groups, is_grouped, is_lone_extremum
-from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filtered, make_join, written_at
-from sqlmesh_like.analyze.binding.match_flags import (
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped, is_lone_extremum
+from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.match_flags import (
     MatchedKeys,
     is_negated,
     with_existence,
@@ -22,8 +22,8 @@ from sqlmesh_like.analyze.binding.match_flags import (
     with_match_by_halves,
     with_membership,
 )
-from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.subqueries.row_queries import is_plain, plain_rows, select_of, without_order
+from sqlmesh_like.analyze.binding.subqueries.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
@@ -153,8 +153,8 @@ class Subqueries:
         return None
 
     def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
-        query = _plain_rows(exists.this)
-        if query is None and is_grouped(asked := _select_of(exists.this)):
+        query = plain_rows(exists.this)
+        if query is None and is_grouped(asked := select_of(exists.this)):
             return self._groups(outer, asked, alias, exists, "EXISTS")[0]
         if query is None:
             raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
@@ -169,10 +169,10 @@ class Subqueries:
 
         `is_negated`: also those that make it unknown whether the value is in the query, which NOT IN drops.
         """
-        query = _select_of(membership.args["query"].unnest())
+        query = select_of(membership.args["query"].unnest())
         if is_grouped(query) or (is_lone_extremum(query) and not is_negated):
             return self._correlated_groups_in(outer, membership, query, alias, is_negated=is_negated)
-        if not _is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
+        if not is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
             raise Unsupported("QRY005", "IN of a correlated query with more than FROM and WHERE", membership)
         if len(query.expressions) != 1 or query.is_star or isinstance(membership.this, exp.Tuple):
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
@@ -252,10 +252,6 @@ def _same(outer: Scope, value: exp.Expr, candidate: exp.Expr, *, is_negated: boo
     return exp.Paren(this=exp.or_(same, exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())))
 
 
-def _select_of(query: exp.Expr) -> exp.Expr:
-    return query.this if isinstance(query, exp.Subquery) else query
-
-
 def _rows_alone(
     outer: Scope, membership: exp.In, relation: Relation, alias: str, *, is_negated: bool
 ) -> CorrelatedRows:
@@ -270,82 +266,6 @@ def _rows_alone(
     across = [_same(outer, value, exp.column(item.name, quoted=True), is_negated=is_negated) for value, item in pairs]
     right = Projection(relation, items)
     return CorrelatedRows(right, across, Scope(right, (ScopeSource(alias, tuple((i.name, i.name) for i in items)),)))
-
-
-_PLAIN = {"expressions", "from_", "from", "where", "joins", "kind", "distinct", "order", "laterals"}
-
-
-def _is_plain(query: exp.Expr) -> TypeGuard[exp.Select]:
-    """Whether a query is a SELECT whose rows are those of its FROM and WHERE."""
-    return isinstance(query, exp.Select) and all(not value or part in _PLAIN for part, value in query.args.items())
-
-
-def _plain_rows(query: exp.Expr) -> exp.Select | None:
-    """A SELECT of FROM and WHERE that has rows where this query has some; None where there is none.
-
-    GROUP BY of plain keys has a group where there is a row.
-    """
-    query, skipped = without_order(query)
-    query = _select_of(query)
-    if not isinstance(query, exp.Select) or skipped:
-        return None
-    group = query.args.get("group")
-    if (
-        group is not None
-        and group.expressions
-        and not any(v for part, v in group.args.items() if part != "expressions")
-    ):
-        query = query.copy()
-        query.set("group", None)
-        query.set("expressions", [exp.Literal.number(1)])
-    return query if _is_plain(query) else None
-
-
-def without_order(query: exp.Expr) -> tuple[exp.Expr, int]:
-    """The query without ORDER BY, OFFSET and a LIMIT other than 0, and how many of its rows it may have without one.
-
-    >>> import sqlglot
-    >>> texts = ("select a from t order by a limit 2", "select a from t limit 0", "select a from t limit 2 offset 1")
-    >>> [(left.sql(), skipped) for left, skipped in map(without_order, map(sqlglot.parse_one, texts))]
-    [('SELECT a FROM t', 0), ('SELECT a FROM t LIMIT 0', 0), ('SELECT a FROM t', 1)]
-    """
-    select = query.this if isinstance(query, exp.Subquery) else query
-    limit, offset = select.args.get("limit"), select.args.get("offset")
-    counts = [clause.expression if clause is not None else None for clause in (limit, offset)]
-    numbers = [int(c.name) if isinstance(c, exp.Literal) and c.name.isdigit() else None for c in counts]
-    if (limit is not None and not numbers[0]) or (offset is not None and numbers[1] is None):
-        return query, 0
-    if not (limit or offset or select.args.get("order")):
-        return query, 0
-    copy = query.copy()
-    inner = copy.this if isinstance(copy, exp.Subquery) else copy
-    for part in ("order", "limit", "offset"):
-        inner.set(part, None)
-    return copy, numbers[1] or 0
-
-
-def with_asking_joins_filtered(select: exp.Select) -> exp.Select:
-    """The SELECT with what the last join's ON asks of queries in WHERE, which is the same for an inner join.
-
-    >>> import sqlglot
-    >>> asking = "select 1 from a join b on a.x = b.x and b.y in (select z from c)"
-    >>> with_asking_joins_filtered(sqlglot.parse_one(asking)).sql()
-    'SELECT 1 FROM a JOIN b ON a.x = b.x WHERE b.y IN (SELECT z FROM c)'
-    """
-    joins = select.args.get("joins") or []
-    on = joins[-1].args.get("on") if joins else None
-    if on is None or on.find(exp.Query) is None or select.args.get("laterals"):
-        return select
-    if joins[-1].side or joins[-1].kind not in ("", "INNER") or joins[-1].method:
-        return select
-    copy = select.copy()
-    last, where = copy.args["joins"][-1], copy.args.get("where")
-    parts = conjuncts(last.args["on"])
-    plain = [part for part in parts if part.find(exp.Query) is None]
-    asking = [part for part in parts if part.find(exp.Query) is not None]
-    last.set("on", exp.and_(*plain) if plain else exp.true())
-    copy.set("where", exp.Where(this=exp.and_(*asking, *([where.this] if where else []))))
-    return copy
 
 
 def _pair(part: exp.Expr, inside: set[str]) -> tuple[exp.Expr, exp.Expr] | None:

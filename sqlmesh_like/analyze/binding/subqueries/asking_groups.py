@@ -14,7 +14,7 @@ from sqlmesh_like.analyze.algebra.relation import Projection, Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, key_expression, read_aggregate
 from sqlmesh_like.analyze.binding.joining import filtered
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, named
-from sqlmesh_like.analyze.binding.subqueries import Subqueries
+from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import core
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 
