@@ -174,11 +174,14 @@ class Subqueries:
             return self._correlated_groups_in(outer, membership, query, alias, is_negated=is_negated)
         if not is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
             raise Unsupported("QRY005", "IN of a correlated query with more than FROM and WHERE", membership)
-        if len(query.expressions) != 1 or query.is_star or isinstance(membership.this, exp.Tuple):
+        values = _values_of(membership)
+        if len(query.expressions) != len(values) or query.is_star:
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
         rows = self._rows(outer, query, alias, membership, "")
-        candidate = resolved_inside_out(query.expressions[0].unalias(), rows.inside, outer)
-        return replace(rows, across=[*rows.across, _same(outer, membership.this, candidate, is_negated=is_negated)])
+        candidates = [resolved_inside_out(item.unalias(), rows.inside, outer) for item in query.expressions]
+        pairs = zip(values, candidates, strict=True)
+        same = [_same(outer, value, candidate, is_negated=is_negated) for value, candidate in pairs]
+        return replace(rows, across=[*rows.across, *same])
 
     def _correlated_groups_in(
         self, outer: Scope, membership: exp.In, query: exp.Select, alias: str, *, is_negated: bool
@@ -252,11 +255,15 @@ def _same(outer: Scope, value: exp.Expr, candidate: exp.Expr, *, is_negated: boo
     return exp.Paren(this=exp.or_(same, exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())))
 
 
+def _values_of(membership: exp.In) -> list[exp.Expr]:
+    return membership.this.expressions if isinstance(membership.this, exp.Tuple) else [membership.this]
+
+
 def _rows_alone(
     outer: Scope, membership: exp.In, relation: Relation, alias: str, *, is_negated: bool
 ) -> CorrelatedRows:
     """The rows of a query by itself that a value, or several, may be in; `is_negated`: also where that is unknown."""
-    values = membership.this.expressions if isinstance(membership.this, exp.Tuple) else [membership.this]
+    values = _values_of(membership)
     if len(columns(relation)) != len(values):
         raise Unsupported("QRY005", "IN of a query with several columns", membership)
     items = tuple(
