@@ -80,7 +80,7 @@ def test_most_queries_of_a_table_are_followed() -> None:
 
 
 def _reason_to_rebuild(sql: str, tables: Mapping[str, Schema]) -> str | None:
-    """Why a query is a full refresh, empty if it is none; None if it is no model, or a table does not decide its rows."""
+    """Why a query is a full refresh, empty if it is none; None if it is no model, or no table decides its rows."""
     with suppress(SqlglotError, SqlError):
         model = _model(sql, tables)
         plan = Compiler(_schemas(tables)).compile(model).classification
