@@ -33,10 +33,10 @@ from sqlmesh_like.analyze.binding.limits import has_total_order
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
-from sqlmesh_like.analyze.expressions import one_zero
 from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_group_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
 from sqlmesh_like.analyze.query_analysis import QueryFacts
+from sqlmesh_like.analyze.spark_types import one_zero
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason, without_partition_advice

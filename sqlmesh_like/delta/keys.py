@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.one_zero import FLOATING
+from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.names import KEY, WEIGHT
 
 SCALAR_KEY = "all"

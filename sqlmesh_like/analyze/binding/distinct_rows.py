@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Distinct, Named, Projection, Relation, columns
-from sqlmesh_like.analyze.expressions.one_zero import FLOATING, with_one_zero
+from sqlmesh_like.analyze.spark_types.one_zero import FLOATING, with_one_zero
 
 
 def distinct_rows(relation: Relation, offset: int | None) -> Distinct:

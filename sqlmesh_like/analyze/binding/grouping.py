@@ -22,8 +22,8 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided
 from sqlmesh_like.analyze.expressions import types
-from sqlmesh_like.analyze.expressions.one_zero import with_one_zero
 from sqlmesh_like.analyze.functions.aggregates import AggregateFunction, aggregate_of
+from sqlmesh_like.analyze.spark_types.one_zero import with_one_zero
 from sqlmesh_like.dialects import SPARK
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
