@@ -150,6 +150,7 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     where = _equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
     test = b.one_of([
         f"{mine} in (select {theirs} from {inner.sql})", f"{mine} not in (select {theirs} from {inner.sql})",
+        f"exists (select 1 from {inner.sql} where {_compared(b, inner, outer)})",
         f"exists (select 1 from {inner.sql} where {where})", f"exists (select 1 from {inner.sql})",
         f"{mine} in (select {theirs} from {inner.sql} where {where})",
     ])  # fmt: skip
