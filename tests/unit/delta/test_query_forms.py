@@ -72,7 +72,7 @@ FORMS = {
     "ON asks about the kept side": "select t.a, u.b from ods.t left join ods.u on t.a = u.a and t.b in"
                                    " (select b from ods.u as x)",
     "ON asks about the other side": "select t.a, u.b from ods.t left join ods.u on t.a = u.a and u.b not in"
-                                    " (select x.b from ods.u as x where x.s = u.s)",
+                                    " (select x.a from ods.u as x where x.b > 0)",
     "a value without FROM":
         "select a, (select a where a > 1) as x from ods.t where b in (select 2) or b = (select a)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
