@@ -85,7 +85,9 @@ def spark_sql(tree: exp.Expr, bind: Bind, now: datetime | None = None, *, from_t
             except _Unplaced:
                 return node
         if isinstance(node, exp.Table) and (name := bind(node.db.lower(), node.name.lower())) is not None:
-            return _bound(node, name)
+            bound = _bound(node, name)  # joins in parentheses are those of their first table
+            bound.set("joins", [join.transform(written) for join in node.args.get("joins") or []])
+            return bound
         return node
 
     whole = tree.transform(written)

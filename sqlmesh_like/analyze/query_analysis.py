@@ -288,8 +288,9 @@ def _inline_views(
         view = views.get(ref.unique_id) if ref else None
         if view is None:
             return node
-        return exp.Subquery(
-            this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
-        )
+        alias = exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
+        # Joins in parentheses are those of their first table.
+        joins = [join.transform(inline) for join in node.args.get("joins") or []]
+        return exp.Subquery(this=view.tree.copy(), alias=alias, joins=joins)
 
     return distinct_ctes(tree.transform(inline)) if views else tree, tuple(used.values())

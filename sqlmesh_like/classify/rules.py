@@ -53,7 +53,8 @@ _ALL = (
     Rule("MRG001", "an aggregate over rows that are recomputed: its hidden state is adjusted by how these differ"),
     Rule("JOI001", "an inner join: changed rows of one side meet the rows of the other side"),
     Rule("JOI002", "an outer, semi or anti join needs all rows of a join key"),
-    Rule("JOI003", "no equality between values of one exact type on both sides of an outer, semi or anti join",
+    Rule("JOI003", "no equality between values of one exact type on both sides of an outer, semi or anti join: where a"
+         " side changes of which other rows' matches depend, the join is computed as it was and as it is",
          "join on an equality of columns of one type"),
     Rule("NST001", "an aggregate, DISTINCT or window function over the result of another one", _PARTITION),
     Rule("SET001", "INTERSECT ALL and EXCEPT ALL count the copies of a row on both sides", _PARTITION),
@@ -86,7 +87,6 @@ _ALL = (
          "explode one array in a LATERAL VIEW, and compute on its rows in a query around it"),
     Rule("QRY008", "an input that is not a ref() or source()", "declare it as a source"),
     Rule("QRY009", "a form of SQL that the compiler does not know"),
-    Rule("QRY011", "NOT IN of a query with several columns: one NULL in it changes every row", "use NOT EXISTS"),
     Rule("QRY010", "GROUP BY ALL of windows, or a form of GROUPING SETS, ROLLUP or CUBE that is not maintained",
          "name plain columns as keys, each once"),
     Rule("FUN001", "a function that is not known to be pure", "use a built-in function"),

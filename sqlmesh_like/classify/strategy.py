@@ -33,9 +33,10 @@ from sqlmesh_like.analyze.binding.limits import has_total_order
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.binding.ties import core, is_tied
 from sqlmesh_like.analyze.binding.windows_over_groups import as_written
-from sqlmesh_like.analyze.expressions.types import infer, is_exact_key
+from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_group_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
 from sqlmesh_like.analyze.query_analysis import QueryFacts
+from sqlmesh_like.analyze.spark_types import one_zero
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason, without_partition_advice
@@ -181,7 +182,11 @@ def _reasons_against_merging(
             case Aggregate():
                 reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
-                reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+                place = _join_place(node, facts)
+                if not node.pairs:
+                    message = f"a {node.kind} join without an equality of one exact type"
+                    reasons.append(reason("JOI003", message, place))
+                reasons.append(reason("JOI002", f"a {node.kind} join", place))
             case ScalarValue():
                 place = facts.position(node.offset, node.keyword)
                 reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
@@ -199,15 +204,9 @@ def reasons_against_recompute(
         reasons += [
             reason("KEY002", f"{name} has type {type_ or 'not proven'}")
             for name, type_ in _row_keys(node)
-            if not is_exact_key(type_)
+            if not is_group_key(type_)
         ]
         match node:
-            case Join() if node.kind != "inner" and not node.pairs:
-                reasons.append(
-                    reason(
-                        "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
-                    )
-                )
             case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
                 reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
@@ -251,7 +250,7 @@ def _is_inexact_call(call: Call) -> bool:
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
     if isinstance(node, Aggregate):
-        return [(named.expression.sql(SPARK), named.type) for named in node.keys]
+        return [(one_zero.as_written(named.expression).sql(SPARK), named.type) for named in node.keys]
     return [(column.name, column.type) for column in columns(node)] if isinstance(node, Distinct) else []
 
 
@@ -263,7 +262,7 @@ def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]
     return tuple(
         reason(
             "KEY001",
-            f"group key {named.expression.sql(SPARK)} has type {named.type or 'not proven'}",
+            f"group key {one_zero.as_written(named.expression).sql(SPARK)} has type {named.type or 'not proven'}",
             facts.position(offset_of(named.expression)),
         )
         for named in aggregate.keys

@@ -28,6 +28,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Distinct,
     Explode,
     Filter,
+    Join,
     Relation,
     Scan,
     UnionAll,
@@ -179,7 +180,7 @@ class Changes:
         """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
         affected = self._affected(source)
         shown = [key(), *names(source)]
-        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, len(keys)))
+        stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, source))
         bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
         new = self._groups_now(source, child, keys, affected)
@@ -204,18 +205,23 @@ class Changes:
             if keys:
                 affected = self._affected(source)
                 now = self._groups_now(source, child, keys, affected)
-                return affected, _is_of(affected, len(keys)), exp.select(*names(source), key()).from_(now)
+                return affected, _is_of(affected, source), exp.select(*names(source), key()).from_(now)
         change = self.netted(source)
         replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
-        enter = exp.select(*names(source), key()).from_(change)
-        return change, replaced, enter.where(exp.GT(this=weight(), expression=exp.Literal.number(0)))
+        return change, replaced, _moved(source, change, enter=True)
 
     def _recomputed(self, source: Relation) -> str:
         """The step that holds the change of a non-linear node."""
         affected = self._affected(source)
         now: list[exp.Expr] = []
         then: list[exp.Expr] = []
+        alone = self._decides_alone(source)
         for child, keys in sides_of(source):
+            if child is alone:
+                change = self.netted(child)
+                then.append(subquery(_moved(child, change, enter=False)))
+                now.append(subquery(_moved(child, change, enter=True)))
+                continue
             if keys:
                 current: exp.Expr = exp.table_(self.steps.lookup(child, Match.by(keys, affected)))
             else:  # one group of all rows: too many to materialize
@@ -232,12 +238,22 @@ class Changes:
         both = self.steps.add("difference", signed(shown, old, new))
         return self.steps.add("netted", net(exp.table_(both), columns(source)))
 
+    def _decides_alone(self, source: Relation) -> Relation | None:
+        """The side of a join without equalities whose changed rows alone decide its change; None if all rows do.
+
+        A row of the preserved side meets all rows of the other one, whatever other rows of its own side there are: if
+        the other side stays, only changed rows come and go, each with its matches or with none.
+        """
+        if not isinstance(source, Join) or source.pairs or source.kind == "full":
+            return None
+        sides = (source.left, source.right)
+        kept, other = reversed(sides) if source.kind == "right" else sides
+        return None if self.moves.can_change(other) else kept
+
     def _previous(self, source: Relation, current: exp.Expr) -> exp.Query:
         """Rows of a relation before the change, from its current rows and its change."""
         change = self.netted(source)
-        left = exp.select(*names(source), key()).from_(exp.table_(change))
-        stay = self._staying(source, current, change)
-        return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
+        return stacked([self._staying(source, current, change), _moved(source, change, enter=False)])
 
     def _affected(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children affect (without keys: a single row)."""
@@ -245,10 +261,17 @@ class Changes:
         return self.steps.add("affected", affected_keys(moving))
 
 
-def _is_of(affected: str, count: int) -> exp.Expr:
+def _is_of(affected: str, source: Aggregate | Distinct) -> exp.Expr:
     """Whether a row is the group of one of the affected keys."""
-    matching = exp.select(encode([column(name) for name in key_columns(count)])).from_(affected)
+    types = [each.type for each in (source.keys if isinstance(source, Aggregate) else columns(source))]
+    matching = exp.select(encode([column(name) for name in key_columns(len(types))], types)).from_(affected)
     return exp.In(this=key(), query=matching.subquery())
+
+
+def _moved(source: Relation, change: str, *, enter: bool) -> exp.Select:
+    """The rows of a change that enter, or those that leave."""
+    sign = (exp.GT if enter else exp.LT)(this=weight(), expression=exp.Literal.number(0))
+    return exp.select(*names(source), key()).from_(exp.table_(change)).where(sign)
 
 
 def _signed_rows(source: Relation, step: str) -> exp.Select:

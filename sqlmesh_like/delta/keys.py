@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.names import KEY, WEIGHT
 
 SCALAR_KEY = "all"
@@ -28,8 +29,11 @@ def as_text(expression: exp.Expr) -> exp.Expr:
     return exp.Cast(this=expression.copy(), to=exp.DataType.build("string", dialect="spark"))
 
 
-def encode(values: Sequence[exp.Expr]) -> exp.Expr:
+def encode(values: Sequence[exp.Expr], types: Sequence[str | None] = ()) -> exp.Expr:
     """One text of several values, injective: each value as `length.text`, NULL as `N`, separated by `/`.
+
+    `types` of the values, if some may be floating numbers: the text of these is that of their bits, since the digits
+    that Java shows of a number are not the same in all of its releases.
 
     It has no `:` and no `,`: Hudi 1.2.0 splits keys at these for its bucket index, and hangs on some that have both,
     such as `1N,:1a/a::N` (`KeyGenUtils.extractRecordKeysByFields`).
@@ -39,7 +43,8 @@ def encode(values: Sequence[exp.Expr]) -> exp.Expr:
     """
     if not values:
         return exp.Literal.string(SCALAR_KEY)
-    parts = [_encode_one(value) for value in values]
+    kinds = types or [None] * len(values)
+    parts = [_encode_one(_exact_text(value, type_)) for value, type_ in zip(values, kinds, strict=True)]
     if len(parts) == 1:
         return parts[0]
     joined: list[exp.Expr] = []
@@ -51,8 +56,15 @@ def encode(values: Sequence[exp.Expr]) -> exp.Expr:
 _ESCAPES = (("%", "%25"), (":", "%3A"), (",", "%2C"))
 
 
-def _encode_one(value: exp.Expr) -> exp.Expr:
-    escaped = as_text(value)
+def _exact_text(value: exp.Expr, type_: str | None) -> exp.Expr:
+    if type_ not in FLOATING:
+        return as_text(value)
+    bits = exp.Anonymous(this="PRINTF", expressions=[exp.Literal.string("%a"), value.copy()])
+    return exp.Case().when(exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null())), bits)
+
+
+def _encode_one(text: exp.Expr) -> exp.Expr:
+    escaped = text
     for character, code in _ESCAPES:
         escaped = exp.Replace(
             this=escaped, expression=exp.Literal.string(character), replacement=exp.Literal.string(code)

@@ -185,11 +185,11 @@ class Lookups:
             return None
         kept = self.lookup(first, *passed)
         pairs = [(p.right, p.left) if join.kind == "right" else (p.left, p.right) for p in join.pairs]
-        if not pairs:
-            return None
-        keys = self.add("keys", keys_of([one for one, _ in pairs], [kept]))
-        safe = [pair.is_null_safe for pair in join.pairs]
-        met = exp.table_(self.lookup(second, Match.by([other for _, other in pairs], keys, safe)))
+        met = from_item(second)
+        if pairs:
+            keys = self.add("keys", keys_of([one for one, _ in pairs], [kept]))
+            safe = [pair.is_null_safe for pair in join.pairs]
+            met = exp.table_(self.lookup(second, Match.by([other for _, other in pairs], keys, safe)))
         kept_item = exp.table_(kept)
         return subquery(over(join, met, kept_item) if join.kind == "right" else over(join, kept_item, met))
 

@@ -225,9 +225,9 @@ def _outer(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:
         *[column(c.name, _RIGHT) for c in columns(join.right)],
     ]
     query = _from(exp.select(*shown, exp.alias_(paired, KEY, quoted=True), copy=False), left, _LEFT)
-    assert join.condition is not None, "an outer join has a condition"
+    condition = exp.true() if join.condition is None else join.condition.copy()
     source = exp.alias_(right, _RIGHT, table=True, quoted=True, copy=False)
-    return query.join(source, on=join.condition.copy(), join_type=join.kind, copy=False)
+    return query.join(source, on=condition, join_type=join.kind, copy=False)
 
 
 def _membership(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:
@@ -243,7 +243,7 @@ def _membership(join: Join, left: exp.Expr, right: exp.Expr) -> exp.Select:
 
 def _distinct(distinct: Distinct, source: exp.Expr) -> exp.Select:
     shown = names(distinct)
-    keyed = exp.alias_(encode(shown), KEY, quoted=True)
+    keyed = exp.alias_(encode(shown, [c.type for c in columns(distinct)]), KEY, quoted=True)
     query = _from(exp.select(*[n.copy() for n in shown], keyed, copy=False), source)
     return query.group_by(*[n.copy() for n in shown], copy=False)
 
@@ -255,7 +255,7 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
     keyed = _from(exp.select(*inner_keys, *[column(name) for name in read], key(), copy=False), source)
     keys = [column(named.name) for named in aggregate.keys]
     calls = [_item(value_of_rows(call) or by_row_key(call.call, key()), call.name) for call in aggregate.calls]
-    named = exp.alias_(encode(keys), KEY, quoted=True)
+    named = exp.alias_(encode(keys, [named.type for named in aggregate.keys]), KEY, quoted=True)
     counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
     items = [named, *[k.copy() for k in keys], *calls, counted]
     grouped = _from(exp.select(*items, copy=False), subquery(keyed), "k")

@@ -28,12 +28,13 @@ def _condition(b: Builder, left: Source, right: Source) -> str:
     if b.sometimes(4):
         condition += f" and {_equal(b, left.columns, right.columns)}"
     if b.sometimes(4):
-        condition += f" and {_compared(b, left.columns, right.columns)}"
+        condition += f" and {_compared(b, left, right)}"
     return condition
 
 
-def _compared(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
-    return f"{b.one_of(of(left, 'int')).name} {b.one_of(['<', '>', '<>'])} {b.one_of(of(right, 'int')).name}"
+def _compared(b: Builder, left: Source, right: Source) -> str:
+    mine, theirs = (b.one_of(of(side.columns, "int")).name for side in (left, right))
+    return f"{mine} {b.one_of(['<', '>', '<>'])} {theirs}"
 
 
 def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
@@ -43,7 +44,7 @@ def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
 
 def joined(b: Builder, size: int, kind: str) -> Built:
     left, right = b.two(size, *b.one_of([("l", "r"), ("a", "x"), ("o", "old")]))
-    condition = _condition(b, left, right)
+    condition = (_compared if b.sometimes(6) else _condition)(b, left, right)
     if kind in ("left semi join", "left anti join"):
         sql = f"select {quoted(left.alias)}.* from {left.sql} {kind} {right.sql} on {condition}"
         return Built(sql, left.query.columns, made(left, right))
@@ -121,7 +122,11 @@ def membership(b: Builder, size: int, kind: str) -> Built:
             known = f" where {column.name} > {b.one_of(['-1', '0'])}" if kind == "not in" and b.sometimes(2) else ""
             if b.sometimes():
                 known = f" where {_condition(b, inner, outer)}"
-            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql}{known})"
+            item = column.name
+            if known and b.sometimes(4):
+                known = f" where {_equal(b, inner.columns, outer.columns)} group by {b.one_of(inner.columns).name}"
+                item = f"{b.one_of(['min', 'max'])}({item})"
+            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {item} from {inner.sql}{known})"
         case "scalar subquery":
             column = b.one_of(of(inner.columns, "int"))
             one = f"(select {b.one_of(['max', 'min', 'sum'])}({column.name}) from {inner.sql})"
@@ -145,6 +150,7 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     where = _equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
     test = b.one_of([
         f"{mine} in (select {theirs} from {inner.sql})", f"{mine} not in (select {theirs} from {inner.sql})",
+        f"exists (select 1 from {inner.sql} where {_compared(b, inner, outer)})",
         f"exists (select 1 from {inner.sql} where {where})", f"exists (select 1 from {inner.sql})",
         f"{mine} in (select {theirs} from {inner.sql} where {where})",
     ])  # fmt: skip

@@ -9,8 +9,10 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, TopK
-from sqlmesh_like.analyze.binding import joining, match_flags, pivots, subqueries
+from sqlmesh_like.analyze.binding import joining, pivots
 from sqlmesh_like.analyze.binding.scope import Scope
+from sqlmesh_like.analyze.binding.subqueries import match_flags
+from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
@@ -52,6 +54,11 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
         return variance(type_, exp.Paren(this=every), *sums, is_sample=is_sample)
 
     patch.setattr(module, "_variance", naive)
+
+
+def unequal_rows_change_alone(patch: pytest.MonkeyPatch) -> None:
+    """Rows of a join without an equality change only where they themselves do."""
+    patch.setattr(changes.Changes, "_decides_alone", lambda self, source: source.left)
 
 
 def after_images_only(patch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
+from sqlmesh_like.analyze.spark_types.one_zero import as_written
 
 How = Literal["copied", "computed", "aggregated"]
 InfluenceRole = Literal["filters", "joins", "groups"]
@@ -148,7 +149,7 @@ def _computed(relation: Relation) -> _Traced:
 
 
 def _items(items: Iterable[Named], below: _Values) -> _Values:
-    return {item.name.lower(): _origins(item.expression, below) for item in items}
+    return {item.name.lower(): _origins(as_written(item.expression), below) for item in items}
 
 
 def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:

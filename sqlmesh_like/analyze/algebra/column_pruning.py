@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
+    Named,
     Projection,
     Relation,
     ScalarValue,
@@ -75,7 +76,7 @@ def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
             read = needed | (_names([node.condition]) if node.condition is not None else set())
             return [(side, read & _all(side)) for side in (node.left, node.right)]
         case UnionAll():
-            return [(branch, _all(branch)) for branch in node.branches]
+            return [(branch, {name.lower() for name in _read_of(branch, node, needed)}) for branch in node.branches]
         case Distinct() | TopK() | ScalarValue():
             return [(node.child, _all(node.child))]
         case Aggregate():
@@ -92,7 +93,24 @@ def _narrowed(node: Relation, needed: set[str]) -> Relation:
             return replace(node, schema=tuple(c for c in node.schema if c.name.lower() in needed))
         case Projection():
             return replace(node, items=tuple(item for item in node.items if item.name.lower() in needed))
+        case UnionAll():
+            branches = tuple(_shown(branch, _read_of(branch, node, needed)) for branch in node.branches)
+            return UnionAll(branches, tuple(column for column in node.schema if column.name.lower() in needed))
     return node
+
+
+def _read_of(branch: Relation, union: UnionAll, needed: set[str]) -> list[str]:
+    """The columns of a branch that stand where the needed ones of the union do."""
+    pairs = zip(columns(branch), union.schema, strict=True)
+    return [own.name for own, merged in pairs if merged.name.lower() in needed]
+
+
+def _shown(relation: Relation, names: list[str]) -> Relation:
+    """The relation with these of its columns only."""
+    shown = [column for column in columns(relation) if column.name in names]
+    if len(shown) == len(columns(relation)):
+        return relation
+    return Projection(relation, tuple(Named(c.name, exp.column(c.name, quoted=True), c.type) for c in shown))
 
 
 def _over(node: Relation, made: dict[int, Relation]) -> Relation:
@@ -101,7 +119,8 @@ def _over(node: Relation, made: dict[int, Relation]) -> Relation:
         case Scan():
             return node
         case UnionAll():
-            return replace(node, branches=tuple(made[id(branch)] for branch in node.branches))
+            # A branch of which not all columns are read is below a projection to those.
+            return replace(node, branches=tuple(made.get(id(b)) or _over(b, made) for b in node.branches))
         case Join():
             return replace(node, left=made[id(node.left)], right=made[id(node.right)])
     return replace(node, child=made[id(node.child)])

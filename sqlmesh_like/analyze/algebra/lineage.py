@@ -77,6 +77,8 @@ def is_one_group(relation: Relation) -> bool:
             return not window_keys(relation)
         case Aggregate():
             return not relation.keys
+        case Join():
+            return relation.kind != "inner" and not relation.pairs
     return isinstance(relation, TopK | ScalarValue)
 
 

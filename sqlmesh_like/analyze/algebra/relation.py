@@ -332,7 +332,9 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
             _collect_join(relation, needed, used)
         case UnionAll():
             for branch in relation.branches:
-                _collect(branch, None, used)
+                pairs = zip(columns(branch), relation.schema, strict=True)
+                read = {own.name.lower() for own, merged in pairs if needed is None or merged.name.lower() in needed}
+                _collect(branch, read, used)
         case Projection() | Windowed():
             items = [i.expression for i in relation.items if needed is None or i.name.lower() in needed]
             _collect(relation.child, _names(items), used)

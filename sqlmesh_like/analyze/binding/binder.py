@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
-    Distinct,
     Filter,
     JoinKind,
     Named,
@@ -24,10 +23,10 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
+from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
 from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup, with_columns
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
-from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, read_aggregate
-from sqlmesh_like.analyze.binding.joining import filtered
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.lateral_aliases import with_lateral_aliases
 from sqlmesh_like.analyze.binding.limits import limited, read_limit
 from sqlmesh_like.analyze.binding.scope import (
@@ -36,12 +35,13 @@ from sqlmesh_like.analyze.binding.scope import (
     Unsupported,
     named,
     offset_of,
-    require_pure,
     with_names,
 )
 from sqlmesh_like.analyze.binding.set_types import common_schema, converted
-from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, written_out
-from sqlmesh_like.analyze.binding.subqueries import Subqueries, with_asking_joins_filtered
+from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, with_plain_values, written_out
+from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, asking_groups
+from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
+from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
 from sqlmesh_like.analyze.binding.ties import window_fault
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
@@ -77,7 +77,7 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
         case exp.Union():
             return limited(query, _read_union(query, lookup, ctes))
         case exp.Select():
-            return _read_select(query, FromReader(lookup, ctes, read))
+            return _read_select(query, FromReader(lookup, ctes, read, _asked))
         case exp.Intersect() | exp.Except():
             return limited(query, _read_difference(query, lookup, ctes))
     raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
@@ -93,7 +93,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     schema = _common_schema(left, right, union)
     sides = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     whole = UnionAll(tuple(converted(side, schema) for side in sides), schema)
-    return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
+    return distinct_rows(whole, offset_of(union)) if union.args.get("distinct") else whole
 
 
 def _name_alias(unknown: UnknownName, select: exp.Select) -> None:
@@ -142,7 +142,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
-    select = with_asking_joins_filtered(written_out(select))
+    select = with_asking_joins_filtered(with_plain_values(written_out(select)))
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -174,6 +174,13 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     return limit.of(relation)
 
 
+def _asked(tables: FromReader, scope: Scope, condition: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+    """A side of a join with what a condition of ON asks of queries, and the condition over it."""
+    subqueries = Subqueries(tables)
+    scope, condition = subqueries.flagged(scope, condition, name, is_root_condition=True)
+    return subqueries.scalars.joined(scope, condition, f"{name}_s")
+
+
 def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
@@ -185,35 +192,20 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
-        relation = Distinct(relation, offset_of(items[0]))
+        relation = distinct_rows(relation, offset_of(items[0]))
     return relation
 
 
 def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
-    having = select.args.get("having")
-    if having is not None and having.find(exp.Query):
-        return _read_having_query(select, items, scope, subqueries)
+    questions = RowQuestions(scope, subqueries)
+    select, items = questions.grouped(select, items), questions.items(items)
+    scope = questions.scope
+    if (asking := asking_groups(select, items, scope, subqueries)) is not None:
+        return asking
     if not any(item.this.find(exp.Window) for item in items):
         return read_aggregate(select, scope, items)
     split = SplitItems(items, select.args.get("group"))
     return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
-
-
-def _read_having_query(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
-    """Groups whose HAVING asks a subquery, which is joined to them."""
-    having = select.args["having"].this
-    if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
-        raise Unsupported("QRY006", "a window function beside a subquery in HAVING", window)
-    split = SplitItems([*items, having_item(having, items, scope)], select.args.get("group"))
-    grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
-    above = split.scope(read_aggregate(grouped, scope, split.inner))
-    try:
-        above, condition = subqueries.flagged(above, split.outer[-1].this, "_sml_j", is_root_condition=True)
-    except UnknownName:
-        raise Unsupported("QRY005", "a correlated subquery in HAVING", having.find(exp.Query), "SELECT") from None
-    above, condition = subqueries.scalars.joined(above, condition, "_sml_h", is_correlated=False)
-    kept = filtered(above.relation, [above.resolve(condition)])
-    return Projection(kept, tuple(_named(item, above) for item in split.outer[:-1]))
 
 
 def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> tuple[Scope, list[exp.Alias]]:
@@ -282,7 +274,7 @@ def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -
     condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
     everything = [*items, *condition]
     windows = [window for item in everything for window in item.this.find_all(exp.Window)]
-    outputs = tuple(_named(item, scope, in_window=bool(windows)) for item in everything)
+    outputs = tuple(scope.named(item, in_window=bool(windows)) for item in everything)
     if not windows:
         if qualify:
             raise UnknownName("QUALIFY needs a window function", qualify)
@@ -320,12 +312,6 @@ def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:
     if fault := window_fault(window):
         raise Unsupported("QRY006", fault, window)
     return tuple(scope.resolve(part) for part in window.args.get("partition_by") or [])
-
-
-def _named(item: exp.Alias, scope: Scope, *, in_window: bool = False) -> Named:
-    expression = scope.resolve(item.this)
-    require_pure(expression, in_window=in_window)
-    return Named(item.alias, expression, types.infer(expression, scope.known))
 
 
 def _require_unique(items: list[exp.Alias]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Distinct, JoinKind, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
 from sqlmesh_like.analyze.binding.joining import make_join
 
 COPY = "_sml_copy"
@@ -18,7 +19,7 @@ _RIGHT = "_sml_r."
 
 def distinct_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
     """Distinct rows of the left side with (`semi`) or without (`anti`) an equal row on the right."""
-    return make_join(Distinct(left, offset), Projection(right, _named(right)), kind, _equal(left, right))
+    return make_join(distinct_rows(left, offset), Projection(right, _named(right)), kind, _equal(left, right))
 
 
 def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:

@@ -21,7 +21,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.generators import with_view
-from sqlmesh_like.analyze.binding.joining import make_join, written_at
+from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
 from sqlmesh_like.analyze.binding.pivots import pivoted
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions.types import infer
@@ -39,6 +39,7 @@ class InputSchema:
 
 Lookup = Callable[[exp.Table], InputSchema | Relation | None]
 Read = Callable[[exp.Expr, Lookup, Mapping[str, Relation]], Relation]
+Ask = Callable[["FromReader", Scope, exp.Expr, str], tuple[Scope, exp.Expr]]
 
 _JOIN_PARTS = {"this", "on", "using", "side", "kind", "method"}
 _TABLE_PARTS = {"this", "db", "catalog", "alias"}
@@ -46,11 +47,15 @@ _TABLE_PARTS = {"this", "db", "catalog", "alias"}
 
 @dataclass(frozen=True)
 class FromReader:
-    """Reads the FROM clause of one SELECT. `read` reads nested queries, `ctes` are those visible here."""
+    """Reads the FROM clause of one SELECT. `read` reads nested queries, `ctes` are those visible here.
+
+    `ask` joins one side of a join with what a condition asks of subqueries.
+    """
 
     lookup: Lookup
     ctes: Mapping[str, Relation]
     read: Read
+    ask: Ask
 
     def scope(self, select: exp.Select) -> Scope:
         """The scope of a SELECT: its FROM items joined from left to right."""
@@ -62,6 +67,10 @@ class FromReader:
         first.set("joins", None)
         if (join := joined_first(joins)) is not None:
             raise Unsupported("QRY009", "a RIGHT, FULL or USING JOIN behind a comma", join, "JOIN")
+        if (nested := self._nested(first)) is not None and not select.args.get("laterals"):
+            for join in joins:
+                nested = self._joined(nested, join)
+            return nested
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
         if pivot := next((each for item in (from_.this, *joins) if (each := _pivot_of(item)) is not None), None):
@@ -79,6 +88,26 @@ class FromReader:
         for number, view in enumerate(views):
             scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
+
+    def _nested(self, item: exp.Expr) -> Scope | None:
+        """The scope of joins in parentheses, whose names stay what they are without an alias; None for another item.
+
+        With an alias they are one table, whose columns are those of `*`.
+        """
+        table = item.this if isinstance(item, exp.Subquery) else None
+        while isinstance(table, exp.Subquery) and not table.alias and not table.args.get("joins"):
+            table = table.this
+        if not isinstance(table, exp.Table | exp.Subquery) or not (joins := table.args.get("joins")):
+            return None
+        if _pivot_of(item) is not None or any(isinstance(join.this, exp.Lateral) for join in joins):
+            raise Unsupported("QRY009", "a table modifier or a nested join in FROM", item)
+        first = table.copy()
+        first.set("joins", None)
+        inner = self.scope(exp.Select(from_=exp.From(this=first), joins=[join.copy() for join in joins]))
+        if not item.args.get("alias"):
+            return inner
+        names = [name.name for name in item.args["alias"].columns]
+        return _qualified(item.alias.lower(), _as_table(inner, names, item))
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
         if _pivot_of(item) is not None:
@@ -109,17 +138,21 @@ class FromReader:
         return Scan(relation.input_id, relation.schema)
 
     def _joined(self, left: Scope, join: exp.Join) -> Scope:
-        alias, relation = self._item(join.this)
+        right = self._nested(join.this)
+        if right is None:
+            right = _qualified(*self._item(join.this))
         if str(join.args.get("method") or "").upper() == "NATURAL":
-            join = _by_shared_names(join, left, relation)
+            join = _by_shared_names(join, left, right)
         kind = _kind(join)
-        if alias in {source.alias for source in left.sources}:
+        if shared := {source.alias for source in left.sources} & {source.alias for source in right.sources}:
             # Spark allows this as long as no column is qualified by the shared name.
-            raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
-        right = _qualified(alias, relation)
+            raise Unsupported("QRY009", f"two items of FROM with the name {min(shared)!r}", join)
+        if right.merged and (join.args.get("using") or left.merged):
+            raise Unsupported("QRY009", "USING in a nested join beside another one", join, "JOIN")
         _require_apart(left, right, join)
+        left, right, join = self._with_answers(left, right, join)
         side_by_side = Join(left.relation, right.relation, "inner", None, ())  # only to resolve names
-        both = Scope(side_by_side, (*left.sources, *right.sources), left.merged)
+        both = Scope(side_by_side, (*left.sources, *right.sources), (*left.merged, *right.merged))
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
             require_pure(condition)
@@ -131,8 +164,37 @@ class FromReader:
         again = {name.lower() for name, _ in merged}
         if kind == "full":
             joined, merged = _with_merged(joined, right, merged)
+        merged = (*merged, *right.merged)
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+    def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
+        """The sides of a join with what its ON asks of subqueries, and the join over the answers.
+
+        A condition that reads one side asks about a row of that side alone, whatever the kind of the join.
+        """
+        on = join.args.get("on")
+        if on is None or on.find(exp.Query) is None:
+            return left, right, join
+        parts: list[exp.Expr] = []
+        for number, part in enumerate(conjuncts(on)):
+            if part.find(exp.Query):
+                name = f"_sml_o{len(left.sources)}_{number}"
+                try:
+                    left, part = self.ask(self, left, part, name)
+                except UnknownName:
+                    right, part = self._asked_of_right(right, part, name)
+            parts.append(part)
+        answered = join.copy()
+        answered.set("on", exp.and_(*parts))
+        return left, right, answered
+
+    def _asked_of_right(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+        try:
+            return self.ask(self, right, part, name)
+        except UnknownName:
+            query = part.find(exp.Query)
+            raise Unsupported("QRY005", "a subquery of both sides of a join", query, "SELECT") from None
 
 
 def _pivot_of(item: exp.Expr) -> exp.Pivot | None:
@@ -157,14 +219,30 @@ def with_columns(relation: Relation, names: Sequence[str], node: exp.Expr) -> Re
     return Projection(relation, tuple(renamed))
 
 
-def _by_shared_names(join: exp.Join, left: Scope, right: Relation) -> exp.Join:
-    """A NATURAL JOIN by USING of the names that both sides have, in the order of the left side."""
-    names = {column.name.lower() for column in columns(right)}
+def _as_table(scope: Scope, names: Sequence[str], node: exp.Expr) -> Relation:
+    """The columns of `*` under these names, or under their own."""
+    shown = list(scope.star())
+    if len(names or shown) != len(shown):
+        raise UnknownName(f"the list names {len(names)} columns of {len(shown)}", node, "name each column once")
+    own = names or [name for name, _ in shown]
+    if len({name.lower() for name in own}) != len(own):
+        raise Unsupported("QRY009", "a nested join with two columns of one name", node)
+    items = [Named(name, exp.column(output, quoted=True), scope.known[output.lower()])
+             for name, (_, output) in zip(own, shown, strict=True)]  # fmt: skip
+    return Projection(scope.relation, tuple(items))
+
+
+def _by_shared_names(join: exp.Join, left: Scope, right: Scope) -> exp.Join:
+    """A NATURAL JOIN by USING of the names that both sides have, in the order of the left side.
+
+    Without one it has no condition, as in Spark (`commonNaturalJoinProcessing`).
+    """
+    names = {name.lower() for name, _ in right.star()}
     shared = dict.fromkeys(name for name, _ in left.star() if name.lower() in names)
-    if not shared:
-        raise Unsupported("QRY009", "a NATURAL JOIN of tables that share no column", join, "NATURAL")
     using = join.copy()
     using.set("method", None)
+    if not shared:
+        return using
     using.set("using", [exp.to_identifier(name, quoted=True) for name in shared])
     return using
 

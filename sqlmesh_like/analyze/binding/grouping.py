@@ -23,6 +23,7 @@ from sqlmesh_like.analyze.binding.scope import (
 from sqlmesh_like.analyze.binding.ties import core, is_decided
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.functions.aggregates import AggregateFunction, aggregate_of
+from sqlmesh_like.analyze.spark_types.one_zero import with_one_zero
 from sqlmesh_like.dialects import SPARK
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
@@ -119,7 +120,7 @@ class _Grouping:
 
 def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> _Grouping:
     def read_key(expression: exp.Expr) -> tuple[str, Named]:
-        resolved = scope.resolve(_key_expression(expression, items, scope))
+        resolved = scope.resolve(key_expression(expression, items, scope))
         if resolved is not expression and (calls := aggregate_calls(resolved)):
             of = calls[0].sql(SPARK, comments=False)
             message = f"GROUP BY {expression.sql(SPARK)} is the aggregate {of.replace('`', '')}"
@@ -138,11 +139,13 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
     keys: dict[str, Named] = {}
     for position, expression in enumerate(group.expressions):
         text, key = read_key(expression)
-        keys.setdefault(text, Named(f"_sml_k{position}", key.expression, key.type))
+        grouped = with_one_zero(key.expression, key.type)
+        keys.setdefault(text, Named(f"_sml_k{position}", grouped, key.type))
     return _Grouping(scope, tuple(keys.values()), keys)
 
 
-def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+def key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """What an expression of GROUP BY stands for: an item by its position or alias, or itself."""
     if isinstance(expression, exp.Literal) and not expression.is_string:
         position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):

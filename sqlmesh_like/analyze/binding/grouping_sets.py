@@ -69,6 +69,8 @@ class GroupingSets:
         within = [number for number, keys in enumerate(self.sets) if text in keys]
         if len(within) == len(self.sets):
             return key.expression.copy()
+        if not within:  # only GROUP BY names it
+            return exp.Cast(this=exp.Null(), to=exp.DataType.build(key.type or "", dialect="spark"))
         return exp.Case().when(_is_one_of(within), key.expression.copy())
 
 
@@ -96,7 +98,7 @@ def read_sets(group: exp.Group, read_key: ReadKey) -> GroupingSets:
         text_of(expression)
     listed = set(keys)
     sets = tuple(frozenset(text_of(expression) for expression in one) for one in written)
-    if listed and listed != set().union(*sets):
+    if listed and not set().union(*sets) <= listed:
         raise Unsupported("QRY010", "GROUPING SETS of other keys than those of GROUP BY", group)
     _require_apart(keys, group)
     return GroupingSets(keys, sets)

@@ -12,9 +12,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Named, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
+from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.analyze.functions.aggregates import is_mergeable
 from sqlmesh_like.analyze.spark_types.nested_types import fields_of
 from sqlmesh_like.dialects import SPARK
@@ -126,6 +127,12 @@ class Scope:
             raise Unsupported("QRY005", "a subquery in an expression", query, "SELECT")
 
         return replaced(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
+
+    def named(self, item: exp.Alias, *, in_window: bool = False) -> Named:
+        """An item over this scope. Raises Unsupported and UnknownName."""
+        expression = self.resolve(item.this)
+        require_pure(expression, in_window=in_window)
+        return Named(item.alias, expression, infer(expression, self.known))
 
     def outputs_of(self, expression: exp.Expr) -> set[str]:
         """Outputs (lower case) that a resolved expression reads."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported
 
@@ -32,6 +33,54 @@ def written_out(select: exp.Select) -> exp.Select:
         if isinstance(like.expression, exp.Any | exp.All):
             like.replace(_likes(like))
     return copy
+
+
+def with_plain_values(select: exp.Select) -> exp.Select:
+    """The SELECT with the value of a subquery without FROM in its place; itself if it has none.
+
+    All names of such a subquery are those of the query around it, and it has one row, or none: then it is NULL.
+
+    >>> import sqlglot
+    >>> query = "select (select a where a > 1) as x from t where b in (select 9) or c = (select d)"
+    >>> with_plain_values(sqlglot.parse_one(query, dialect="spark")).sql("spark")
+    'SELECT (CASE WHEN a > 1 THEN a END) AS x FROM t WHERE (b = 9) OR c = (d)'
+    """
+    if not any(map(_is_plain_value, select.find_all(exp.Subquery))):
+        return select
+    copy = select.copy()
+    for query in list(filter(_is_plain_value, copy.find_all(exp.Subquery))):
+        value, where = query.this.expressions[0].unalias(), query.this.args.get("where")
+        if isinstance(query.parent, exp.In):
+            # Compared as by `=`, which types of both sides make one as those of IN of a query, unlike IN of a list.
+            query.parent.replace(exp.Paren(this=exp.EQ(this=operand(query.parent.this), expression=operand(value))))
+        else:
+            kept = exp.Case().when(where.this.copy(), value.copy()) if where else value.copy()
+            query.replace(exp.Paren(this=kept))
+    return copy
+
+
+def _is_plain_value(query: exp.Subquery) -> bool:
+    """Whether a subquery is one value of the query around it, not an item of FROM."""
+    select = query.this
+    if not isinstance(select, exp.Select) or query.alias or len(select.expressions) != 1 or select.is_star:
+        return False
+    if any(value for part, value in select.args.items() if value and part not in ("expressions", "where", "kind")):
+        return False
+    if select.find(exp.AggFunc, exp.Window, exp.UDTF, exp.Subquery, exp.Exists) or select.args.get("kind"):
+        return False
+    above = query.parent
+    if isinstance(above, exp.In):
+        return not select.args.get("where") and not isinstance(above.this, exp.Tuple) and _is_test(above)
+    holders = exp.Condition | exp.Alias | exp.Ordered | exp.Where | exp.Having
+    return isinstance(above, holders) and not isinstance(above, exp.Subquery | exp.Exists | exp.Any | exp.All)
+
+
+def _is_test(node: exp.Expr) -> bool:
+    """Whether a part decides about rows, so that its NULL is false: IN as a value is never NULL in Spark."""
+    above = node.parent
+    while isinstance(above, exp.And | exp.Or | exp.Not | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where | exp.Having | exp.Join)
 
 
 def grouped_by_all(select: exp.Select, items: Sequence[exp.Alias]) -> exp.Select:

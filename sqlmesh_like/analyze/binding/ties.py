@@ -88,7 +88,7 @@ def window_fault(window: exp.Window) -> str | None:
 
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 """Window functions that count rows; they have no frame."""
-_BY_ROW = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
+_BY_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue, exp.NthValue)
 """Functions that take one row of their frame."""
 
 
@@ -107,7 +107,7 @@ def _is_first_of_all(window: exp.Window) -> bool:
     """Whether this is the first row of the partition, which any frame from its start on has."""
     spec = window.args.get("spec")
     is_from_start = spec is None or str(spec.args.get("start")).upper() == "UNBOUNDED"
-    return is_from_start and isinstance(window.this, exp.First | exp.FirstValue)
+    return is_from_start and isinstance(window.this, exp.First | exp.FirstValue | exp.AnyValue)
 
 
 def core(call: exp.Expr) -> exp.Expr:

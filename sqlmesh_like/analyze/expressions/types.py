@@ -17,13 +17,14 @@ from sqlmesh_like.analyze.spark_types.exactness import (
     averages_doubles,
     is_exact_key,
     is_exact_number,
+    is_group_key,
     is_one_key,
 )
 from sqlmesh_like.analyze.spark_types.function_types import avg_type, sum_type
 from sqlmesh_like.analyze.spark_types.type_names import normalize
 
 __all__ = ["DOUBLE_DIGITS", "EXACT_KEYS", "INTEGERS", "averages_doubles", "avg_type", "decimal_of", "infer",
-           "is_exact_key", "is_exact_number", "is_one_key", "normalize", "sum_type"]  # fmt: skip
+           "is_exact_key", "is_exact_number", "is_group_key", "is_one_key", "normalize", "sum_type"]  # fmt: skip
 
 
 def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:

@@ -247,7 +247,7 @@ _RECORDS = (
     _choice("first_value=FirstValue: any, boolean? -> $1", in_window=True),
     _choice("last=Last: any, boolean? -> $1", in_window=True),
     _choice("last_value=LastValue: any, boolean? -> $1", in_window=True),
-    _choice("any_value=AnyValue: any, boolean? -> $1"),
+    _choice("any_value=AnyValue: any, boolean? -> $1", in_window=True),
     _choice("max_by=ArgMax(this expression): any, any -> $1"),
     _choice("min_by=ArgMin(this expression): any, any -> $1"),
     _choice("collect_list=ArrayAgg array_agg: any -> array<$1>"),

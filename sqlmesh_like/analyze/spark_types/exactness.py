@@ -18,6 +18,11 @@ def is_exact_key(type_: str | None) -> bool:
     return type_ in EXACT_KEYS or is_decimal(type_)
 
 
+def is_group_key(type_: str | None) -> bool:
+    """Whether rows can be grouped by values of this type: each has one text, doubles by their bits, zeros made one."""
+    return is_exact_key(type_) or type_ in ("double", "float")
+
+
 def is_one_key(left: str | None, right: str | None) -> bool:
     """Whether equal values of two types are one key: not text and a number, nor two different decimal types.
 

@@ -259,7 +259,9 @@ class MemoryLake:
                 return without_zone(node)
             shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
-            return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
+            bound = query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
+            bound.set("joins", [join.transform(bind) for join in node.args.get("joins") or []])
+            return bound
 
         return frozen(tree, self._now).transform(bind, copy=False)
 

@@ -22,7 +22,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     ScalarValue,
     columns,
 )
-from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered, make_join
@@ -36,6 +35,8 @@ from sqlmesh_like.analyze.binding.scope import (
     require_pure,
     with_names,
 )
+from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped
+from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named
 from sqlmesh_like.dialects import SPARK
 
@@ -95,6 +96,8 @@ class ScalarSubqueries:
 
     def _correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         select = query.this
+        if is_grouped(select):
+            return self._correlated_groups(scope, query, name)
         if not isinstance(select, exp.Select) or any(v for part, v in select.args.items() if v and part not in _PARTS):
             raise _refused("a correlated subquery with more than FROM and WHERE", query)
         item = select.expressions[0].unalias()
@@ -104,6 +107,19 @@ class ScalarSubqueries:
             return _Correlation(scope, renamed(self.tables.scope(select), name), name, query).joined(select, item)
         except UnknownName:
             raise _refused("a correlated subquery with a name that is not found in it or around", query) from None
+
+    def _correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+        """The value of the one group that an outer row meets: NULL where there is none, for COUNT as well."""
+        try:
+            groups = correlated_groups(self.tables.scope(query.this), scope, query.this, name)
+        except UnknownName:
+            groups = None
+        if groups is None or not groups.across or not groups.is_grouped_alike or len(query.this.expressions) != 1:
+            raise _refused("a correlated subquery with GROUP BY of other than what equals the rows around it", query)
+        joined = make_join(scope.relation, groups.relation, "left", exp.and_(*groups.across))
+        assert isinstance(joined, Join), "a left join keeps its whole condition"
+        names = tuple(column.name for column in columns(groups.relation))
+        return _with_values(scope, joined, name, names), exp.column(groups.item, table=name, quoted=True)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Distinct, Join, Named, Projection, Relation, columns
+from sqlmesh_like.analyze.algebra.relation import (
+    Distinct,
+    Join,
+    JoinKind,
+    Named,
+    Projection,
+    Relation,
+    UnionAll,
+    columns,
+)
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.grouping import read_aggregate
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
@@ -58,11 +67,31 @@ def with_match(scope: Scope, keys: MatchedKeys, name: str, node: exp.Expr, keywo
     return wider, exp.Not(this=exp.Is(this=exp.column(flag, table=name, quoted=True), expression=exp.Null()))
 
 
-def with_existence(scope: Scope, relation: Relation, name: str, node: exp.Expr) -> tuple[Scope, exp.Expr]:
+def with_match_by_halves(
+    scope: Scope, rows: Relation, conditions: Sequence[exp.Expr], name: str, node: exp.Expr, keyword: str
+) -> tuple[Scope, exp.Expr]:
+    """The scope as its rows that match some of `rows` and those that match none, and which of them a row is.
+
+    Every row is in one half, whatever the conditions are: the second is where they are true of no row.
+    """
+    flag = f"{name}.match"
+    kept = [Named(column.name, _column(column.name), column.type) for column in columns(scope.relation)]
+    halves: list[Projection] = []
+    kinds: tuple[tuple[JoinKind, exp.Expr], ...] = (("semi", exp.true()), ("anti", exp.false()))
+    for kind, value in kinds:
+        half = written_at(make_join(scope.relation, rows, kind, exp.and_(*conditions)), node, keyword)
+        halves.append(Projection(half, (*kept, Named(flag, value, "boolean"))))
+    both = UnionAll(tuple(halves), columns(halves[0]))
+    return _with_columns(scope, both, name, [flag]), exp.column(flag, table=name, quoted=True)
+
+
+def with_existence(
+    scope: Scope, relation: Relation, name: str, node: exp.Expr, more_than: int = 0
+) -> tuple[Scope, exp.Expr]:
     """The scope joined with whether a query has rows, which is the same for all rows of the scope."""
     rows = exp.Count(this=exp.Star())
     rows.meta["start"] = offset_of(node)
-    fact = named(exp.GT(this=rows, expression=exp.Literal.number(0)), f"{name}.some")
+    fact = named(exp.GT(this=rows, expression=exp.Literal.number(more_than)), f"{name}.some")
     about = read_aggregate(exp.Select(), Scope(relation, (ScopeSource("", ()),)), [fact])
     joined = make_join(scope.relation, about, "inner", None)
     scope = _with_columns(scope, written_at(joined, node, "EXISTS"), name, [fact.alias])

@@ -1,0 +1,96 @@
+"""Groups that ask subqueries: in aggregates and their FILTER, in GROUP BY, and beside them. Owns where each goes.
+
+What an aggregate or GROUP BY asks is about a single row, so it is joined to the rows before they are grouped; each row
+stays one row. What is asked beside aggregates, or by HAVING, is about a group, and is joined to the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Projection, Relation
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, key_expression, read_aggregate
+from sqlmesh_like.analyze.binding.joining import filtered
+from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, named
+from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
+from sqlmesh_like.analyze.binding.ties import core
+from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
+
+
+class RowQuestions:
+    """Replaces what aggregates and GROUP BY ask by columns of `scope`, which grows; equal questions are one."""
+
+    def __init__(self, scope: Scope, subqueries: Subqueries) -> None:
+        self.scope = scope
+        self._subqueries = subqueries
+        self._answers: dict[str, exp.Expr] = {}
+
+    def grouped(self, select: exp.Select, items: list[exp.Alias]) -> exp.Select:
+        """The SELECT with answers in its GROUP BY, which may name an item that asks, or its position."""
+        group = select.args.get("group")
+        if group is None or not any(part.find(exp.Query) for part in (group, *items)):
+            return select
+        copy = select.copy()
+        for key in list(copy.args["group"].expressions):
+            meant = key_expression(key, items, self.scope)
+            if meant.find(exp.Query) and not aggregate_calls(meant):
+                key.replace(self._answer(meant, is_condition=False))
+        return copy
+
+    def items(self, items: Sequence[exp.Alias]) -> list[exp.Alias]:
+        """The items with answers in their aggregates, and in place of an expression of GROUP BY."""
+        return [named(self._answered(item.this), item.alias) if item.find(exp.Query) else item for item in items]
+
+    def _answered(self, expression: exp.Expr) -> exp.Expr:
+        root = exp.Paren(this=expression.copy())
+        for node in list(root.walk()):
+            if (known := self._answers.get(repr(node))) is not None and node is not root:
+                node.replace(known.copy())
+        for call in aggregate_calls(root):
+            if isinstance(call, exp.Filter) and call.find(exp.Query):
+                condition = call.expression.this
+                condition.replace(self._answer(condition, is_condition=True))
+            function = core(call)
+            holder = function.this if isinstance(function.this, exp.Distinct) else function
+            for argument in list(holder.iter_expressions()):
+                if argument.find(exp.Query):
+                    argument.replace(self._answer(argument, is_condition=False))
+        answered: exp.Expr = root.this
+        return answered
+
+    def _answer(self, expression: exp.Expr, *, is_condition: bool) -> exp.Expr:
+        text = repr(expression)
+        if text not in self._answers:
+            name = f"_sml_q{len(self._answers)}"
+            scope, value = self._subqueries.flagged(self.scope, expression, name, is_root_condition=is_condition)
+            self.scope, value = self._subqueries.scalars.joined(scope, value, f"{name}_s")
+            self._answers[text] = exp.Paren(this=value)
+        return self._answers[text].copy()
+
+
+def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation | None:
+    """Groups whose HAVING or items ask subqueries, which are joined to them; None if no such is left."""
+    having = select.args.get("having")
+    asked = [item.this for item in items if item.find(exp.Query)]
+    if not asked and (having is None or having.find(exp.Query) is None):
+        return None
+    if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function beside a subquery of groups", window)
+    conditions = [having_item(having.this, items, scope)] if having is not None else []
+    split = SplitItems([*items, *conditions], select.args.get("group"))
+    grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
+    above = split.scope(read_aggregate(grouped, scope, split.inner))
+    values: list[exp.Alias] = []
+    try:
+        for number, item in enumerate(split.outer):
+            is_condition = number >= len(items)
+            above, value = subqueries.flagged(above, item.this, f"_sml_j{number}", is_root_condition=is_condition)
+            above, value = subqueries.scalars.joined(above, value, f"_sml_h{number}", is_correlated=False)
+            values.append(named(value, item.alias))
+    except UnknownName:
+        query = (having.find(exp.Query) if having is not None else None) or asked[0].find(exp.Query)
+        raise Unsupported("QRY005", "a correlated subquery of groups", query, "SELECT") from None
+    kept = filtered(above.relation, [above.resolve(value.this) for value in values[len(items) :]])
+    return Projection(kept, tuple(above.named(value) for value in values[: len(items)]))
