@@ -16,7 +16,7 @@ from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef
-from tests.levels import count
+from tests.levels import count, sample
 from tests.properties.lake import T, U, check, compiled, model, schema
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
@@ -123,7 +123,7 @@ def test_a_form_that_duckdb_lacks_is_followed(name: str) -> None:
     assert classification.strategy != "full_refresh", classification.reasons
 
 
-@pytest.mark.parametrize("name", FORMS)
+@sample("name", FORMS, every=4)
 def test_a_form_follows_random_changes(name: str) -> None:
     plan = compiled(FORMS[name], COLUMNS)
     assert plan.classification.strategy != "full_refresh", plan.classification.reasons
