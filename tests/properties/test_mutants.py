@@ -14,7 +14,7 @@ from hypothesis import given, seed
 
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, SimulatedRows
 from sqlmesh_like.errors import NodeError
-from tests.levels import IS_DEEP, parametrize
+from tests.levels import IS_DEEP, parametrize, sample
 from tests.properties import mutants
 from tests.properties.cases import Drawn, cases, examples
 from tests.properties.lake import T, U, check, compiled, schema, states
@@ -136,12 +136,12 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+@sample("case", [pytest.param(case, id=case.rule) for case in CASES], every=2)
 def test_the_compiler_passes_what_a_naive_rule_fails(case: Case) -> None:
     assert check(compiled(case.sql, COLUMNS, case.partition_by), COLUMNS, case.path)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+@sample("case", [pytest.param(case, id=case.rule) for case in CASES], every=2)
 def test_a_naive_rule_is_caught(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     case.patch(monkeypatch)
     with pytest.raises((AssertionError, NodeError), match=r"^(rows|state) after|repeats"):

@@ -8,6 +8,7 @@ from itertools import islice
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.release_lake import at_release, releases_of
 from sqlmesh_like.errors import SmlError, UsageError
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.publish.publisher import LakePublisher
@@ -113,7 +114,7 @@ class _Release:
         """Whether the tables may be seen: with `tested`, the data tests of all that are new or changed have passed."""
         if self._mode == "always":
             return True
-        changed = [each for each in tables if tables[each] != current.get(each) and not each.startswith("source.")]
+        changed = [each for each in tables if tables[each] != current.get(each) and NodeId.parse(each).kind != "source"]
         planner = self._executor.planner
         tests = {test.unique_id: planner.inputs(as_model(test)) for test in self._lake.loaded.rendered.tests}
         names_left = frozenset(untested(changed, tests, passed_tests(self._result)))
