@@ -41,6 +41,7 @@ from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregat
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason, without_partition_advice
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.errors import with_article
 from sqlmesh_like.project.nodes import AuthorStrategy
 
 Strategy = (
@@ -183,10 +184,10 @@ def _reasons_against_merging(
                 reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
                 place = _join_place(node, facts)
+                join = with_article(f"{node.kind} join")
                 if not node.pairs:
-                    message = f"a {node.kind} join without an equality of one exact type"
-                    reasons.append(reason("JOI003", message, place))
-                reasons.append(reason("JOI002", f"a {node.kind} join", place))
+                    reasons.append(reason("JOI003", f"{join} without an equality of one exact type", place))
+                reasons.append(reason("JOI002", join, place))
             case ScalarValue():
                 place = facts.position(node.offset, node.keyword)
                 reasons.append(reason("SUB001", "a subquery that must have one row at most", place))
