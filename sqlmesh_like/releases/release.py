@@ -148,7 +148,7 @@ def decode_releases(content: bytes, name: str) -> Releases:
                 tuple(_decoded(document["releases"])),
                 None if candidate is None else next(iter(_decoded([candidate]))),
             )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         hint = "restore it from a copy; without it `sml build` makes a first release again"
         raise MachineError(f"{name} does not hold releases: {error}", hint=hint) from error
     raise NewerVersionError(name, f"its form is version {version}, this one knows {VERSION}")

@@ -147,6 +147,20 @@ def test_a_table_that_has_not_read_what_moved_prevents_a_release(root: Path, cap
     assert main(["build", "-s", "+daily"]) == 0 and seen(capsys) == (62, 62)
 
 
+def test_a_test_counts_for_the_commits_that_it_has_read(root: Path, capsys: Shown) -> None:
+    model = "{name: orders_d, columns: [{name: customer, data_tests: [{relationships: {arguments: "
+    (root / "models/m.yml").write_text(f"models: [{model}{{to: ref('customers'), field: id}}}}}}]}}]}}]\n")
+    (root / "seeds/customers.csv").write_text("id\n1\n2\n")
+    assert main(["build"]) == 0
+    (root / "seeds/customers.csv").write_text("id\n1\n2\n9\n")
+    assert change(root, f"{ROWS}4,9,7\n", "seed") == 0
+    assert main(["build", "-s", "orders_d+"]) == 0  # no model reads the customers, only the test
+    capsys.readouterr()
+    left_out = "select id from dwd.orders_d where customer not in (select id from customers)"
+    assert main(["sql", left_out, "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [] and seen(capsys) == (62, 62)
+
+
 def test_what_cannot_be_read_is_refused_with_the_reason(root: Path, capsys: Shown) -> None:
     query = ("sql", "select * from daily")
     assert "there is no release '7'" in refusal(capsys, *query, "--at", "7")

@@ -82,7 +82,7 @@ class _Release:
         if not self._result.ok:
             self._notify("no release was made: not everything succeeded")
             return
-        self._run = tables_of_run(self._lake, self._executor, self._result)
+        self._run = tables_of_run(self._lake, self._executor, self._result, are_tested=self._mode == "tested")
         if not self._run.built and not self._run.read:
             return
         if borrowed := self._lake.catalog.borrowed:
@@ -117,7 +117,7 @@ class _Release:
         changed = [each for each in tables if tables[each] != current.get(each) and NodeId.parse(each).kind != "source"]
         planner = self._executor.planner
         tests = {test.unique_id: planner.inputs(as_model(test)) for test in self._lake.loaded.rendered.tests}
-        names_left = frozenset(untested(changed, tests, passed_tests(self._result)))
+        names_left = frozenset(untested(changed, tests, passed_tests(self._executor, self._result)))
         waiting = [test for test in self._lake.loaded.rendered.tests if test.unique_id in names_left]
         if waiting:
             names = ", ".join(test.name for test in islice(waiting, 3))
@@ -127,8 +127,11 @@ class _Release:
         return not waiting
 
 
-def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult) -> TablesOfRun:
-    """Return the tables that a run without a failure has brought up to date, and what these and its views read."""
+def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult, *, are_tested: bool) -> TablesOfRun:
+    """Return the tables that a run without a failure has brought up to date, and what these and its views read.
+
+    `are_tested`: also what its data tests read, because they have passed for these commits only.
+    """
     planner = executor.planner
     ended = [each.node.unique_id for each in result.results if not isinstance(each, TestResult)]
     names = [name for name in ended if name in lake.catalog.places]
@@ -137,15 +140,19 @@ def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult) -> Tabl
     inputs = inputs_of(planner)
     for name in ended:
         read |= {each: executor.pinned[each] for each in inputs(name) if each in executor.pinned}
+    for test in (each.node for each in result.results if are_tested and isinstance(each, TestResult)):
+        below = planner.inputs(as_model(test))
+        read |= {each: executor.pinned[each] for each in below if each in executor.pinned}
     asking = {model.unique_id for model in planner.rendered.models if model.asks_lake}
     loose = {*executor.replanned, *asking} if executor.hooks is None else built.keys()
     return TablesOfRun(built, read, frozenset(loose))
 
 
-def passed_tests(result: RunResult) -> frozenset[str]:
-    """Return the tests that found nothing, or only what their severity lets through."""
+def passed_tests(executor: Executor, result: RunResult) -> frozenset[str]:
+    """Return the tests that found nothing, or only what their severity lets through, in the tables of the run."""
     tests = (each for each in result.results if isinstance(each, TestResult))
-    return frozenset(each.node.unique_id for each in tests if each.status in ("pass", "warn"))
+    passed = frozenset(each.node.unique_id for each in tests if each.status in ("pass", "warn"))
+    return passed - executor.replanned  # which may have read other commits
 
 
 def inputs_of(planner: Planner) -> Inputs:
