@@ -150,6 +150,8 @@ def test_a_table_that_has_not_read_what_moved_prevents_a_release(root: Path, cap
 def test_a_test_counts_for_the_commits_that_it_has_read(root: Path, capsys: Shown) -> None:
     model = "{name: orders_d, columns: [{name: customer, data_tests: [{relationships: {arguments: "
     (root / "models/m.yml").write_text(f"models: [{model}{{to: ref('customers'), field: id}}}}}}]}}]}}]\n")
+    unit = "{name: u, model: orders_d, given: [{input: ref('orders'), rows: [{id: 1}]}], expect: {rows: [{id: 1}]}}"
+    (root / "models/u.yml").write_text(f"unit_tests: [{unit}]\n")
     (root / "seeds/customers.csv").write_text("id\n1\n2\n")
     assert main(["build"]) == 0
     (root / "seeds/customers.csv").write_text("id\n1\n2\n9\n")

@@ -14,6 +14,7 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.releases.release import Releases, Tables, created_now
 from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
+from sqlmesh_like.render.rendered import RenderedTest
 from sqlmesh_like.run.executor import Executor, with_publication
 from sqlmesh_like.run.result import ModelResult, RunResult, TestResult
 from sqlmesh_like.run.tests import as_model
@@ -140,7 +141,8 @@ def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult, *, are_
     inputs = inputs_of(planner)
     for name in ended:
         read |= {each: executor.pinned[each] for each in inputs(name) if each in executor.pinned}
-    for test in (each.node for each in result.results if are_tested and isinstance(each, TestResult)):
+    tests = (each.node for each in result.results if are_tested and isinstance(each, TestResult))
+    for test in (each for each in tests if isinstance(each, RenderedTest)):  # a unit test reads no table
         below = planner.inputs(as_model(test))
         read |= {each: executor.pinned[each] for each in below if each in executor.pinned}
     asking = {model.unique_id for model in planner.rendered.models if model.asks_lake}
