@@ -143,11 +143,14 @@ def decode_releases(content: bytes, name: str) -> Releases:
         version = int(document["version"])
         if version <= VERSION:
             candidate = document["candidate"]
-            return Releases(
+            releases = Releases(
                 None if document["current"] is None else int(document["current"]),
                 tuple(_decoded(document["releases"])),
                 None if candidate is None else next(iter(_decoded([candidate]))),
             )
+            if releases.current is not None and releases.newest is None:
+                raise ValueError(f"the current release {releases.current} is not among them")
+            return releases
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         hint = "restore it from a copy; without it `sml build` makes a first release again"
         raise MachineError(f"{name} does not hold releases: {error}", hint=hint) from error

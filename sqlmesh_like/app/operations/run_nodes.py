@@ -21,7 +21,11 @@ from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
-from sqlmesh_like.app.operations.releases.release_after_run import publisher_of_run, release_after_run
+from sqlmesh_like.app.operations.releases.release_after_run import (
+    publisher_of_run,
+    release_after_run,
+    require_readable_releases,
+)
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Notify, RunListener
 from sqlmesh_like.artifacts.files import require_writable
@@ -112,6 +116,7 @@ def _run_on_lake(
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
+    require_readable_releases(loaded, request.command)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     broken = _check(lake, selected, written, seeds, listener.notify, unread)
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)

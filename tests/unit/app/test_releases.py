@@ -95,8 +95,12 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert "no release was made: 1 data test of its tables did not run" in capsys.readouterr().err
     assert seen(capsys) == (55, 55) and listed(capsys) == [(1, True, False)]
     assert published(root) == [(1, 25), (2, 30)]
+    (root / "seeds/rates.csv").write_text("rate\n4\n")
+    assert main(["build", "-s", "rates"]) == 0  # a release of another table: what waits goes on waiting
+    assert seen(capsys) == (55, 55) and listed(capsys)[-1] == (2, True, False)
     assert main(["release", "create"]) == 0  # on one's own word
-    assert seen(capsys) == (62, 62) == seen(capsys, "--at", "2") and seen(capsys, "--at", "1") == (55, 55)
+    assert seen(capsys) == (62, 62) == seen(capsys, "--at", "3") and seen(capsys, "--at", "1") == (55, 55)
+    assert main(["show", "rates_v", "--output", "csv"]) == 0 and capsys.readouterr().out.split()[-1] == "4"
 
 
 @parametrize(("mode", "total"), suite=[("manual", 55)], release=[("always", 62)])
@@ -169,6 +173,13 @@ def test_what_cannot_be_read_is_refused_with_the_reason(root: Path, capsys: Show
     assert "give a time, or --at" in refusal(capsys, "show", "daily", "--at", "1", "--as-of", "2024-05-01")
     assert "has no lake" in refusal(capsys, *query, "--at", "1", "-t", "memory")
     assert "there is nothing that is not released" in refusal(capsys, "release", "create")
+    file = root / "warehouse/_sml/releases/shop.dws.json"
+    content = file.read_bytes()
+    file.write_bytes(content[:-9])
+    (root / "seeds/orders.csv").write_text(MORE)
+    assert "shop.dws.json does not hold releases" in refusal(capsys, "build")
+    file.write_bytes(content)
+    assert seen(capsys, "--at", "latest-commit") == (55, 55), "nothing was changed before that was found"
     assert change(root, MORE, "build") == 0
     instant = at_first(root).split("_")[0]
     (file,) = (root / "warehouse/dws/daily").rglob(f"*_{instant}.parquet")

@@ -43,6 +43,7 @@ def test_old_releases_are_forgotten_unless_they_are_held() -> None:
         (b'{"version": 2}', NewerVersionError),
         (b'{"version": 1, "current": 1}', MachineError),
         (b'{"version": 1, "current": null, "candidate": null, "releases": [{"tables": []}]}', MachineError),
+        (b'{"version": 1, "current": 99, "candidate": null, "releases": []}', MachineError),
         (b'{"version": 1e999}', MachineError),
         (b"[1]", MachineError),
         (b"[" * 100_000, MachineError),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.release_lake import at_release, releases_of
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.publish.publisher import LakePublisher
-from sqlmesh_like.releases.release import Releases, Tables, created_now
+from sqlmesh_like.releases.release import Release, Releases, Tables, created_now
 from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
 from sqlmesh_like.render.rendered import RenderedTest
 from sqlmesh_like.run.executor import Executor, with_publication
@@ -46,6 +48,12 @@ def release_after_run(
         except SmlError as error:
             loaded.reporter.notify(f"warning: no release was made: {error}", "warn")
     return result if publisher is None or not result.ok else _with_publications(lake, result, publisher)
+
+
+def require_readable_releases(loaded: Loaded, command: str) -> None:
+    """Raises MachineError, or NewerVersionError, where a release could not be made of what a run would leave."""
+    if loaded.project.release is not None and command in RELEASING:
+        releases_of(loaded).read()
 
 
 def publisher_of_run(lake: HudiLake, publisher: LakePublisher | None) -> LakePublisher | None:
@@ -103,10 +111,19 @@ class _Release:
             if tables == current:
                 return releases
             self._is_made = True
-            return releases.with_release(tables, self._command, created_now())
+            after = releases.with_release(tables, self._command, created_now())
+            return after if releases.candidate is None else self._with_waiting(after, releases.candidate)
         waiting = releases.candidate.tables if releases.candidate is not None else current
         tables = self._whole(waiting)
         return releases if tables == waiting else releases.with_candidate(tables, self._command, created_now())
+
+    def _with_waiting(self, after: Releases, candidate: Release) -> Releases:
+        """Keep what waits beside a release that this run has made of other tables."""
+        with suppress(UsageError):  # where it is not whole any more
+            waiting = self._whole(candidate.tables)
+            if after.newest is not None and waiting != after.newest.tables:
+                return after.with_candidate(waiting, candidate.command, candidate.created_at)
+        return after
 
     def _whole(self, base: Tables) -> Tables:
         return whole_tables(self._lake.catalog, inputs_of(self._executor.planner), self._run, base)
