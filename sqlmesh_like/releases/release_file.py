@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from sqlmesh_like.errors import MachineError, RetryableError, UsageError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
+from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
 from sqlmesh_like.hudi.stores.store_client import put_content
 from sqlmesh_like.names import is_local, is_store
 from sqlmesh_like.project.nodes import Target
@@ -107,14 +107,13 @@ class StoredReleases:
     has_conditions: bool = True
 
     def read(self) -> Releases:
-        seen = ConditionalFile(self.uri).read()
-        return Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))
+        return self._decoded(ConditionalFile(self.uri).read())
 
     def change(self, edit: Edit) -> Releases:
         file = ConditionalFile(self.uri)
         for _ in range(_TURNS):
             seen = file.read()
-            before = Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))
+            before = self._decoded(seen)
             after = edit(before)
             if after == before:
                 return after
@@ -127,3 +126,6 @@ class StoredReleases:
             fault_point("release.complete")
             return after
         raise RetryableError(f"{scrubbed(self.uri)}: other calls were faster {_TURNS} times")
+
+    def _decoded(self, seen: Version | None) -> Releases:
+        return Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))

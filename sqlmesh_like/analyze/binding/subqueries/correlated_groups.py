@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical, re
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, named, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.row_queries import has_plain_keys
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 
@@ -42,10 +43,7 @@ def is_grouped(query: exp.Expr) -> TypeGuard[exp.Select]:
     """Whether a query is a SELECT of groups that `correlated_groups` may read."""
     if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
         return False
-    group = query.args.get("group")
-    if group is None:
-        return False
-    return bool(group.expressions) and not any(v for part, v in group.args.items() if part != "expressions")
+    return has_plain_keys(query.args.get("group"))
 
 
 def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) -> CorrelatedGroups | None:
@@ -86,7 +84,7 @@ def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) 
     return CorrelatedGroups(relation, tuple(across), item.alias, is_alike)
 
 
-def is_lone_extremum(query: exp.Expr) -> TypeGuard[exp.Select]:
+def is_null_over_no_rows(query: exp.Expr) -> TypeGuard[exp.Select]:
     """Whether a query is one aggregate without GROUP BY that is NULL over no rows: NULL is equal to nothing."""
     if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
         return False

@@ -12,7 +12,11 @@ from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filtered, make_join, written_at
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
-from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped, is_lone_extremum
+from sqlmesh_like.analyze.binding.subqueries.correlated_groups import (
+    correlated_groups,
+    is_grouped,
+    is_null_over_no_rows,
+)
 from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.subqueries.match_flags import (
     MatchedKeys,
@@ -75,12 +79,9 @@ class Subqueries:
         for position, node in enumerate(tests):
             own = f"{name}_{position}"
             if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
-                asked, skipped = without_order(node.this)
-                alone = self.scalars.read_alone(asked)
-                if alone is not None:
-                    scope, value = with_existence(scope, alone, own, node, skipped)
-                else:
-                    scope, value = self._with_match(scope, self._exists_rows(scope, node, own), own, node, "EXISTS")
+                scope, value = self._with_existence(scope, node, own) or self._with_match(
+                    scope, self._exists_rows(scope, node, own), own, node, "EXISTS"
+                )
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
                 is_below_not = is_negated(node, root.this if is_root_condition else None)
                 if is_below_not is None:
@@ -90,6 +91,12 @@ class Subqueries:
                 continue
             node.replace(exp.Paren(this=value))
         return scope, root.this
+
+    def _with_existence(self, scope: Scope, exists: exp.Exists, name: str) -> tuple[Scope, exp.Expr] | None:
+        """The scope with whether a query has rows, and that value; None for a correlated query."""
+        asked, skipped = without_order(exists.this)
+        alone = self.scalars.read_alone(asked)
+        return None if alone is None else with_existence(scope, alone, name, exists, skipped)
 
     def _with_match(
         self, scope: Scope, rows: CorrelatedRows, name: str, node: exp.Expr, keyword: str
@@ -133,10 +140,8 @@ class Subqueries:
         kind: JoinKind = "anti" if negated else "semi"
         alias = f"_sml_e{number}"
         if isinstance(inner, exp.Exists) and isinstance(inner.this, exp.Query):
-            asked, skipped = without_order(inner.this)
-            alone = self.scalars.read_alone(asked)
-            if alone is not None:
-                wider, is_some = with_existence(scope, alone, alias, inner, skipped)
+            if (existence := self._with_existence(scope, inner, alias)) is not None:
+                wider, is_some = existence
                 return filtered(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
             rows = self._exists_rows(scope, inner, alias)
             joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
@@ -170,7 +175,7 @@ class Subqueries:
         `is_negated`: also those that make it unknown whether the value is in the query, which NOT IN drops.
         """
         query = select_of(membership.args["query"].unnest())
-        if is_grouped(query) or (is_lone_extremum(query) and not is_negated):
+        if is_grouped(query) or (is_null_over_no_rows(query) and not is_negated):
             return self._correlated_groups_in(outer, membership, query, alias, is_negated=is_negated)
         if not is_plain(query) or any(item.find(exp.AggFunc, exp.Window) for item in query.expressions):
             raise Unsupported("QRY005", "IN of a correlated query with more than FROM and WHERE", membership)

@@ -22,6 +22,13 @@ def is_plain(query: exp.Expr) -> TypeGuard[exp.Select]:
     return isinstance(query, exp.Select) and all(not value or part in _PLAIN for part, value in query.args.items())
 
 
+def has_plain_keys(group: exp.Group | None) -> bool:
+    """Whether a GROUP BY is by expressions alone, without sets and ALL."""
+    if group is None or not group.expressions:
+        return False
+    return not any(value for part, value in group.args.items() if part != "expressions")
+
+
 def plain_rows(query: exp.Expr) -> exp.Select | None:
     """A SELECT of FROM and WHERE that has rows where this query has some; None where there is none.
 
@@ -31,12 +38,7 @@ def plain_rows(query: exp.Expr) -> exp.Select | None:
     query = select_of(query)
     if not isinstance(query, exp.Select) or skipped:
         return None
-    group = query.args.get("group")
-    if (
-        group is not None
-        and group.expressions
-        and not any(v for part, v in group.args.items() if part != "expressions")
-    ):
+    if has_plain_keys(query.args.get("group")):
         query = query.copy()
         query.set("group", None)
         query.set("expressions", [exp.Literal.number(1)])
@@ -51,7 +53,7 @@ def without_order(query: exp.Expr) -> tuple[exp.Expr, int]:
     >>> [(left.sql(), skipped) for left, skipped in map(without_order, map(sqlglot.parse_one, texts))]
     [('SELECT a FROM t', 0), ('SELECT a FROM t LIMIT 0', 0), ('SELECT a FROM t', 1)]
     """
-    select = query.this if isinstance(query, exp.Subquery) else query
+    select = select_of(query)
     limit, offset = select.args.get("limit"), select.args.get("offset")
     counts = [clause.expression if clause is not None else None for clause in (limit, offset)]
     numbers = [int(c.name) if isinstance(c, exp.Literal) and c.name.isdigit() else None for c in counts]
@@ -60,9 +62,8 @@ def without_order(query: exp.Expr) -> tuple[exp.Expr, int]:
     if not (limit or offset or select.args.get("order")):
         return query, 0
     copy = query.copy()
-    inner = copy.this if isinstance(copy, exp.Subquery) else copy
     for part in ("order", "limit", "offset"):
-        inner.set(part, None)
+        select_of(copy).set(part, None)
     return copy, numbers[1] or 0
 
 
