@@ -238,7 +238,9 @@ def _shape(
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
     else:
-        fields = _declared(share) or inferred_schema(frame, message, in_order=not stored, members=share.members)
+        fields = _declared(share) or inferred_schema(
+            *(frame, message), in_order=not stored, members=share.members, may_hold_empty=share.has_empty
+        )
         fields = tuple(replace(field, unit=Encoding.DAYS) if message.counts_days else field for field in fields)
     keys = tuple(
         SourceField(name, "string", is_inferred=True, is_unseen=True)

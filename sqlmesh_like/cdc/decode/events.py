@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.formats.format_registry import FORMATS
-from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
+from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS, MessageDialect
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import may_hold
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_format import FAULT, decoded_lines, referenced_schema
 from sqlmesh_like.cdc.report import UNDECLARED
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
+from sqlmesh_like.cdc.schema.schema_inference import HOLDS_EMPTY
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
@@ -66,14 +67,15 @@ class Share:
     """The part of a batch for one declared table: the source tables and variants of its events.
 
     `logged_at`: when the newest of its `lines` was logged (ms since 1970). `members`: member names in the rows of
-    events without a schema, None where they are not known. `files`: those whose rows have types of their own. `bytes`:
-    estimated size of the rows in a table.
+    events without a schema, None where they are not known. `has_empty`: some of these events are `HOLDS_EMPTY`.
+    `files`: those whose rows have types of their own. `bytes`: estimated size of the rows in a table.
     """
 
     table: SourceTable
     sources: set[SourceName] = field(default_factory=set)
     variants: set[Variant] = field(default_factory=set)
     has_truncates: bool = False
+    has_empty: bool = False
     lines: int = 0
     logged_at: int | None = None
     members: dict[str, None] | None = field(default_factory=dict)
@@ -127,36 +129,41 @@ def events_of(
 
 
 def _events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool) -> DataFrame:
-    frames = []
-    for condition, dialect in FORMATS[ingest.format]:
-        said = {
-            **dialect.envelope(_READ),
-            "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
-            "schema_id": "sha2(schema_text, 256)",
-            "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
-            "is_text": f"value is null or {_IS_UTF8}",
-        }
-        judged = {
-            "kind": f"if(is_text and is_shallow and {FAULT} is null, kind, 'bad')",
-            "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when {FAULT} is not null then {FAULT}"
-            " when not is_text then 'invalid UTF-8'"
-            f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
-        }
-        # In one step: Spark analyses the whole frame again for every column that is added by itself.
-        read = _with_depth(lines.where(condition))
-        if dialect.value != "value":
-            read = read.withColumn("value", F.expr(dialect.value))
-        described = read.selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
-        frames.append(described.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
-    return reduce(DataFrame.unionByName, frames)
+    # As one text: Spark analyses a frame again for every step that is added to it, which takes longer than a small
+    # batch's rows.
+    readings = [
+        _reading(lines.columns, condition, dialect, ingest, with_members=with_members)
+        for condition, dialect in FORMATS[ingest.format]
+    ]
+    return frame_query(lines.sparkSession, " union all ".join(readings), lines=lines)
 
 
-def _with_depth(lines: DataFrame) -> DataFrame:
-    """Add `is_shallow`: whether a line can be parsed without overflowing Java's stack; else its key becomes NULL."""
-    depth = f"{_IS_SHORT} and {is_shallow_json('value')} and {is_shallow_json('log_key')} as is_shallow"
-    key = "if(is_shallow, log_key, null) as log_key"
-    marked = lines.selectExpr("*", depth)
-    return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))
+def _reading(
+    columns: Sequence[str], condition: str, dialect: MessageDialect, ingest: IngestSource, *, with_members: bool
+) -> str:
+    """Spark SQL of the events that a dialect reads from lines (`{lines}`, with these columns)."""
+    said = {
+        **dialect.envelope(_READ),
+        "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
+        "schema_id": "sha2(schema_text, 256)",
+        "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
+        "is_text": f"value is null or {_IS_UTF8}",
+    }
+    judged = {
+        "kind": f"if(is_text and is_shallow and {FAULT} is null, kind, 'bad')",
+        "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when {FAULT} is not null then {FAULT}"
+        " when not is_text then 'invalid UTF-8'"
+        f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
+    }
+    depth = f"{_IS_SHORT} and {is_shallow_json('value')} and {is_shallow_json('log_key')}"
+    read = f"(select *, {depth} as is_shallow from {{lines}} where {condition})"
+    # A key too deep to be parsed is none: a reader of JSON would overflow Java's stack.
+    for name, sql in (("log_key", "if(is_shallow, log_key, null)"), ("value", dialect.value)):
+        if sql != name:
+            others = [quoted_name(column) for column in (*columns, "is_shallow") if column != name]
+            read = f"(select {', '.join(others)}, {sql} as {name} from {read})"
+    described = f"(select *, {', '.join(f'{sql} as {name}' for name, sql in said.items())} from {read})"
+    return f"select {', '.join(f'{judged.get(name, name)} as {name}' for name in EVENT_COLUMNS)} from {described}"
 
 
 def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | None = None) -> Routed:
@@ -169,6 +176,7 @@ def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | Non
     marked = may_hold("value", place.source.ingest.unavailable_value_placeholder)
     # Aggregate numbers only: for texts or lists, Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
+    columns["has_empty"] = f"max(schema_id is null and {HOLDS_EMPTY})"
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"
@@ -199,6 +207,7 @@ def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | Non
             schema_id = row["schema_id"] or ""
             share.add(Variant(row["message"], schema_id, stated.get(schema_id, ""), row["marked"]))
             if not schema_id:
+                share.has_empty |= row["has_empty"]
                 share.name(row["members"])
     bad = skipped.pop("bad", 0)
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad, frozenset(undeclared))

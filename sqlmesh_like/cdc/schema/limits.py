@@ -21,8 +21,18 @@ _ESCAPE = r"\\[\s\S]"
 _NO_BRACKET = r"[^\[\]{}]+"
 _FEW = 64
 """A text with so few opening brackets cannot be too deep; counting them is cheap."""
-_FLAT = 8
-"""Levels that are tried first, which is cheaper: schemas have many brackets but few levels."""
+
+
+def _flat(levels: int) -> str:
+    """A regular expression of brackets of so few levels; repetitions are possessive, so that Java does not recurse."""
+    pattern = ""
+    for _ in range(levels):
+        pattern = rf"(?:[\[{{]{pattern}[\]}}])*+"
+    return f"^{pattern}$"
+
+
+_IS_FLAT = _flat(8)
+"""Tried first, which is cheaper: schemas have many brackets but few levels."""
 
 
 def is_short(text: str) -> str:
@@ -35,15 +45,11 @@ def is_shallow_json(text: str) -> str:
     outside = f"regexp_replace(regexp_replace({text}, {sql_literal(_ESCAPE)}, ''), '\"[^\"]*\"', '')"
     brackets = f"regexp_replace({outside}, {sql_literal(_NO_BRACKET)}, '')"
     few = f"length({text}) - length(translate({text}, {sql_literal('[{')}, '')) <= {_FEW}"
-    rest = brackets
-    for _ in range(_FLAT):
-        rest = f"replace(replace({rest}, '[]', ''), {sql_literal('{}')}, '')"
     step = f"a.d + if(c in ('[', {sql_literal('{')}), 1, -1)"
     deepest = f"aggregate(split({brackets}, ''), named_struct('d', 0, 'm', 0), (a, c) -> named_struct('d', {step},"
     deepest += f" 'm', greatest(a.m, {step})), a -> a.m)"
-    return (
-        f"case when {text} is null or {few} then true when {rest} = '' then true else {deepest} <= {MAX_JSON_DEPTH} end"
-    )
+    rest = f"when {brackets} rlike {sql_literal(_IS_FLAT)} then true else {deepest} <= {MAX_JSON_DEPTH}"
+    return f"case when {text} is null or {few} then true {rest} end"
 
 
 def shortened_sql(safe: str, text: str, limit: int = MAX_PART) -> str:

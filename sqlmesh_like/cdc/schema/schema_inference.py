@@ -14,17 +14,24 @@ from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.row_images import image_maps
 from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, sql_literal
 
-_HOLDS_EMPTY = r"""""|''|[\[{]\s*+[\]}]|null\s*+[\]}]"""
-"""What each event has with a value from which Spark infers no type: an empty text, object or list, or nulls in one."""
+_EMPTY = r"""""|''|[\[{]\s*+[\]}]|null\s*+[\]}]"""
+HOLDS_EMPTY = f"value rlike {sql_literal(_EMPTY)}"
+"""Spark SQL that is true for each event with a value from which Spark infers no type: an empty text, object or list, or
+nulls in one."""
 
 
 def inferred_schema(
-    frame: DataFrame, message: Message, *, in_order: bool, members: Collection[str] | None = None
+    frame: DataFrame,
+    message: Message,
+    *,
+    in_order: bool,
+    members: Collection[str] | None = None,
+    may_hold_empty: bool = True,
 ) -> tuple[SourceField, ...]:
     """Infer columns and types from all values of events (`value`); a column with only NULLs is left out.
 
     Inference sorts the names; `in_order` gives them the order of the first event, which takes another read. `members`:
-    names in the rows, None where they are not known.
+    names in the rows, None where they are not known. `may_hold_empty`: whether an event may be one of `HOLDS_EMPTY`.
     """
     spark = frame.sparkSession
     jvm = spark.sparkContext._jvm
@@ -49,7 +56,7 @@ def inferred_schema(
         if name not in message.ignored
     ]
     known = {"", *types, *message.ignored}
-    if members is None or set(members) - known:
+    if may_hold_empty and (members is None or set(members) - known):
         empty = [name for name in _with_values(frame, message) if name not in known]
         fields += [SourceField(name, "string", is_inferred=True, is_unseen=True) for name in empty]
     if in_order:
@@ -65,8 +72,9 @@ def _with_values(frame: DataFrame, message: Message) -> list[str]:
     """
     rows = f"filter({image_maps(message)}, row -> row is not null)"
     names = "transform(filter(map_entries(row), entry -> entry.value is not null), entry -> entry.key)"
-    suspects = frame.where(f"value rlike {sql_literal(_HOLDS_EMPTY)}")
-    named = suspects.selectExpr(f"explode(flatten(transform({rows}, row -> {names}))) as name").distinct()
+    named = (
+        frame.where(HOLDS_EMPTY).selectExpr(f"explode(flatten(transform({rows}, row -> {names}))) as name").distinct()
+    )
     return sorted(row[0] for row in named.collect())
 
 
