@@ -14,9 +14,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, Column, Schema
+from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.sql_text import spark_identifier as _q
 
@@ -74,6 +75,23 @@ def added_columns(config: SnapshotConfig) -> Schema:
     if config.hard_deletes == "new_record":
         added.append(Column(names["dbt_is_deleted"], "string"))
     return tuple(added)
+
+
+def refuse_other_types(table: TableName, source: Schema, stored: Schema) -> None:
+    """Raise NodeError where a column has another type than in the table: a cast could lose values of a version."""
+    known = {column.name.lower(): column.type for column in stored}
+    for column in source:
+        now, then = stored_type(column.type), known.get(column.name.lower())
+        if then is not None and now != then:
+            hint = f"cast it to {then} in the snapshot's query, or give it another name"
+            raise NodeError(f"{table}: the column {column.name!r} was {then} and is {now}", hint=hint)
+
+
+def require_own_beginnings(table: TableName, versions: int, keys: int) -> None:
+    """Raise NodeError where two of the versions to be written share a key (of which there are `keys`)."""
+    if versions != keys:
+        hint = "run again later, or with another --now: a version must have a beginning of its own"
+        raise NodeError(f"{table}: two versions of a row begin at the same time", hint=hint)
 
 
 def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | None, now: str) -> SnapshotProgram:
@@ -135,14 +153,14 @@ class _Program:
 
     def _scd_id(self, alias: str, moment: str) -> str:
         parts = [f"coalesce(cast({alias}.{_q(name)} as string), '')" for name in self._keys]
-        between = ", '|', "
-        return f"md5(concat({between.join([*parts, f'cast({moment} as string)'])}))"
+        between = " || '|' || "
+        return f"md5({between.join([*parts, f'cast({moment} as string)'])})"
 
     def _row_key(self, alias: str, moment: str) -> str:
         """The key of a new row: with the lengths of values, as dbt's id is the same for 'a|b', 'c' and 'a', 'b|c'."""
         texts = [f"cast({alias}.{_q(name)} as string)" for name in self._keys]
-        parts = [f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts]
-        return f"md5(concat({', '.join([*parts, f'cast({moment} as string)'])}))"
+        parts = [f"coalesce(cast(length({text}) as string) || ':' || {text}, '-')" for text in texts]
+        return f"md5({' || '.join([*parts, f'cast({moment} as string)'])})"
 
     def _versions(self, relation: str, condition: str, start: str) -> str:
         """New versions of rows of the query `s`, valid from `start`."""

@@ -132,10 +132,11 @@ class PlannedModel:
     ) -> TableRecord:
         """The record for the commit of this run. `started`: when work on the table began."""
         model = self.compiled.model
+        recorded = strategy if model.config.snapshot is None else "snapshot"
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
         return TableRecord(
-            model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
+            model.unique_id, self.fingerprint, frontier, self.now.isoformat(), recorded,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),

@@ -80,7 +80,8 @@ class LocalFirstEngine:
         return self._engine.apply(planned, shared) if done is None else self._engine.commit(planned, done, started)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
-        return self._engine.write_snapshot(planned)
+        done = self._local.write_snapshot(planned)
+        return self._engine.write_snapshot(planned) if done is None else done
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         if not self._router.why_spark_creates(state.uri):

@@ -15,7 +15,7 @@ from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 _BY_VALUES = (
     exp.ILike, exp.Grouping, exp.GroupingId, exp.AnyValue, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
     exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
     exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
     exp.StrPosition, *LIST_FORMS,
 )  # fmt: skip

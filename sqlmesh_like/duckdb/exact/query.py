@@ -140,13 +140,18 @@ class _Proof:
 
     def _join(self, join: exp.Join, sources: dict[str, Columns], scope: _Scope) -> None:
         require_only(join, "this", "on", "side", "kind")
-        if join.kind.upper() not in ("", "INNER", "CROSS", "OUTER") or join.side.upper() not in (
+        is_half = join.side.upper() == "LEFT" and join.kind.upper() in ("SEMI", "ANTI")
+        if (not is_half and join.kind.upper() not in ("", "INNER", "CROSS", "OUTER")) or join.side.upper() not in (
             "", "LEFT", "RIGHT", "FULL",
         ):  # fmt: skip
             raise Unproven(f"{join.side} {join.kind} JOIN")
+        seen = dict(sources)
         self._add_source(join.this, sources, scope.outer)
         if on := join.args.get("on"):
             _Types(self, scope).require_condition(on)
+        if is_half:  # only the condition sees the right table
+            for name in sources.keys() - seen.keys():
+                del sources[name]
 
     def _items(self, item: exp.Expr, scope: _Scope) -> Columns:
         if isinstance(item, exp.Star):

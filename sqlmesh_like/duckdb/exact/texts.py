@@ -27,6 +27,11 @@ def _length(node: exp.Length, types: Types) -> str:
     return replace_by_cast(node, "int")
 
 
+def _digest(node: exp.MD5, types: Types) -> str:
+    _text_of(node.this, types)
+    return "string"
+
+
 def _in_case(node: exp.Upper | exp.Lower, types: Types) -> str:
     _text_of(node.this, types)
     node.replace(_of_letters_alike(node.this, node.copy(), CASED_ALIKE[type(node)]))
@@ -60,5 +65,5 @@ def _of_letters_alike(value: exp.Expr, changed: exp.Expr, pattern: str) -> exp.E
 
 FORMS: dict[type[exp.Expr], Form] = {
     exp.DPipe: Form(_concatenated), exp.Length: Form(_length), exp.Replace: Form(_replace),
-    exp.Upper: Form(_in_case), exp.Lower: Form(_in_case), exp.Substring: Form(_substring),
+    exp.MD5: Form(_digest), exp.Upper: Form(_in_case), exp.Lower: Form(_in_case), exp.Substring: Form(_substring),
 }  # fmt: skip

@@ -68,7 +68,7 @@ class LocalWriter:
     def apply_actions(self, done: Actions) -> LocalActions:
         columns = self._columns(done.signed)
         if done.upserts + done.deletes:
-            casts = ", ".join(_parquet_item(column, "a") for column in columns)
+            casts = ", ".join(parquet_item(column, "a") for column in columns)
             actions = f"SELECT {casts}, {IS_DELETED} FROM {ACTIONS} AS a"
             self.steps.db.execute(f"COPY ({actions}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
         is_logged = self.logged and bool(done.upserts + done.deletes) and not done.has_images
@@ -96,7 +96,7 @@ class LocalWriter:
         _require_declared(planned, columns)
         self._require_keys()
         columns = tuple(Column(column.name, stored_type(column.type)) for column in columns)
-        items = ", ".join(_parquet_item(column, "f") for column in columns)
+        items = ", ".join(parquet_item(column, "f") for column in columns)
         rows = f"SELECT {items} FROM {duck_quoted(FRESH)} AS f"
         if planned.rewrites:
             return self._rewritten(rows, columns)
@@ -111,7 +111,7 @@ class LocalWriter:
         at = (KEY, *planned.compiled.model.config.partition_by)
         target = self.steps.bound_relation("target", TARGET)
         same = " AND ".join(f"f.{duck_quoted(name)} IS NOT DISTINCT FROM t.{duck_quoted(name)}" for name in at)
-        items = ", ".join(_parquet_item(c, "t") if c.name in at else _null_item(c) for c in columns)
+        items = ", ".join(parquet_item(c, "t") if c.name in at else _null_item(c) for c in columns)
         gone = f"SELECT {items}, true FROM {target} AS t ANTI JOIN {duck_quoted(FRESH)} AS f ON {same}"
         (deletes,) = self.steps.db.execute(f"SELECT count(*) FROM ({gone})").fetchall()[0]
         marked = f"SELECT *, false AS {IS_DELETED} FROM ({rows})"
@@ -147,7 +147,7 @@ class LocalWriter:
         if frontier is None or timeline.properties.get("hoodie.record.merge.mode") != "COMMIT_TIME_ORDERING":
             return None
         shown = tuple(Column(c.name, stored_type(c.type)) for c in columns if c.name == KEY or not is_hidden(c.name))
-        items = {tag: ", ".join(_parquet_item(column, tag) for column in shown) for tag in "ao"}
+        items = {tag: ", ".join(parquet_item(column, tag) for column in shown) for tag in "ao"}
         at = (KEY, *planned.compiled.model.config.partition_by)
         same = " AND ".join(f"n.{duck_quoted(name)} IS NOT DISTINCT FROM o.{duck_quoted(name)}" for name in at)
         old = f"(SELECT * FROM {duck_quoted(signed)} WHERE {WEIGHT} < 0) AS o"
@@ -178,7 +178,7 @@ def _null_item(column: Column) -> str:
     return f"CAST(NULL AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"
 
 
-def _parquet_item(column: Column, table: str) -> str:
+def parquet_item(column: Column, table: str) -> str:
     """A SELECT item for a column of a file that Spark reads back: timestamps are UTC. Raises Unproven."""
     if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
         raise Unproven(f"a column of {column.type}")

@@ -7,6 +7,8 @@ program or read its tables, and only the commit of a change if `hudi.writer` can
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,8 +17,10 @@ import pyarrow.parquet as pq
 
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.duckdb.programs.local_programs import local_actions
+from sqlmesh_like.duckdb.programs.local_snapshots import snapshot_actions
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.file_sizing import buckets_of_whole
@@ -60,14 +64,48 @@ class LocalModels:
         if reason:
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
-        try:
+        with _writing(planned):
             if planned.rewrites and (done := self._rewritten(planned, named)):
                 return done
             return self._built(replace(planned, rewrites=False), named) if is_whole else self._written(planned, named)
-        except OSError as error:
-            table = planned.compiled.model.table
-            message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
-            raise NodeError(message, hint=remedy(error, "sml run")) from error
+
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult | None:
+        """Write the new versions of a snapshot's rows; None if Spark has to do it all."""
+        if reason := self.router.why_spark_builds(planned):
+            _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, reason)
+            return None
+        with _writing(planned):
+            fault_point("snapshot.begin")
+            done = self._versions_written(planned)
+            fault_point("snapshot.end")
+            return done
+
+    def _versions_written(self, planned: PlannedModel) -> WriteResult | None:
+        started = datetime.now(UTC)
+        if not self._may_create(planned):
+            return None
+        versions = snapshot_actions(planned, self.shared)
+        if versions is None or versions.path.stat().st_size > _MOST_BYTES:
+            return None
+        try:
+            if not planned.target.exists:
+                self._write_whole(planned, versions, started)
+                return WriteResult("full_refresh", versions.upserts, 0, committed=True, engine="duckdb")
+            if not versions.upserts and not self._must_commit(planned):
+                return WriteResult("full_refresh", 0, 0, committed=False, engine="duckdb")
+            return self._committed(planned, versions, started)
+        except UnsupportedRowsError as error:
+            _LOG.debug("%s is written by Spark: %s", planned.compiled.model.unique_id, error)
+            return None
+
+    def _may_create(self, planned: PlannedModel) -> bool:
+        """Whether a table may be written as it is found. Raises RetryableError after ending a swap cut short."""
+        uri = planned.target.uri
+        if not is_store(uri) and recover(uri):
+            message = f"{planned.compiled.model.table}: a swap cut short by a crash was finished: plan anew"
+            raise RetryableError(message)
+        # Hudi's writer knows what may be left of an unfinished table.
+        return planned.target.kind != "missing" or not folder(uri).exists()
 
     def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
@@ -89,11 +127,9 @@ class LocalModels:
 
     def _built(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
         """Build a table, or replace all rows of one; None if Spark has to."""
-        model, started, uri = planned.compiled.model, datetime.now(UTC), planned.target.uri
-        if not is_store(uri) and recover(uri):
-            raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
-        if planned.target.kind == "missing" and folder(uri).exists():
-            return None  # Hudi's writer knows what may be left of an unfinished table
+        model, started = planned.compiled.model, datetime.now(UTC)
+        if not self._may_create(planned):
+            return None
         rows = local_actions(planned, self.shared, named, logged=False)
         if rows is None or rows.path.stat().st_size > _MOST_BYTES:
             return None
@@ -190,6 +226,16 @@ class LocalModels:
     def release(self) -> None:
         """Forget what was read for the models of a run."""
         self.shared.release()
+
+
+@contextmanager
+def _writing(planned: PlannedModel) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        table = planned.compiled.model.table
+        message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
+        raise NodeError(message, hint=remedy(error, "sml run")) from error
 
 
 def _reads_little(planned: PlannedModel) -> bool:

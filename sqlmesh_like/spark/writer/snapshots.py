@@ -8,14 +8,20 @@ from datetime import UTC
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.analyze.spark_types.type_names import stored_type
-from sqlmesh_like.delta.snapshot import SOURCE, STORED, key_expression, snapshot_program
+from sqlmesh_like.delta.snapshot import (
+    SOURCE,
+    STORED,
+    key_expression,
+    refuse_other_types,
+    require_own_beginnings,
+    snapshot_program,
+)
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import IS_DELETED, KEY, Schema
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.snapshots import SnapshotConfig
@@ -40,9 +46,9 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     kept = _stored(planned, bindings)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
     columns = None if kept is None else sinks.frame_schema(visible_rows(kept))
-    _refuse_changed_types(planned, sinks.frame_schema(source), columns or ())
+    refuse_other_types(model.table, sinks.frame_schema(source), columns or ())
     program = snapshot_program(config, sinks.frame_schema(source), columns, now)
-    record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
+    record = planned.record("full_refresh", target.table.buckets, {})
     if kept is None:
         rows = bindings.session.sql(program.first)
         sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
@@ -81,19 +87,6 @@ def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
 
 
 def _count(rows: DataFrame, planned: PlannedModel) -> int:
-    result = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
-    if result[0] != result[1]:
-        hint = "run again later, or with another --now: a version must have a beginning of its own"
-        raise NodeError(f"{planned.compiled.model.table}: two versions of a row begin at the same time", hint=hint)
-    return int(result[0])
-
-
-def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema) -> None:
-    """Raise NodeError where a column has another type than in the table: a cast could lose values of a version."""
-    known = {column.name.lower(): column.type for column in stored}
-    for column in source:
-        now, then = stored_type(column.type), known.get(column.name.lower())
-        if then is not None and now != then:
-            hint = f"cast it to {then} in the snapshot's query, or give it another name"
-            message = f"{planned.compiled.model.table}: the column {column.name!r} was {then} and is {now}"
-            raise NodeError(message, hint=hint)
+    versions, keys = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
+    require_own_beginnings(planned.compiled.model.table, versions, keys)
+    return int(versions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -150,6 +151,47 @@ def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> 
     put({"seeds/orders.csv": LATER + "4,milk,3.00,2024-01-02\n"})
     assert main(["build", "-s", "orders", "kept"]) == 1
     assert "repeats: up to 2 rows share one" in capsys.readouterr().out
+
+
+TYPED = {
+    "dbt_project.yml": "name: shop\n",
+    "profiles.yml": "lake: {target: auto, outputs: {auto: {type: spark, warehouse: auto}, "
+    "spark: {type: spark, warehouse: spark, delta_engine: spark}}}\n",
+    "seeds/seeds.yml": "seeds: [{name: rows, config: {column_types: {id: bigint, price: 'decimal(12,3)', at: timestamp,"
+    " day: date, yes: boolean, name: string}}}]",
+    "snapshots/kept.sql": """{% snapshot kept %}
+{{ config(unique_key=['id', 'at', 'name'], strategy='check', check_cols='all', hard_deletes='new_record') }}
+select * from {{ ref('rows') }}{% endsnapshot %}""",
+}
+MOMENTS = ("2024-01-01 00:00:00", "2024-01-01 00:00:00.12", "0001-01-01 01:00:00.000001", "9999-12-31 23:59:59")
+
+
+@pytest.mark.release
+def test_versions_have_the_same_ids_and_keys_whoever_takes_them(spark: SparkSession, capsys: Shown) -> None:
+    put(TYPED)
+    dice = random.Random(29)
+    for today in range(1, 5):
+        present = [
+            (id_, at, dice.choice(["ü", "a|b", "'"])) for id_ in (-1, 2**62) for at in MOMENTS if dice.random() < 0.7
+        ]
+        lines = [
+            f"{id_},{dice.choice(['1.5', '-0.001', ''])},{at},{dice.choice(['2024-02-29', '0001-01-01', ''])},"
+            f"{dice.choice(['true', 'false', ''])},{name}"
+            for id_, at, name in present
+        ]
+        put({"seeds/rows.csv": "\n".join(["id,price,at,day,yes,name", *lines])})
+        stored = []
+        for target in ("auto", "spark"):
+            called(capsys, "build", "-t", target, "--now", f"2024-03-0{today}T00:00:00.{today}Z")
+            results = json.loads(Path("target/run_results.json").read_text())["results"]
+            engines = {each["unique_id"].split(".")[0]: each["adapter_response"].get("engine") for each in results}
+            assert engines["snapshot"] == ("duckdb" if target == "auto" else "spark")
+            frame = spark.read.format("hudi").load(str(next(Path(target).resolve().rglob("kept"))))
+            names = [name for name in frame.columns if not name.startswith("_hoodie")]
+            rows = frame.selectExpr(*(f"cast(`{name}` as string) as `{name}`" for name in names)).collect()
+            stored.append((names, sorted(tuple(str(value) for value in row) for row in rows)))
+        assert stored[0] == stored[1], today
+        assert len(stored[0][1]) >= len(lines) > 0
 
 
 PYTHON = {
