@@ -19,6 +19,8 @@ from tests.levels import IS_DEEP, IS_RELEASE, TESTS, is_fast, level_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Where the auditors' packages are installed, jsonschema would build 39 parsers of IRIs, which no schema here has.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 pytest_plugins = ["tests.faults.counted", "tests.suite_times"]
 
 
