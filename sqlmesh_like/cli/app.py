@@ -64,6 +64,7 @@ COMMANDS = {
     "locks": "List who holds which tables, since when.",
     "unlock": "End locks of a table on an object store.",
     "release": "See, keep and return to commits that belong together.",
+    "env": "List and drop environments.",
     "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",
@@ -79,7 +80,20 @@ COMMANDS = {
 }
 
 
-_BELOW = ("generate", "serve", "freshness", "create", "list", "delete", "show", "diff", "rollback", "hold", "unhold")
+_BELOW = (
+    "generate",
+    "serve",
+    "freshness",
+    "create",
+    "list",
+    "delete",
+    "drop",
+    "show",
+    "diff",
+    "rollback",
+    "hold",
+    "unhold",
+)
 """Subcommands, which get the flags before the command as well."""
 
 

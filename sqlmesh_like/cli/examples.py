@@ -40,6 +40,8 @@ COMMAND_EXAMPLES = {
     "release rollback": "sml release rollback 11",
     "release hold": "sml release hold 11",
     "release unhold": "sml release unhold 11",
+    "env list": "sml env list --output json",
+    "env drop": "sml env drop dev",
     "savepoint create": "sml savepoint create user_agg --comment 'before the migration'",
     "savepoint list": "sml savepoint list user_agg",
     "savepoint delete": "sml savepoint delete user_agg 20240501120000000",

@@ -19,6 +19,7 @@ GROUPS = {
             "locks",
             "unlock",
             "release",
+            "env",
             "savepoint",
             "rollback",
             "repair",
