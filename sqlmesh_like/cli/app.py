@@ -65,6 +65,7 @@ COMMANDS = {
     "unlock": "End locks of a table on an object store.",
     "release": "See, keep and return to commits that belong together.",
     "env": "List and drop environments.",
+    "promote": "Make an environment production.",
     "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",

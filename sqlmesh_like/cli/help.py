@@ -20,6 +20,7 @@ GROUPS = {
             "unlock",
             "release",
             "env",
+            "promote",
             "savepoint",
             "rollback",
             "repair",

@@ -72,9 +72,10 @@ def environment_lock(name: str) -> Locks:
     return {_RUNS: "read", f"environment {name}": "replace"}
 
 
-def promotion_locks(lake: HudiLake, name: str, promoted: Iterable[str]) -> Locks:
-    """Return the locks of making an environment's tables, by unique id, production's."""
-    return {**environment_lock(name), **_of_places(lake, promoted, "replace")}
+def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
+    """Return the locks of making an environment's tables those of production in these folders."""
+    replaced: dict[str, Mode] = {_name(loaded, uri): "replace" for uri in uris}
+    return {**environment_lock(name), **replaced}
 
 
 def _read(lake: HudiLake, planner: Planner, selected: Collection[str]) -> set[str]:

@@ -19,6 +19,7 @@ from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_passed_tests
+from sqlmesh_like.app.operations.environments.promotion import complete_promotions
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
@@ -117,6 +118,7 @@ def _run_on_lake(
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
     require_readable_releases(loaded, request.command)
+    complete_promotions(loaded)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     broken = check_run(lake, selected, written, seeds, listener.notify, unread)
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)

@@ -178,3 +178,73 @@ def test_names_and_projects_are_checked(shop: Shop, capsys: Shown) -> None:
     for words in (("run", "-e", "dev"), ("show", "-e", "dev", "daily"), ("env", "drop", "dev")):
         assert "is of project 'shop'" in refusal(capsys, *words)
     assert main(["env", "list"]) == 0 and "There are no environments" in capsys.readouterr().out
+
+
+def promoted(root: Path, name: str = "dev") -> None:
+    """Promote an environment: tables of production are as they were there, and the next run has nothing to do."""
+    before = {each: rows_in(root, each, name) for each in tables_of(root, name)}
+    assert main(["promote", name]) == 0
+    assert not (root / f"warehouse/_sml/environments/{name}").exists()
+    for table, rows in before.items():
+        state = read_table_rows(table_state(Timeline(str(root / "warehouse/dws" / table))), -1)
+        assert state is not None and sorted(state.rows) == rows, table
+
+
+def test_promotion_gives_production_the_commits_of_the_clones(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    edit(root, *FILTER)
+    assert main(["run", "-e", "dev"]) == 0
+    shop.commit(ORDERS, random.Random(9))
+    assert main(["run", "-e", "dev"]) == 0
+    before, commits = production(root), len(shop.timeline(DETAIL).commit_instants)
+    promoted(root)
+    assert "the environment dev is production, 2 tables" in capsys.readouterr().out
+    after = production(root)
+    assert {path: after.get(path) for path in before} == before, "no file of production is changed, or moved"
+    assert len(shop.timeline(DETAIL).commit_instants) == commits + 2, "the edit, and what followed"
+    assert main(["run"]) == 0 and "NO-OP=2" in capsys.readouterr().out  # customer and daily read what has moved
+    assert shop.stored(DETAIL) == expected(shop, DETAIL)
+    shop.commit(CUSTOMERS, random.Random(5))
+    assert main(["run"]) == 0 and "full_refresh" not in capsys.readouterr().out
+    assert shop.stored(DETAIL) == expected(shop, DETAIL) and shop.stored(REGION) == expected(shop, REGION)
+
+
+def test_promotion_of_tables_built_anew_puts_them_in_production_s_place(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    edit(root, "select day, id, amount", "select day, id, cast(amount as string) as amount", DAILY_SQL)
+    (root / "models/top.sql").write_text("select id, amount from {{ ref('daily') }}")
+    assert main(["run", "-e", "dev"]) == 0
+    promoted(root)
+    capsys.readouterr()
+    assert main(["run"]) == 0 and "NO-OP=5 TOTAL=5" in capsys.readouterr().out
+    assert {path.name for path in (root / "warehouse/dws").iterdir()} == {
+        "customer", "customers", "daily", "detail", "orders", "region", "top",
+    }  # fmt: skip
+
+
+def test_what_is_not_up_to_date_is_not_promoted(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    assert main(["run", "-e", "dev"]) == 0 and "there is nothing to promote" in refusal(capsys, "promote", "dev")
+    edit(root, *FILTER)
+    assert main(["run", "-e", "dev"]) == 0
+    edit(root, "> 12", "> 30")
+    assert "dws.detail was edited since" in refusal(capsys, "promote", "dev")
+    assert main(["run", "-e", "dev", "-s", "detail"]) == 0
+    assert "dws.region has not read dws.detail as it is now" in refusal(capsys, "promote", "dev")
+    assert main(["run", "-e", "dev"]) == 0
+    edit(root, FILTER[1].replace("12", "30"), FILTER[0])
+    shop.commit(ORDERS, random.Random(2))
+    at = shop.timeline(DETAIL).frontier
+    assert main(["run"]) == 0
+    edit(root, *FILTER)
+    files, error = production(root), refusal(capsys, "promote", "dev")
+    assert f"dws.detail was at {at}, is at {shop.timeline(DETAIL).frontier}" in error and "sml run -e dev" in error
+    assert main(["promote", "dev", "--output", "json"]) == 2
+    moved = json.loads(capsys.readouterr().out)["moved"]
+    assert moved[0] == {
+        "unique_id": DETAIL, "table": "dws.detail", "cloned": at, "now": shop.timeline(DETAIL).frontier,
+    }  # fmt: skip
+    assert production(root) == files
+    assert main(["run", "-e", "dev"]) == 0
+    promoted(root)
+    assert shop.stored(DETAIL) == expected(shop, DETAIL)

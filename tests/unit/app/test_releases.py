@@ -209,3 +209,16 @@ def test_an_environment_is_made_of_the_release_and_none_is_made_of_it(root: Path
     assert main(["build", "-e", "dev"]) == 1  # with the seed whose rows repeat a key
     assert main(["test", "-e", "dev", "-s", "orders_d"]) == 1 and main(["test", "-e", "dev", "-s", "daily"]) == 0
     assert seen(capsys) == (55, 55)
+
+
+def test_tables_of_an_environment_are_released_once_their_tests_have_passed_there(root: Path, capsys: Shown) -> None:
+    model = FILES["models/orders_d.sql"].replace("amount from", "2 * amount as amount from")
+    (root / "models/orders_d.sql").write_text(model)
+    assert main(["run", "-e", "dev"]) == 0
+    assert "1 data test of its tables did not run: unique_orders_d_id" in refusal(capsys, "promote", "dev")
+    assert main(["build", "-e", "dev"]) == 0
+    assert seen(capsys) == (55, 55)
+    assert main(["promote", "dev"]) == 0 and "readers see release 2 now" in capsys.readouterr().out
+    assert seen(capsys) == (110, 110) == seen(capsys, "--at", "latest-commit") and seen(capsys, "--at", "1") == (55, 55)
+    assert main(["build"]) == 0 and listed(capsys) == [(1, False, False), (2, True, False)]
+    assert published(root) == [(1, 50), (2, 60)]

@@ -18,13 +18,14 @@ from sqlmesh_like.app.operations.environments.environment_run import require_set
 from sqlmesh_like.app.operations.environments.members import newest_commit
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.environments.environment_file import environment_folders
+from sqlmesh_like.hudi.timeline import Timeline
 
 
 @dataclass(frozen=True)
 class MovedTable:
     """A table of production that has other commits than when it was cloned; None: it was not, or is no longer, there.
 
-    `cloned` and `now` are its newest commits, services included.
+    `cloned` and `now` are commits, services included; of a table that was ahead of its release: the release's.
     """
 
     unique_id: str
@@ -62,6 +63,8 @@ def moved_tables(lake: HudiLake, environment: Environment) -> tuple[MovedTable, 
         now = newest_commit(place.uri) if place is not None else None
         if now != entry.newest:
             moved.append(MovedTable(unique_id, entry.table, entry.newest, now))
+        elif place is not None and entry.base != (frontier := Timeline(place.uri).frontier):
+            moved.append(MovedTable(unique_id, entry.table, entry.base, frontier))
     return tuple(moved)
 
 
