@@ -40,6 +40,7 @@ COMMAND_EXAMPLES = {
     "release rollback": "sml release rollback 11",
     "release hold": "sml release hold 11",
     "release unhold": "sml release unhold 11",
+    "plan": "sml plan -e dev",
     "promote": "sml promote dev",
     "env list": "sml env list --output json",
     "env drop": "sml env drop dev",

@@ -143,11 +143,15 @@ def in_environment(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def within_limits(command: Callable[..., object]) -> Callable[..., object]:
-    """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's."""
+    """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's.
+
+    In an environment it needs one.
+    """
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
-        return run_limited(lambda: command(**kwargs), is_call=True) if runs_limited() else command(**kwargs)
+        is_limited = runs_limited() and kwargs.get("environment") is None
+        return run_limited(lambda: command(**kwargs), is_call=True) if is_limited else command(**kwargs)
 
     return called
 

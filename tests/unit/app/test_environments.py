@@ -180,6 +180,61 @@ def test_names_and_projects_are_checked(shop: Shop, capsys: Shown) -> None:
     assert main(["env", "list"]) == 0 and "There are no environments" in capsys.readouterr().out
 
 
+def test_a_plan_says_what_a_run_would_make_and_changes_nothing(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    edit(root, *FILTER)
+    (root / "models/top.sql").write_text("select customer, days from {{ ref('customer') }}")
+    before, _ = production(root), capsys.readouterr()
+    assert main(["plan", "-e", "dev", "--output", "json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    strategies = {short_name(each["unique_id"]): (each["origin"], each["plan"]["next_run"]) for each in plan["tables"]}
+    assert strategies == {
+        "detail": ("cloned", "recompute_merge"), "region": ("cloned", "aggregate_merge"),
+        "top": ("new", "full_refresh"),
+    }  # fmt: skip
+    detail = plan["tables"][0]
+    assert detail["base"] == shop.timeline(DETAIL).frontier and detail["shared_bytes"] > 0
+    assert detail["cost"]["is_bound"] and detail["cost"]["read"] == detail["shared_bytes"] < detail["cost"]["rebuild"]
+    assert plan["read_from_production"] == ["dws.customer", "dws.daily"]
+    assert production(root) == before and not (root / "warehouse/_sml/environments").exists()
+    assert main(["run", "-e", "dev"]) == 0
+    edit(root, FILTER[1], FILTER[0])
+    capsys.readouterr()
+    assert main(["plan", "-e", "dev"]) == 0
+    shown = capsys.readouterr().out
+    assert "dws.top: as the last run of the environment left it" in shown
+    assert "production's again, removed: dws.detail, dws.region" in shown
+    assert "name an environment" in refusal(capsys, "plan")
+
+
+def test_rows_are_compared_with_production_s_by_key(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    edit(root, "o.amount, c.region", "case when o.id = 4 then 0 else o.amount end as amount, o.id + 1 as more")
+    edit(root, FILTER[0], "o.customer = c.id where o.id <> 5")
+    edit(root, "select o.id", "{{ config(unique_key='id') }} select o.id")
+    edit(root, "select region, count(*) as n, sum(amount) as total, max(amount) as top", "select id % 2 as region, "
+         "count(*) as n, sum(amount) as total, max(amount) as top", "models/region.sql")  # fmt: skip
+    edit(root, "group by region", "group by id % 2", "models/region.sql")
+    assert main(["run", "-e", "dev"]) == 0
+    capsys.readouterr()
+    assert main(["diff", "-e", "dev", "detail", "--output", "json"]) == 0
+    diff, rows = json.loads(capsys.readouterr().out), {row[0]: row for row in shop.stored(DETAIL)}
+    gone, changed = rows[5], rows[4]
+    assert diff["key"] == ["id"] and diff["columns"] == ["−region", "+more"]
+    assert diff["rows"] == {
+        "before": len(rows), "after": len(rows) - 1, "added": 0, "removed": 1, "changed": 1,
+    }  # fmt: skip
+    names = ("id", "customer", "amount", "region")
+    assert diff["samples"]["removed"] == [dict(zip(names, gone, strict=True))]
+    assert diff["changed_cells"] == {"amount": 1}
+    assert diff["samples"]["changed"] == [{"key": {"id": 4}, "column": "amount", "before": changed[2], "after": 0}]
+    assert main(["diff", "-e", "dev", "region", "--limit", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "matched by the hidden key" in shown and "2 added, 3 removed" in shown and "+ … and 1 more" in shown
+    assert "dws.daily is read from production" in refusal(capsys, "diff", "-e", "dev", "daily")
+    assert "name a model" in refusal(capsys, "diff", "-e", "dev")
+
+
 def promoted(root: Path, name: str = "dev") -> None:
     """Promote an environment: tables of production are as they were there, and the next run has nothing to do."""
     before = {each: rows_in(root, each, name) for each in tables_of(root, name)}

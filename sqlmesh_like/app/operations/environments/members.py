@@ -15,7 +15,6 @@ from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.environments.environment import Environment, EnvironmentTable
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.hudi.cloning.clone import clone_refusal
-from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
@@ -112,19 +111,11 @@ class _Membership:
 
 
 def production_state(lake: HudiLake, unique_id: str) -> TableState:
-    """The state of production's table as readers see it, with the record of its commit.
-
-    `missing` also where its release does not have it.
-    """
+    """The state of production's table as readers see it; `missing` also where its release does not have it."""
     try:
-        state = lake.catalog.state(unique_id)
+        return lake.catalog.state(unique_id)
     except GoneError:
         return TableState(lake.catalog.places[unique_id].uri, "missing")
-    timeline = Timeline(state.uri)
-    if state.frontier is None or state.frontier == timeline.frontier:
-        return state
-    until = timeline.snapshot_instant(state.frontier)
-    return replace(state, record=table_state(Timeline(state.uri, until)).record)
 
 
 def newest_commit(uri: str) -> str | None:
