@@ -12,6 +12,7 @@ from time import perf_counter
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.clean_tables import clean
+from sqlmesh_like.app.lakes.environment_lake import environment_folder
 from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
 from sqlmesh_like.app.lakes.run_checks import check_run
@@ -86,6 +87,8 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     """
     started = perf_counter() if started is None else started
     loaded = loaded.storing_failures() if request.store_failures else loaded
+    if loaded.invocation.environment is not None:
+        environment_folder(loaded, loaded.invocation.environment)
     require_writable(loaded.target_folder)
     selected = _selected(loaded, request)
     if not selected:  # none of these types: a warning says so

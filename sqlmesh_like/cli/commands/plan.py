@@ -66,7 +66,7 @@ def _cost(each: PlannedTable) -> str:
 
 def _summary(plan: EnvironmentPlan) -> list[str]:
     lines = [f"nothing differs from production: {plan.name} needs no table"] if not plan.tables else []
-    for words, tables in (("read from production", plan.read), ("production's again, removed", plan.leaving)):
+    for words, tables in (("read from production", plan.read), ("production's again, or gone: removed", plan.leaving)):
         if tables:
             lines.append(f"{words}: {', '.join(map(str, tables))}")
     return lines

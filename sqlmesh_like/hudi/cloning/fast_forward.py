@@ -7,6 +7,7 @@ the table at one of these commits. Each file is linked once, never over another.
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 from sqlmesh_like.errors import MachineError, RetryableError
@@ -37,7 +38,7 @@ def fast_forward(uri: str, clone_uri: str) -> None:
         raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
     root, source = Path(table.folder.path), Path(clone.folder.path)
     files = files_by_writer(clone)
-    commits = {commit.instant: commit for commit in clone.commits}
+    commits = {commit.instant: commit for commit in islice(clone.newest_first(), len(newer))}
     try:
         for instant in newer:
             link_files(source, root, files.get(instant.requested, ()))

@@ -203,7 +203,7 @@ def test_a_plan_says_what_a_run_would_make_and_changes_nothing(shop: Shop, capsy
     assert main(["plan", "-e", "dev"]) == 0
     shown = capsys.readouterr().out
     assert "dws.top: as the last run of the environment left it" in shown
-    assert "production's again, removed: dws.detail, dws.region" in shown
+    assert "production's again, or gone: removed: dws.detail, dws.region" in shown
     assert "name an environment" in refusal(capsys, "plan")
 
 

@@ -66,13 +66,13 @@ class PlannedTable:
 class EnvironmentPlan:
     """What a run in an environment would do, inputs first. `read`: selected tables that it reads from production.
 
-    `leaving`: tables that it has, and that are production's again.
+    `leaving`: tables that it has, and that are production's again, or gone from the project.
     """
 
     name: str
     tables: tuple[PlannedTable, ...]
     read: tuple[TableName, ...]
-    leaving: tuple[TableName, ...]
+    leaving: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return the content of `sml plan --output json`."""
@@ -80,7 +80,7 @@ class EnvironmentPlan:
             "environment": self.name,
             "tables": [each.to_dict() for each in self.tables],
             "read_from_production": [str(table) for table in self.read],
-            "leaving": [str(table) for table in self.leaving],
+            "leaving": list(self.leaving),
         }
 
 
@@ -120,8 +120,7 @@ class _EnvironmentPlanner:
                 if each.plan.next_run != "no_op":
                     moving.add(unique_id)
         read = [catalog.places[name].table for name in selected if name in catalog.places and name not in tables]
-        leaving = [catalog.places[name].table for name in self._members.dropped]
-        return EnvironmentPlan(self._members.environment.name, tuple(planned), tuple(read), tuple(leaving))
+        return EnvironmentPlan(self._members.environment.name, tuple(planned), tuple(read), self._members.dropped)
 
     def _before(self, lake: HudiLake, unique_id: str) -> TablePlace:
         """Where a table is planned that is about to be made: production's, which its clone equals, or nowhere."""

@@ -113,9 +113,8 @@ def _make_tables(loaded: Loaded, production: HudiLake, place: EnvironmentFolder,
     after = members.environment
     settled = {name: each for name, each in after.tables.items() if name not in members.made}
     place.write(replace(after, tables=settled))
-    for name in (*members.dropped, *members.made):
-        uri = place.table_uri(str(production.catalog.places[name].table))
-        shutil.rmtree(folder(uri).path, ignore_errors=True)
+    for table in (*members.dropped, *(after.tables[name].table for name in members.made)):
+        shutil.rmtree(folder(place.table_uri(table)).path, ignore_errors=True)
     for number, name in enumerate(members.made, 1):
         entry, source = after.tables[name], production.catalog.places[name].uri
         if entry.base is not None:

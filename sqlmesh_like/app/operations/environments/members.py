@@ -31,8 +31,8 @@ from sqlmesh_like.run.tests import as_model
 class Members:
     """The tables of an environment, by unique id, as a run of the selected nodes needs them.
 
-    `made`: those that are cloned, or made anew where production has none; `dropped`: those that it has and that are
-    production's again.
+    `made`: those that are cloned, or made anew where production has none; `dropped`: names of tables that it has and
+    that are production's again, or gone from the project.
     """
 
     environment: Environment
@@ -62,10 +62,13 @@ class _Membership:
     planner: Planner | None = None  # over the tables as they are decided so far
 
     def of(self, selected: Sequence[str]) -> Members:
-        self.tables = dict(self.environment.tables)
+        places = self.lake.catalog.places
+        gone = [name for name, entry in self.environment.tables.items() if not _is_there(entry, places.get(name))]
+        self.dropped = [self.environment.tables[name].table for name in gone]
+        self.tables = {name: entry for name, entry in self.environment.tables.items() if name not in gone}
         models = {model.unique_id: model for model in self.lake.loaded.rendered.models}
         for unique_id in selected:
-            place = self.lake.catalog.places.get(unique_id)
+            place = places.get(unique_id)
             if place is not None and (unique_id in self.seeds or unique_id in models):
                 self._decide(place, models.get(place.unique_id))
         return Members(replace(self.environment, tables=self.tables), tuple(self.made), tuple(self.dropped))
@@ -76,7 +79,7 @@ class _Membership:
         below = frozenset(self._planner().inputs(model)) if model is not None else frozenset[str]()
         if below.isdisjoint(self.tables) and not self._differs(place.unique_id, model, state):
             if known is not None:
-                self.dropped.append(unique_id)
+                self.dropped.append(known.table)
                 self._set(unique_id, None)
             return
         entry = EnvironmentTable(str(place.table), state.frontier, newest_commit(place.uri))
@@ -134,6 +137,10 @@ def with_readers(lake: HudiLake, environment: Environment, selected: Sequence[st
         reads = planner.inputs(readers[unique_id]) if unique_id in readers else ()
         if unique_id in own or units.get(unique_id) in own or not own.keys().isdisjoint(reads):
             yield unique_id
+
+
+def _is_there(entry: EnvironmentTable, place: TablePlace | None) -> bool:
+    return place is not None and str(place.table) == entry.table
 
 
 def _require_cloneable(place: TablePlace, state: TableState, model: RenderedModel | None) -> None:

@@ -118,5 +118,5 @@ def _take(place: EnvironmentFolder, step: PromotionStep, uri: str) -> None:
         fast_forward(uri, own)
     elif folder(own).exists() or Timeline(uri).frontier == step.commit:
         take_place(own, uri)
-    if Timeline(uri).frontier != step.commit:
-        raise RetryableError(f"{uri} is at {Timeline(uri).frontier}, not at {step.commit}: another writer was there")
+    if (frontier := Timeline(uri).frontier) != step.commit:
+        raise RetryableError(f"{uri} is at {frontier}, not at {step.commit}: another writer was there")

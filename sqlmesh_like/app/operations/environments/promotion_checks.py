@@ -33,7 +33,8 @@ class MovedError(UsageError):
         tables = "; ".join(
             f"{each.table} was at {each.cloned or 'nothing'}, is at {each.now or 'nothing'}" for each in moved
         )
-        hint = f"`sml run -e {name}` brings it up to date"
+        command = "build" if any(NodeId.parse(each.unique_id).kind == "seed" for each in moved) else "run"
+        hint = f"`sml {command} -e {name}` brings it up to date"
         super().__init__(f"production has moved on since {name!r} was cloned: {tables}", hint=hint)
         self.moved = moved
 
@@ -49,7 +50,7 @@ def planned_steps(lake: HudiLake, environment: Environment) -> tuple[PromotionSt
         raise UsageError(f"the environment {name!r} has no tables: there is nothing to promote", hint=hint)
     for unique_id, entry in environment.tables.items():
         if unique_id not in catalog.places or str(catalog.places[unique_id].table) != entry.table:
-            hint = f"`sml env drop {name}`, then `sml run -e {name}` makes it anew"
+            hint = f"`sml run -e {name}` removes it from the environment"
             raise UsageError(f"the project no longer has {entry.table}, which the environment has", hint=hint)
         if has_remains(catalog.places[unique_id].uri):
             recover(catalog.places[unique_id].uri)
