@@ -57,12 +57,19 @@ ERASURE_REBUILD_POINTS = ("erasure.set_aside",)
 """Steps of `sml forget` for each model that has a partition named after what is forgotten."""
 RELEASE_POINTS = ("release.staged", "release.complete")
 """Before and after the releases of a lake are replaced."""
+CLONE_POINTS = ("clone.built", "clone.end", "environment.cloned")
+"""Steps of each table that is cloned into an environment, and after the last one."""
+PROMOTION_POINTS = (
+    "promotion.begin", "promotion.linked", "promotion.requested", "promotion.committed", "promotion.aside",
+    "promotion.moved", "promotion.table", "promotion.released", "promotion.end",
+)  # fmt: skip
+"""Steps of `sml promote`; those of a commit, and of a table, occur once for each."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS
     + INGEST_POINTS + DATABASE_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS
-    + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + NODE_POINTS
+    + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS + NODE_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

@@ -16,6 +16,7 @@ EXCEPTIONS = {
     "hudi/": "files of tables, below the target's warehouse",
     "cdc/": "notes beside tables, and the file of metrics that the command line names",
     "releases/release_file.py": "the releases of a lake, in the target's warehouse",
+    "environments/environment_file.py": "the tables of an environment, in the target's warehouse",
     "publish/": "destinations that the profile names",
     "spark/jvm/": "jars, the JDK and Java's class archive, in the user's cache",
     "app/lakes/lock_registry.py": "locks in the target's warehouse, and /proc",

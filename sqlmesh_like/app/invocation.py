@@ -21,7 +21,7 @@ class Invocation:
     artifacts that overrides the settings', relative to the project's root. `partial_parse`: the project may be read
     from the cache, by default unless `DBT_PARTIAL_PARSE=false` is set, as in dbt. `warn_error`: warnings about the
     project's files are errors, and tests that would warn fail. `defer_state`: a folder that replaces
-    `state` for `defer`.
+    `state` for `defer`. `environment`: the one whose tables are read and made instead of production's.
     """
 
     select: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class Invocation:
     target_path: str | None = None
     partial_parse: bool = field(default_factory=_may_use_cache)
     warn_error: bool = False
+    environment: str | None = None
 
     @property
     def is_selecting(self) -> bool:

@@ -42,6 +42,7 @@ COMMANDS = {
     "lint": "Report likely mistakes in the models.",
     "ls": "List the nodes of the project.",
     "explain": "Show the plan: strategy, reasons, pending change.",
+    "plan": "Show what a run in an environment would make.",
     "ingest": "Ingest the pending events.",
     "seed": "Load the seeds.",
     "run": "Update the models.",
@@ -51,7 +52,7 @@ COMMANDS = {
     "publish": "Send tables to the databases that people query.",
     "watch": "Ingestion and models in one process, until stopped.",
     "retry": "Run again what failed in the last call.",
-    "diff": "Show what changed since --state, and what it rebuilds.",
+    "diff": "Show what changed since --state, or rows of an environment.",
     "show": "Print the rows of a model.",
     "sql": "Print the rows of a SELECT over all tables.",
     "changes": "Print what changed in a table since a commit.",
@@ -64,6 +65,8 @@ COMMANDS = {
     "locks": "List who holds which tables, since when.",
     "unlock": "End locks of a table on an object store.",
     "release": "See, keep and return to commits that belong together.",
+    "env": "List and drop environments.",
+    "promote": "Make an environment production.",
     "savepoint": "Keep a table's commit to return to.",
     "rollback": "Bring a table back to an earlier commit.",
     "repair": "Make a broken table right again.",
@@ -79,7 +82,20 @@ COMMANDS = {
 }
 
 
-_BELOW = ("generate", "serve", "freshness", "create", "list", "delete", "show", "diff", "rollback", "hold", "unhold")
+_BELOW = (
+    "generate",
+    "serve",
+    "freshness",
+    "create",
+    "list",
+    "delete",
+    "drop",
+    "show",
+    "diff",
+    "rollback",
+    "hold",
+    "unhold",
+)
 """Subcommands, which get the flags before the command as well."""
 
 

@@ -113,7 +113,8 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
-        flags = Flags(**{field.name: kwargs.pop(field.name) for field in fields(Flags)})
+        given = {field.name: kwargs.pop(field.name) for field in fields(Flags) if field.name in kwargs}
+        flags = Flags(**given)
         with activity(quiet=flags.quiet, log_format=flags.log_format):
             result = command(flags=flags, **kwargs)
             call = current()
@@ -135,12 +136,22 @@ def at_release(command: Callable[..., object]) -> Callable[..., object]:
     return click.option("--at", metavar="RELEASE", help=words)(command)
 
 
+def in_environment(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `-e`, part of `Flags`, to a command that reads or makes tables."""
+    words = "Tables of an environment instead of production's, where it has them."
+    return click.option("-e", "--environment", metavar="NAME", help=words)(command)
+
+
 def within_limits(command: Callable[..., object]) -> Callable[..., object]:
-    """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's."""
+    """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's.
+
+    In an environment it needs one.
+    """
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
-        return run_limited(lambda: command(**kwargs), is_call=True) if runs_limited() else command(**kwargs)
+        is_limited = runs_limited() and kwargs.get("environment") is None
+        return run_limited(lambda: command(**kwargs), is_call=True) if is_limited else command(**kwargs)
 
     return called
 

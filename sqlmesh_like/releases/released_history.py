@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from sqlmesh_like.errors import NodeError, UsageError
-from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.history import LakeHistory, table_state
 from sqlmesh_like.hudi.time_travel import state_at
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.releases.release import Release
@@ -22,7 +24,7 @@ class GoneError(UsageError):
 
 
 class ReleasedHistory(LakeHistory):
-    """Shows the tables of `places` at a release, and all others at their newest commit."""
+    """Shows the tables of `places` at a release, with the records of its commits, and all others as they are."""
 
     def __init__(self, release: Release, places: Iterable[TablePlace]) -> None:
         super().__init__()
@@ -55,7 +57,10 @@ class ReleasedHistory(LakeHistory):
         if state.kind == "files":
             raise GoneError(f"the files of {place.table} have changed since release {number}", hint=_HINT)
         try:
-            return state_at(state, entry.commit)
+            then = state_at(state, entry.commit)
+            timeline = Timeline(place.uri)
+            until = Timeline(place.uri, timeline.snapshot_instant(entry.commit))
+            return replace(then, record=table_state(until).record)
         except (NodeError, UsageError) as error:
             message = f"release {number} can no longer be read: {place.table} as of {entry.commit}: {error.message}"
             raise GoneError(message, hint=_HINT) from error

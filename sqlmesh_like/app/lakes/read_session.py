@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
+from sqlmesh_like.app.lakes.environment_lake import require_environments
 from sqlmesh_like.app.lakes.lake import Lake, clock
 from sqlmesh_like.app.lakes.release_lake import reading_lake, require_releases
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -20,6 +21,8 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]], at: st
     loaded.reporter.phase("reading tables")
     if at is not None:
         require_releases(loaded)
+    if loaded.invocation.environment is not None:
+        require_environments(loaded)
     lake = reading_lake(loaded, at) if loaded.target.type == "spark" else _computed(loaded, read)
     try:
         yield lake

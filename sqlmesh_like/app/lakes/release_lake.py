@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from sqlmesh_like.app.lakes.environment_lake import find_environment, in_environment
 from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake, require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.lock_registry import Locks
@@ -40,8 +41,17 @@ def releases_of(loaded: Loaded) -> ReleaseFile:
 def reading_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
     """Return the lake for reading; `at`: a release or `latest-commit`, by default the current release.
 
-    Raises UsageError where the release is unknown, where there is none yet, or where `at` is given and they are off.
+    Of a call in an environment: with the environment's tables. Raises UsageError where the release or the environment
+    is unknown, where there is no release yet, or where `at` is given and releases are off.
     """
+    name = loaded.invocation.environment
+    if name is None:
+        return production_lake(loaded, at)
+    return in_environment(production_lake(loaded, at), find_environment(loaded, name))
+
+
+def production_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
+    """Return the same whatever environment the call is in."""
     if at is not None:
         require_releases(loaded)
     lake = open_lake(loaded)

@@ -47,20 +47,50 @@ def run_locks(
     has_hooks: bool = False,
 ) -> Locks:
     """Return the locks of a run: of the tables that it builds, that these and its tests read, and of publishing."""
+    built = {unique_id for unique_id in selected if unique_id in lake.catalog.places}
+    used = lake.loaded.graph.above(selected)
+    return {
+        **publication_locks(lake, publisher),
+        _RUNS: "replace" if has_hooks or _asking(lake) & used else "read",
+        **_of_places(lake, _read(lake, planner, selected), "read"),
+        **_of_places(lake, built, "replace"),
+    }
+
+
+def environment_locks(lake: HudiLake, planner: Planner, name: str, selected: Collection[str]) -> Locks:
+    """Return the locks of a run in an environment: of its tables as a whole; `lake`: production, which is only read."""
+    cloned = {unique_id for unique_id in selected if unique_id in lake.catalog.places}
+    return {
+        **environment_lock(name),
+        _RUNS: "replace" if _asking(lake) & lake.loaded.graph.above(selected) else "read",
+        **_of_places(lake, cloned | _read(lake, planner, selected), "read"),
+    }
+
+
+def environment_lock(name: str) -> Locks:
+    """Return the lock of all tables of an environment."""
+    return {_RUNS: "read", f"environment {name}": "replace"}
+
+
+def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
+    """Return the locks of making an environment's tables those of production in these folders."""
+    replaced: dict[str, Mode] = {_name(loaded, uri): "replace" for uri in uris}
+    return {**environment_lock(name), **replaced}
+
+
+def _read(lake: HudiLake, planner: Planner, selected: Collection[str]) -> set[str]:
+    """The tables that selected models and tests read."""
     rendered = lake.loaded.rendered
     models = [model for model in rendered.models if model.unique_id in selected]
     tests = [as_model(test) for test in rendered.tests if test.unique_id in selected]
-    used = lake.loaded.graph.above(selected)
+    return {unique_id for reader in (*models, *tests) for unique_id in planner.inputs(reader)}
+
+
+def _asking(lake: HudiLake) -> set[NodeId]:
+    """Nodes whose templates query the lake: they may name any table."""
+    rendered = lake.loaded.rendered
     asking = {model.unique_id for model in rendered.models if model.asks_lake}
-    asking |= {test.unique_id for test in rendered.tests if test.asks_lake}
-    read = {unique_id for reader in (*models, *tests) for unique_id in planner.inputs(reader)}
-    built = {unique_id for unique_id in selected if unique_id in lake.catalog.places}
-    return {
-        **publication_locks(lake, publisher),
-        _RUNS: "replace" if has_hooks or asking & used else "read",
-        **_of_places(lake, read, "read"),
-        **_of_places(lake, built, "replace"),
-    }
+    return asking | {test.unique_id for test in rendered.tests if test.asks_lake}
 
 
 def publication_locks(lake: HudiLake, publisher: LakePublisher | None) -> Locks:

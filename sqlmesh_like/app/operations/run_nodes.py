@@ -8,17 +8,19 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
-from types import MappingProxyType
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.clean_tables import clean
+from sqlmesh_like.app.lakes.environment_lake import environment_folder
 from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.run_checks import check_run
 from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.open_lineage.listener import with_lineage
+from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_passed_tests
+from sqlmesh_like.app.operations.environments.promotion import complete_promotions
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
@@ -27,11 +29,9 @@ from sqlmesh_like.app.operations.releases.release_after_run import (
     require_readable_releases,
 )
 from sqlmesh_like.app.operations.run_results import write_results
-from sqlmesh_like.app.reporter import Notify, RunListener
+from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.artifacts.files import require_writable
-from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.errors import MachineError, NodeError, SqlError, require_sound
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.errors import MachineError, NodeError, SqlError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
@@ -87,6 +87,8 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     """
     started = perf_counter() if started is None else started
     loaded = loaded.storing_failures() if request.store_failures else loaded
+    if loaded.invocation.environment is not None:
+        environment_folder(loaded, loaded.invocation.environment)
     require_writable(loaded.target_folder)
     selected = _selected(loaded, request)
     if not selected:  # none of these types: a warning says so
@@ -114,11 +116,14 @@ def _run_on_lake(
 ) -> RunResult:
     now = clock(request.now)
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
+    if loaded.invocation.environment is not None:
+        return _run_in_environment(loaded, request, selected, units, listener, now)
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
     require_readable_releases(loaded, request.command)
+    complete_promotions(loaded)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
-    broken = _check(lake, selected, written, seeds, listener.notify, unread)
+    broken = check_run(lake, selected, written, seeds, listener.notify, unread)
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
     executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
     executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
@@ -142,6 +147,28 @@ def _run_on_lake(
     return result
 
 
+def _run_in_environment(
+    loaded: Loaded,
+    request: RunRequest,
+    selected: Sequence[str],
+    units: UnitWork | None,
+    listener: RunListener,
+    now: datetime,
+) -> RunResult:
+    """Run beside production: no release is made, nothing is published, and no history is removed."""
+    seeds, unread = loaded.read_seeds(selected)
+    with environment_of_run(loaded, request.command, selected, seeds, unread, now) as (lake, chosen):
+        written = [unique_id for unique_id in chosen if loaded.graph.nodes[unique_id].resource_type not in _READING]
+        broken = check_run(lake, chosen, written, seeds, listener.notify, unread)
+        executor = _executor(lake, now, listener, seeds, units, broken, advances=True)
+        try:
+            result = executor.run(chosen)
+        finally:
+            lake.engine.stop()
+        note_passed_tests(lake, executor, result)
+    return result
+
+
 def _run_in_memory(
     loaded: Loaded,
     request: RunRequest,
@@ -162,7 +189,7 @@ def _run_in_memory(
     lake, above = open_duck_lake(loaded, wanted, now), loaded.graph.above(wanted)
     seeds, unread = loaded.read_seeds(above)
     unread |= without_rows(loaded, wanted)
-    broken = _check(lake, selected, written, seeds, listener.notify, unread)
+    broken = check_run(lake, selected, written, seeds, listener.notify, unread)
     # A selected node may be above one that is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
     executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
@@ -189,56 +216,6 @@ def _executor(
     policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error)
     planner = replace(lake.planner(now), advances=advances)
     return Executor(planner, loaded.graph, lake.engine, listener, policy, seeds, units, broken=broken)
-
-
-def _check(
-    lake: Lake,
-    selected: Collection[str],
-    written: Sequence[str],
-    seeds: Mapping[str, SeedTable],
-    notify: Notify,
-    unread: Mapping[str, SqlError] = MappingProxyType({}),
-) -> Mapping[str, SqlError]:
-    """Report warnings and return the errors of selected nodes by unique id, before anything is written.
-
-    As in dbt, an invalid model fails alone with its readers. Raises SqlError where no table is left to build, and for
-    an invalid node that is only read. `unread`: errors of nodes whose inputs cannot be read.
-    """
-    lake.loaded.reporter.phase("planning")
-    _warn_of_watermarks(lake.loaded, selected, notify)
-    tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
-    if tables:
-        call = lake.loaded.invocation
-        notify(f"read from {call.defer_state or call.state}: {', '.join(tables)}")
-    models = [unique_id for unique_id in written if unique_id not in seeds]
-    checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
-    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors, **unread}
-    views = {model.unique_id for model in lake.loaded.rendered.models if model.config.materialized == "view"}
-    is_nothing_left = bool(errors.keys() & set(written)) and set(written) - views <= errors.keys()
-    if is_nothing_left or not errors.keys() <= set(selected):
-        require_sound(errors)
-    return errors
-
-
-def _broken_templates(
-    loaded: Loaded, selected: Collection[str], written: Collection[str], notify: Notify
-) -> dict[str, SqlError]:
-    """Return errors of the templates of selected nodes, of nodes above written ones, and of inputs of selected tests.
-
-    Those of other nodes are reported as warnings.
-    """
-    broken, read = loaded.rendered.errors, loaded.graph.above(written)
-    errors = {unique_id: error for unique_id, error in broken.items() if unique_id in selected or unique_id in read}
-    tested: dict[str, list[NodeId]]
-    tested = {test.unique_id: [ref.unique_id for ref in test.inputs] for test in loaded.rendered.tests}
-    tested |= {test.unique_id: [test.model.unique_id] for test in loaded.rendered.unit_tests}
-    for unique_id, inputs in tested.items():
-        if unique_id in selected and (causes := broken.keys() & inputs):
-            errors.setdefault(unique_id, broken[min(causes)])
-    for unique_id, error in broken.items():
-        if unique_id not in errors:
-            notify(f"warning: {error}", "warn")
-    return errors
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
@@ -282,18 +259,3 @@ def _lock(
         return nullcontext(HeldLocks(loaded.target.warehouse))
     locks = run_locks(lake, executor.planner, selected, publisher, has_hooks=executor.hooks is not None)
     return lake_lock(loaded, command, locks)
-
-
-def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:
-    chosen = [m for m in loaded.rendered.models if m.unique_id in selected]
-    models = [m for m in chosen if m.is_handwritten_incremental]
-    batches = [model for model in chosen if model.is_microbatch]
-    is_run = loaded.target.type == "spark"  # on DuckDB every table is built in full by each run
-    run = [model for model in models if is_run and model.author_strategy is not None]
-    whole = [model for model in models if model not in run]
-    asked = "is_incremental"
-    for rule, word, warned in (("CFG004", asked, whole), ("CFG005", asked, run), ("CFG006", "microbatch", batches)):
-        if warned:
-            first, *others = ((model.name, model.place_of(word)) for model in warned)
-            names = ", ".join([first[0], *(f"{name} ({place})" for name, place in others)])
-            notify(f"warning: {first[1]}: {rule} {names}: {RULES[rule].meaning}", "warn")

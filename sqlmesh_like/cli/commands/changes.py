@@ -8,7 +8,7 @@ from sqlmesh_like.app.operations.table_rows import changed_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, at_release, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, in_environment, shared_options
 
 
 @click.command("changes")
@@ -18,6 +18,7 @@ from sqlmesh_like.cli.options import Flags, at_release, shared_options
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
 @at_release
+@in_environment
 @shared_options
 def command(flags: Flags, table: str, since: str, until: str | None, output: str, limit: int, at: str | None) -> int:
     """Print what changed in a table since a commit or time: inserts, deletes, and updates before and after."""

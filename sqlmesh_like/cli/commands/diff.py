@@ -1,4 +1,4 @@
-"""`sml diff`: changes since `--state`, before a run. Owns the command and its output."""
+"""`sml diff`: changes since `--state`, before a run, or rows of an environment. Owns the command and its output."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import asdict
 
 import click
 
+from sqlmesh_like.app.operations.environments.environment_diff import diff_environment
 from sqlmesh_like.app.operations.state_diff import require_state, state_diff
 from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode
+from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options, within_limits
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options, within_limits
+from sqlmesh_like.cli.printing.row_differences import difference_entry, difference_lines
 from sqlmesh_like.cli.printing.writer import echo, echo_json
+from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import NodeId
 
 _MARKS = {"new": "+", "modified": "~", "removed": "-"}
@@ -27,16 +31,38 @@ _WORDS = {
 
 @click.command("diff")
 @within_limits
+@click.argument("model", required=False, shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
+@click.option("--limit", type=click.IntRange(min=0), default=10, help="With -e: samples of each kind to print.")
+@in_environment
 @shared_options
-def command(flags: Flags, output: str) -> int:
-    """Show which nodes changed since --state and how, what forces a rebuild, and what is affected downstream."""
+def command(flags: Flags, model: str | None, output: str, limit: int) -> int:
+    """Show which nodes changed since --state and how, what forces a rebuild, and what is affected downstream.
+
+    With -e NAME MODEL: compare the rows of an environment's table with production's, by key, with samples of rows that
+    are added and removed, and of changed cells. Starts no JVM.
+    """
+    if flags.environment is not None:
+        return _diff_rows(flags, flags.environment, model, output, limit)
+    if model is not None:
+        raise UsageError(f"{model}: a model is compared in an environment", hint="sml diff -e NAME MODEL, or -s MODEL")
     require_state(flags)
     diff = state_diff(open_project(flags))
     if output == "json":
         echo_json({"state": str(flags.state), **asdict(diff)}, indent=2)
     else:
         echo("\n".join(_text(diff.changes, diff.touched)))
+    return 0
+
+
+def _diff_rows(flags: Flags, name: str, model: str | None, output: str, limit: int) -> int:
+    if model is None:
+        raise UsageError("name a model to compare", hint=f"sml diff -e {name} MODEL")
+    diff = diff_environment(open_project(flags), name, model, limit)
+    if output == "json":
+        echo_json(difference_entry(diff), indent=2)
+    else:
+        echo("\n".join(difference_lines(diff)))
     return 0
 
 

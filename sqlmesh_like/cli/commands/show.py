@@ -12,7 +12,7 @@ import click
 from sqlmesh_like.app.operations.table_rows import inline_rows, table_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, at_release, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, in_environment, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.cli.printing.writer import echo, echo_rows
 from sqlmesh_like.errors import UsageError
@@ -26,6 +26,7 @@ from sqlmesh_like.run.ports import Rows
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
 @click.option("--as-of", metavar="WHEN", help="Rows as of a commit of `sml history` or an ISO 8601 time (UTC).")
 @at_release
+@in_environment
 @shared_options
 def command(
     flags: Flags, model: str | None, inline: str | None, output: str, limit: int, as_of: str | None, at: str | None

@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.app.operations.adhoc_query import query_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, at_release, shared_options
+from sqlmesh_like.cli.options import Flags, at_release, in_environment, shared_options
 from sqlmesh_like.errors import UsageError
 
 
@@ -18,6 +18,7 @@ from sqlmesh_like.errors import UsageError
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to print (-1: all).")
 @at_release
+@in_environment
 @shared_options
 def command(flags: Flags, query: str, output: str, limit: int, at: str | None) -> int:
     """Print the rows of a SELECT over tables and views of the project, in Spark's SQL.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.invocation import ResourceTypes
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.cli.run_service import run_selected
 
@@ -19,6 +19,7 @@ from sqlmesh_like.cli.run_service import run_selected
     help="What unit tests run on (default: duckdb).",
 )
 @resource_types
+@in_environment
 @shared_options
 def command(flags: Flags, store_failures: bool, engine: str, types: ResourceTypes) -> int:
     """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake.

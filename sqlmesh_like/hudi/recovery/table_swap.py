@@ -6,6 +6,7 @@ The names on disk are the journal: `<table>__sml_new` is a table being built, `<
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
@@ -50,6 +51,22 @@ def create_table(uri: str, build: Callable[[str], None]) -> None:
         raise RetryableError(f"another writer has made {uri}")
     _move(uri + _NEW, uri)
     fault_point("create.end")
+
+
+def take_place(source: str, uri: str) -> None:
+    """Move a table from elsewhere on the same disk into the place of the one at `uri`, if there is one.
+
+    Where a crash interrupts it, `recover` returns to the table that was there, and the same call completes it.
+    """
+    if folder(source).exists():
+        if folder(uri).exists():
+            _remove(uri + _OLD)
+            _move(uri, uri + _OLD)
+            fault_point("promotion.aside")
+        Path(folder(uri).path).parent.mkdir(parents=True, exist_ok=True)
+        _move(source, uri)
+        fault_point("promotion.moved")
+    _remove(uri + _OLD)
 
 
 def has_remains(uri: str) -> bool:

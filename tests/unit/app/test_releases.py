@@ -195,3 +195,30 @@ def test_what_cannot_be_read_is_refused_with_the_reason(root: Path, capsys: Show
     (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
     assert "the project makes no releases" in refusal(capsys, "sql", "select * from orders", "--at", "1")
     assert main(["run"]) == 0 and not (root / "warehouse/_sml/releases").exists()
+
+
+def test_an_environment_is_made_of_the_release_and_none_is_made_of_it(root: Path, capsys: Shown) -> None:
+    assert change(root, TWICE, "build") == 1  # production's tables are ahead of the release
+    (root / "models/daily.sql").write_text(FILES["models/daily.sql"].replace("sum(amount)", "2 * sum(amount)"))
+    (root / "seeds/rates.csv").write_text("rate\n4\n")
+    assert main(["build", "-e", "dev", "--exclude", "orders"]) == 0
+    assert seen(capsys, "-e", "dev") == (55, 110) and seen(capsys) == (55, 55)
+    assert main(["show", "rates_v", "--output", "csv", "-e", "dev"]) == 0
+    assert capsys.readouterr().out.split() == ["rate", "4"]
+    assert listed(capsys) == [(1, True, False)] and published(root) == [(1, 25), (2, 30)]
+    assert main(["build", "-e", "dev"]) == 1  # with the seed whose rows repeat a key
+    assert main(["test", "-e", "dev", "-s", "orders_d"]) == 1 and main(["test", "-e", "dev", "-s", "daily"]) == 0
+    assert seen(capsys) == (55, 55)
+
+
+def test_tables_of_an_environment_are_released_once_their_tests_have_passed_there(root: Path, capsys: Shown) -> None:
+    model = FILES["models/orders_d.sql"].replace("amount from", "2 * amount as amount from")
+    (root / "models/orders_d.sql").write_text(model)
+    assert main(["run", "-e", "dev"]) == 0
+    assert "1 data test of its tables did not run: unique_orders_d_id" in refusal(capsys, "promote", "dev")
+    assert main(["build", "-e", "dev"]) == 0
+    assert seen(capsys) == (55, 55)
+    assert main(["promote", "dev"]) == 0 and "readers see release 2 now" in capsys.readouterr().out
+    assert seen(capsys) == (110, 110) == seen(capsys, "--at", "latest-commit") and seen(capsys, "--at", "1") == (55, 55)
+    assert main(["build"]) == 0 and listed(capsys) == [(1, False, False), (2, True, False)]
+    assert published(root) == [(1, 50), (2, 60)]

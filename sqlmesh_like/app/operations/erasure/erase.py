@@ -7,12 +7,13 @@ says; only then are earlier versions removed. Every step finds what the steps be
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from sqlmesh_like.app.lakes.environment_lake import require_no_environments
 from sqlmesh_like.app.lakes.lake import hudi_options
-from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import ALONE
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations.erasure.plan import Erasure, require_erasable, require_planned
@@ -87,9 +88,12 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
         return Erased(rows, files, prove(erasure))
 
 
-def _locked(loaded: Loaded) -> AbstractContextManager[HeldLocks]:
-    """Keep all others out: the files of the whole warehouse are searched."""
-    return lake_lock(loaded, "forget", ALONE)
+@contextmanager
+def _locked(loaded: Loaded) -> Iterator[None]:
+    """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments."""
+    with lake_lock(loaded, "forget", ALONE):
+        require_no_environments(loaded)
+        yield
 
 
 def _delete(erasure: Erasure) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sqlmesh_like.app.lakes.lake import HudiLake
@@ -78,44 +79,62 @@ def _with_publications(lake: HudiLake, result: RunResult, publisher: LakePublish
 
 
 class _Release:
-    """One attempt. `_change` may be called again where another run was faster: its tables are then those of before."""
+    """One attempt after a run."""
 
     def __init__(self, lake: HudiLake, command: str, executor: Executor, result: RunResult, *, is_forced: bool) -> None:
         self._mode = "always" if is_forced else lake.loaded.project.release
         self._lake, self._command, self._executor, self._result = lake, command, executor, result
         self._notify = lake.loaded.reporter.notify
-        self._run = TablesOfRun({}, {})
-        self._is_made, self._reason = False, ""
 
     def make(self) -> None:
         if not self._result.ok:
             self._notify("no release was made: not everything succeeded")
             return
-        self._run = tables_of_run(self._lake, self._executor, self._result, are_tested=self._mode == "tested")
-        if not self._run.built and not self._run.read:
+        run = tables_of_run(self._lake, self._executor, self._result, are_tested=self._mode == "tested")
+        if not run.built and not run.read:
             return
         if borrowed := self._lake.catalog.borrowed:
             raise UsageError(f"{len(borrowed)} tables were read from another warehouse", hint="run without --defer")
-        after = releases_of(self._lake.loaded).change(self._change)
-        if self._is_made and after.newest is not None:
+        passed = passed_tests(self._executor, self._result)
+        edit = ReleaseEdit(self._lake, self._executor.planner, self._command, self._mode, run, passed)
+        after = releases_of(self._lake.loaded).change(edit)
+        if edit.is_made and after.newest is not None:
             self._notify(f"release {after.current}: {_count(len(after.newest.tables), 'table')}")
         elif self._mode == "manual" and after.candidate is not None and self._command != "watch":
             self._notify("what this run left is released by `sml release create`")
-        elif self._reason and self._command != "watch":  # which runs no tests, round after round
-            self._notify(f"warning: no release was made: {self._reason}", "warn")
+        elif edit.reason and self._command != "watch":  # which runs no tests, round after round
+            self._notify(f"warning: no release was made: {edit.reason}", "warn")
 
-    def _change(self, releases: Releases) -> Releases:
+
+@dataclass
+class ReleaseEdit:
+    """What becomes of a lake's releases by these tables, of which these tests passed; `mode`: the project's `release`.
+
+    It may be called again where another run was faster: its tables are then those of before. Afterwards `is_made` says
+    whether there is a release of them, and `reason` why not. Raises NotWholeError.
+    """
+
+    lake: HudiLake
+    planner: Planner
+    command: str
+    mode: str | None
+    run: TablesOfRun
+    passed: Collection[str]
+    is_made: bool = False
+    reason: str = ""
+
+    def __call__(self, releases: Releases) -> Releases:
         current = releases.newest.tables if releases.newest is not None else {}
-        self._is_made, self._reason = False, ""
-        if self._mode != "manual" and self._is_ready(tables := self._whole(current), current):
+        self.is_made, self.reason = False, ""
+        if self.mode != "manual" and self._is_ready(tables := self._whole(current), current):
             if tables == current:
                 return releases
-            self._is_made = True
-            after = releases.with_release(tables, self._command, created_now())
+            self.is_made = True
+            after = releases.with_release(tables, self.command, created_now())
             return after if releases.candidate is None else self._with_waiting(after, releases.candidate)
         waiting = releases.candidate.tables if releases.candidate is not None else current
         tables = self._whole(waiting)
-        return releases if tables == waiting else releases.with_candidate(tables, self._command, created_now())
+        return releases if tables == waiting else releases.with_candidate(tables, self.command, created_now())
 
     def _with_waiting(self, after: Releases, candidate: Release) -> Releases:
         """Keep what waits beside a release that this run has made of other tables."""
@@ -126,22 +145,22 @@ class _Release:
         return after
 
     def _whole(self, base: Tables) -> Tables:
-        return whole_tables(self._lake.catalog, inputs_of(self._executor.planner), self._run, base)
+        return whole_tables(self.lake.catalog, inputs_of(self.planner), self.run, base)
 
     def _is_ready(self, tables: Tables, current: Tables) -> bool:
         """Whether the tables may be seen: with `tested`, the data tests of all that are new or changed have passed."""
-        if self._mode == "always":
+        if self.mode == "always":
             return True
         changed = [each for each in tables if tables[each] != current.get(each) and NodeId.parse(each).kind != "source"]
-        planner = self._executor.planner
-        tests = {test.unique_id: planner.inputs(as_model(test)) for test in self._lake.loaded.rendered.tests}
-        names_left = frozenset(untested(changed, tests, passed_tests(self._executor, self._result)))
-        waiting = [test for test in self._lake.loaded.rendered.tests if test.unique_id in names_left]
+        rendered = self.lake.loaded.rendered
+        tests = {test.unique_id: self.planner.inputs(as_model(test)) for test in rendered.tests}
+        names_left = frozenset(untested(changed, tests, self.passed))
+        waiting = [test for test in rendered.tests if test.unique_id in names_left]
         if waiting:
             names = ", ".join(test.name for test in islice(waiting, 3))
             more = ", …" if len(waiting) > 3 else ""
             what = f"{_count(len(waiting), 'data test')} of its tables did not run: {names}{more}"
-            self._reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
+            self.reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
         return not waiting
 
 

@@ -1,0 +1,83 @@
+"""A lake as an environment shows it: its own tables, and production's for all others. Owns finding an environment.
+
+Where it cannot be had is said before anything starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlmesh_like.app.lakes.lake import HudiLake, require_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.environments.environment import Environment, require_name
+from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders, nearest_environment
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.names import is_local
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.secrets import scrubbed
+
+
+def require_environments(loaded: Loaded) -> None:
+    """Raises UsageError where the target's lake cannot have environments."""
+    require_lake(loaded)
+    target = loaded.target
+    if not is_local(target.warehouse):
+        hint = "choose a target whose warehouse is a folder of this machine with -t"
+        raise UsageError(f"{scrubbed(target.warehouse)}: environments are kept on local disks only", hint=hint)
+    if target.catalog != "none":
+        hint = "choose a target with `catalog: none`"
+        raise UsageError(f"tables of an environment cannot be in the catalog ({target.catalog})", hint=hint)
+    if loaded.invocation.defer:
+        raise UsageError("an environment reads production's tables: --defer has no meaning there", hint="leave it out")
+
+
+def environment_folder(loaded: Loaded, name: str) -> EnvironmentFolder:
+    """Return where an environment is. Raises UsageError for an invalid name, and where there can be none."""
+    require_environments(loaded)
+    return EnvironmentFolder(loaded.target.warehouse, require_name(name))
+
+
+def find_environment(loaded: Loaded, name: str) -> Environment:
+    """Return an environment. Raises UsageError where there is none, or where it is of another project or schema."""
+    environment = environment_folder(loaded, name).read()
+    if environment is None:
+        hint = nearest_environment(loaded.target.warehouse, name) or f"`sml run -e {name}` makes it"
+        raise UsageError(f"there is no environment {name!r}", hint=hint)
+    require_own(loaded, environment)
+    return environment
+
+
+def require_own(loaded: Loaded, environment: Environment) -> None:
+    """Raises UsageError where an environment is of another project, or of another schema of this one."""
+    ours = (loaded.project.name, loaded.target.schema)
+    if (environment.project, environment.schema) != ours:
+        whose = f"of project {environment.project!r} with schema {environment.schema!r}"
+        message = f"the environment {environment.name!r} is {whose}, not of {ours[0]!r} with {ours[1]!r}"
+        raise UsageError(message, hint="choose another name")
+
+
+def require_no_environments(loaded: Loaded) -> None:
+    """Raises UsageError where the warehouse has environments: their tables share files with production's."""
+    if names := [each.name for each in environment_folders(loaded.target.warehouse)]:
+        hint = f"drop them first: sml env drop {names[0]}"
+        raise UsageError(f"environments hold copies of the lake's rows: {', '.join(names)}", hint=hint)
+
+
+def in_environment(lake: HudiLake, environment: Environment) -> HudiLake:
+    """Return a lake with the environment's tables in the place of production's, and its own for failing rows."""
+    folder = EnvironmentFolder(lake.loaded.target.warehouse, environment.name)
+    moved = {
+        unique_id: _beside(folder, place)
+        for unique_id, place in lake.catalog.places.items()
+        if _is_of(environment, place) or place.unique_id.kind == "test"
+    }
+    return replace(lake, catalog=replace(lake.catalog, places={**lake.catalog.places, **moved}))
+
+
+def _is_of(environment: Environment, place: TablePlace) -> bool:
+    entry = environment.tables.get(place.unique_id)
+    return entry is not None and entry.table == str(place.table)
+
+
+def _beside(folder: EnvironmentFolder, place: TablePlace) -> TablePlace:
+    return replace(place, uri=folder.table_uri(str(place.table)))

@@ -1,0 +1,82 @@
+"""The environments of a project: listed, and dropped. Needs no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmesh_like.app.lakes.environment_lake import (
+    environment_folder,
+    find_environment,
+    require_environments,
+    require_own,
+)
+from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.table_locks import environment_lock
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.environments.environment_run import require_settled
+from sqlmesh_like.app.operations.environments.members import newest_commit
+from sqlmesh_like.environments.environment import Environment
+from sqlmesh_like.environments.environment_file import environment_folders
+from sqlmesh_like.hudi.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class MovedTable:
+    """A table of production that has other commits than when it was cloned; None: it was not, or is no longer, there.
+
+    `cloned` and `now` are commits, services included; of a table that was ahead of its release: the release's.
+    """
+
+    unique_id: str
+    table: str
+    cloned: str | None
+    now: str | None
+
+
+@dataclass(frozen=True)
+class ListedEnvironment:
+    """An environment, and those of its tables that production has changed since."""
+
+    environment: Environment
+    moved: tuple[MovedTable, ...]
+
+
+def list_environments(loaded: Loaded) -> tuple[ListedEnvironment, ...]:
+    """Return the environments of the project under its target, by name. Raises UsageError where there can be none."""
+    require_environments(loaded)
+    lake = open_lake(loaded)
+    ours = (loaded.project.name, loaded.target.schema)
+    known = [each.read() for each in environment_folders(loaded.target.warehouse)]
+    return tuple(
+        ListedEnvironment(each, moved_tables(lake, each))
+        for each in known
+        if each is not None and (each.project, each.schema) == ours
+    )
+
+
+def moved_tables(lake: HudiLake, environment: Environment) -> tuple[MovedTable, ...]:
+    """Return the environment's tables that production has changed since they were cloned."""
+    moved: list[MovedTable] = []
+    for unique_id, entry in environment.tables.items():
+        place = lake.catalog.places.get(unique_id)
+        now = newest_commit(place.uri) if place is not None else None
+        if now != entry.newest:
+            moved.append(MovedTable(unique_id, entry.table, entry.newest, now))
+        elif place is not None and entry.base != (frontier := Timeline(place.uri).frontier):
+            moved.append(MovedTable(unique_id, entry.table, entry.base, frontier))
+    return tuple(moved)
+
+
+def drop_environment(loaded: Loaded, name: str) -> Environment:
+    """Remove an environment with its tables. Raises UsageError where there is none, or it is another project's.
+
+    Raises RetryableError where another call uses it.
+    """
+    find_environment(loaded, name)
+    with lake_lock(loaded, "env drop", environment_lock(name)):
+        dropped = find_environment(loaded, name)
+        require_own(loaded, dropped)
+        require_settled(dropped)
+        environment_folder(loaded, name).remove()
+    return dropped

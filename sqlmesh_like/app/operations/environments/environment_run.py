@@ -1,0 +1,131 @@
+"""The lake of a run in an environment. Owns making the environment's tables before it, and what is noted after it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from sqlmesh_like.app.lakes.environment_lake import environment_folder, find_environment, in_environment, require_own
+from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.release_lake import production_lake
+from sqlmesh_like.app.lakes.table_locks import environment_lock, environment_locks
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.environments.members import Members, plan_members, with_readers
+from sqlmesh_like.app.operations.hooks import has_hooks
+from sqlmesh_like.app.operations.releases.release_after_run import passed_tests
+from sqlmesh_like.environments.environment import Environment
+from sqlmesh_like.environments.environment_file import EnvironmentFolder
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.cloning.clone import clone_table
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.releases.release import created_now
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import RunResult, TestResult
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.tests import as_model
+
+
+@contextmanager
+def environment_of_run(
+    loaded: Loaded,
+    command: str,
+    selected: Sequence[str],
+    seeds: Mapping[str, SeedTable],
+    unread: Collection[str],
+    now: datetime,
+) -> Iterator[tuple[HudiLake, list[str]]]:
+    """Hold the environment of the call, with the tables that the selected nodes need, and yield which of them to run.
+
+    `unread`: selected seeds whose files cannot be read. Production is only read. Raises UsageError, before anything is
+    made, for what an environment cannot have.
+    """
+    name = loaded.invocation.environment
+    assert name is not None
+    place = environment_folder(loaded, name)
+    production = production_lake(loaded)
+    if command == "test":
+        with lake_lock(loaded, "test", environment_lock(name)):
+            yield in_environment(production, find_environment(loaded, name)), list(selected)
+        return
+    with lake_lock(loaded, command, environment_locks(production, production.planner(now), name, selected)):
+        production.catalog.history.renew()
+        known = place.read() or Environment(name, loaded.project.name, loaded.target.schema, created_now())
+        require_own(loaded, known)
+        require_settled(known)
+        wanted = _without_snapshots(loaded, selected)
+        members = plan_members(production, known, wanted, seeds, now)
+        chosen = [*with_readers(production, members.environment, wanted, now)]
+        _require_no_hooks(loaded, chosen)
+        _make_tables(loaded, production, place, members)
+        _report(loaded, members.environment)
+        broken = [unique_id for unique_id in selected if unique_id in unread]
+        yield in_environment(production, members.environment), [*broken, *chosen]
+
+
+def require_settled(environment: Environment) -> None:
+    """Raises UsageError where a promotion of the environment was interrupted."""
+    if environment.promotion:
+        hint = f"`sml promote {environment.name}` completes it"
+        raise UsageError(f"the promotion of {environment.name!r} was interrupted", hint=hint)
+
+
+def note_passed_tests(lake: HudiLake, executor: Executor, result: RunResult) -> None:
+    """Note which data tests have passed, and for which commits: promotion may need to know. The caller has the lock."""
+    name = lake.loaded.invocation.environment
+    assert name is not None
+    place, passed = environment_folder(lake.loaded, name), passed_tests(executor, result)
+    environment = place.read()
+    ended = {each.node.unique_id for each in result.results if isinstance(each, TestResult)}
+    if environment is None or not ended:
+        return
+    noted = {test: read for test, read in environment.passed.items() if test not in ended}
+    for test in lake.loaded.rendered.tests:
+        if test.unique_id in passed:
+            read = executor.planner.inputs(as_model(test))
+            states = {each: executor.pinned.get(each) or lake.catalog.state(each) for each in read}
+            noted[test.unique_id] = {each: state.frontier or "" for each, state in states.items()}
+    place.write(replace(environment, passed=noted))
+
+
+def _without_snapshots(loaded: Loaded, selected: Sequence[str]) -> list[str]:
+    """Leave out snapshots: what they keep has come about in production, and no query gives it again."""
+    snapshots = {model.unique_id for model in loaded.rendered.models if model.config.snapshot is not None}
+    if count := len(snapshots.intersection(selected)):
+        loaded.reporter.notify(f"{count} snapshot{'s' * (count != 1)} left out: environments read production's")
+    return [unique_id for unique_id in selected if unique_id not in snapshots]
+
+
+def _require_no_hooks(loaded: Loaded, chosen: Collection[str]) -> None:
+    """Raises UsageError where a run of these nodes has hooks: their statements may write to production."""
+    if has_hooks(loaded, chosen):
+        hint = "leave their models out with --exclude; on-run-start and on-run-end are of the project's settings"
+        raise UsageError("hooks cannot run in an environment: they may write to production's tables", hint=hint)
+
+
+def _make_tables(loaded: Loaded, production: HudiLake, place: EnvironmentFolder, members: Members) -> None:
+    """Clone what is to be cloned. Until all is there, the environment does not name what it is about to get."""
+    after = members.environment
+    settled = {name: each for name, each in after.tables.items() if name not in members.made}
+    place.write(replace(after, tables=settled))
+    for table in (*members.dropped, *(after.tables[name].table for name in members.made)):
+        shutil.rmtree(folder(place.table_uri(table)).path, ignore_errors=True)
+    for number, name in enumerate(members.made, 1):
+        entry, source = after.tables[name], production.catalog.places[name].uri
+        if entry.base is not None:
+            loaded.reporter.phase(f"cloning {number} of {len(members.made)}, {entry.table}")
+            clone_table(source, entry.base, Path(folder(place.table_uri(entry.table)).path), place.clones)
+    fault_point("environment.cloned")
+    place.write(after)
+
+
+def _report(loaded: Loaded, environment: Environment) -> None:
+    names = sorted(entry.table for entry in environment.tables.values())
+    listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    what = f"{listed}; all else is read from production" if names else "nothing differs from production"
+    loaded.reporter.notify(f"environment {environment.name}: {what}")

@@ -1,0 +1,72 @@
+"""`sml plan`: what a run in an environment would do. Owns the command and its output."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.app.operations.environments.environment_plan import (
+    EnvironmentPlan,
+    PlannedTable,
+    plan_environment,
+)
+from sqlmesh_like.cli.context import make_output, open_project
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options
+from sqlmesh_like.cli.printing.output import size
+from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree
+from sqlmesh_like.cli.printing.writer import echo, echo_json, echo_styled
+from sqlmesh_like.errors import UsageError
+
+
+@click.command("plan")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the plan.")
+@in_environment
+@shared_options
+def command(flags: Flags, output: str) -> int:
+    """Show what `sml run` with the same -e would make beside production, and at what cost. Changes nothing.
+
+    Starts no JVM.
+    """
+    name = flags.environment
+    if name is None:
+        raise UsageError("name an environment: sml plan -e NAME", hint="`sml explain` shows the next run of production")
+    plan = plan_environment(open_project(flags), name)
+    if output == "json":
+        echo_json(plan.to_dict(), indent=2)
+        return 0
+    color = None if make_output(flags).color else False
+    for each in plan.tables:
+        echo(_origin(each))
+        echo(_cost(each))
+        echo_styled(plan_tree(each.plan.planned, each.plan.route), color=color)
+    if plan.tables:
+        echo_styled(plan_summary(each.plan.planned for each in plan.tables), color=color)
+    echo("\n".join(_summary(plan)))
+    return 0
+
+
+def _origin(each: PlannedTable) -> str:
+    match each.origin:
+        case "new":
+            return f"{each.table}: production has none"
+        case "kept":
+            return f"{each.table}: as the last run of the environment left it"
+        case "cloned":
+            files = f"{each.shared.files} file{'s' * (each.shared.files != 1)} ({size(each.shared.bytes)})"
+            return f"{each.table}: cloned at {each.base}, {files} shared with production"
+
+
+def _cost(each: PlannedTable) -> str:
+    cost = each.cost
+    if each.origin == "new":
+        return f"  reads {size(cost.read)}"  # the size of the result is not known yet
+    at_most = "at most " if cost.is_bound else ""
+    read, rewritten = size(cost.read), size(cost.rewritten)
+    return f"  reads {at_most}{read}, rewrites {at_most}{rewritten}; built anew it would read {size(cost.rebuild)}"
+
+
+def _summary(plan: EnvironmentPlan) -> list[str]:
+    lines = [f"nothing differs from production: {plan.name} needs no table"] if not plan.tables else []
+    for words, tables in (("read from production", plan.read), ("production's again, or gone: removed", plan.leaving)):
+        if tables:
+            lines.append(f"{words}: {', '.join(map(str, tables))}")
+    return lines

@@ -1,0 +1,79 @@
+"""The commits that a clone has beyond the table it was made of, given to that table. Owns their order.
+
+Data files come first, which no reader sees; then each commit's instants, its completion last: at any step readers see
+the table at one of these commits. Each file is linked once, never over another. The caller holds the locks of both.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from sqlmesh_like.errors import MachineError, RetryableError
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
+from sqlmesh_like.hudi.cloning.clone import link_files
+from sqlmesh_like.hudi.commits import Commit, Instant
+from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
+from sqlmesh_like.hudi.timeline import Timeline
+
+
+def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | None:
+    """Commits of a clone after the newest one of its table; None where the table has others, or other properties."""
+    own = table.commit_instants
+    if not own or not set(own) <= set(clone.commit_instants) or table.properties != clone.properties:
+        return None
+    return tuple(instant for instant in clone.commit_instants if instant > own[-1])
+
+
+def fast_forward(uri: str, clone_uri: str) -> None:
+    """Give a table the newer commits of its clone; what an interrupted call has done stays.
+
+    Raises RetryableError where another writer was there, MachineError where files cannot be linked.
+    """
+    table, clone = Timeline(uri), Timeline(clone_uri)
+    newer = newer_commits(table, clone)
+    if newer is None or not set(table.unfinished) <= {instant.requested for instant in newer}:
+        raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
+    root, source = Path(table.folder.path), Path(clone.folder.path)
+    files = files_by_writer(clone)
+    commits = {commit.instant: commit for commit in islice(clone.newest_first(), len(newer))}
+    try:
+        for instant in newer:
+            link_files(source, root, files.get(instant.requested, ()))
+            _link_logs(source, root, commits[instant])
+            fault_point("promotion.linked")
+        for instant in newer:
+            _link_instant(clone, instant, source, root)
+    except OSError as error:
+        raise MachineError(f"{uri}: files of its clone cannot be linked: {error.strerror}") from error
+
+
+def _link_logs(source: Path, root: Path, commit: Commit) -> None:
+    try:
+        paths = [file.path for file in log_of(commit).files]
+    except NotLoggedError:
+        return
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        _link(source / path, root / path)
+
+
+def _link_instant(clone: Timeline, instant: Instant, source: Path, root: Path) -> None:
+    begun = [name for name in clone.names if name.startswith(f"{instant.requested}.")]
+    for name in sorted(begun, key=lambda name: not name.endswith(".requested")):
+        _link(source / ".hoodie/timeline" / name, root / ".hoodie/timeline" / name)
+    fault_point("promotion.requested")
+    name = f"{instant.requested}_{instant.completed}.{instant.action}"
+    _link(source / ".hoodie/timeline" / name, root / ".hoodie/timeline" / name)
+    fault_point("promotion.committed")
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, unless that has been done. Raises RetryableError where there is another one of its name."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        if not source.samefile(target):
+            raise RetryableError(f"another writer has made {target}") from None
