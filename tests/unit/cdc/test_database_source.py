@@ -47,6 +47,7 @@ def test_the_tables_that_are_read_are_the_declared_ones_unless_others_are_named(
     [
         ("(1045, \"Access denied for user 'sml'@'%'\")", MachineError, "SML_DATABASE_PASSWORD"),
         ("connection failed: FATAL:  password authentication failed", MachineError, "SML_DATABASE_PASSWORD"),
+        ("(1044, \"Access denied for user 'sml'@'%' to database 'shop'\")", MachineError, "GRANT SELECT ON `shop`.*"),
         ("(1049, \"Unknown database 'shop'\")", MachineError, "change the database"),
         ("(1142, 'SELECT command denied to user')", MachineError, "sml debug"),
         ('(2003, "Can\'t connect to MySQL server")', DatabaseAwayError, "start it"),
