@@ -174,10 +174,10 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     schemas = [name for name in inspector.get_schema_names() if name not in hidden] if is_postgres else [None]
     tables = []
     for schema in schemas:
-        keys = inspector.get_multi_pk_constraint(schema=schema)
-        comments = inspector.get_multi_table_comment(schema=schema)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know: its events state it
+            keys = inspector.get_multi_pk_constraint(schema=schema)
+            comments = inspector.get_multi_table_comment(schema=schema)
             columns = inspector.get_multi_columns(schema=schema) if with_columns else {}
         for place, key in keys.items():
             described = tuple(
