@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -464,6 +465,65 @@ def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
     require_equal(lake)
     lists = dict(lake.rows("item", "id", "list"))
     assert lists["ffffffff-0000-0000-0000-000000000000"] == "[7,null]"
+
+
+LOCAL_TIMES = {
+    "2024-07-01 12:00:00.123456": "2024-07-01 10:00:00.123456",
+    "2024-10-27 02:30:00": "2024-10-27 00:30:00",  # repeated: the first one
+    "2024-10-27 03:00:00": "2024-10-27 02:00:00",
+    "1890-01-01 00:00:00": "1889-12-31 23:06:32",  # before there were zones
+    "2077-08-01 00:00:00": "2077-07-31 22:00:00",
+    "9999-12-31 23:59:59": "9999-12-31 22:59:59",
+}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+def test_local_times_of_a_database_are_stored_and_compared_in_utc(
+    kind: Any, server: Server, pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    values = ", ".join(f"('{each}', '2024-07-01 12:00:00', {n})" for n, each in enumerate(LOCAL_TIMES))
+    is_mysql, columns = kind == "mysql", "at {0} primary key, seen {1}, n int, skipped {0} default '2024-03-31 02:30'"
+    types = ("datetime(6)", "timestamp(6) default '2024-01-01'") if is_mysql else ("timestamp", "timestamptz")
+    tables = (f"create table {name} ({columns.format(*types)})" for name in ("clock", "other"))
+    rows_of = (f"insert into {name} (at, seen, n) values {values}" for name in ("clock", "other"))
+    if is_mysql:
+        run(server, "create database clocks", "use clocks", *tables, *rows_of)
+        settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, "clocks")
+    else:
+        pg.run("create database clocks", "\\c clocks", *tables, *rows_of)
+        settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "clocks")
+    by_year = PartitionBy("at", "yyyyMM", "month")
+    clock = table("clock", database="clocks", primary_key=("at",), partition_by=by_year, time_zone="Europe/Berlin")
+    lake = Lake(spark, tmp_path, (clock, table("other", database="clocks", primary_key=("at",))), {
+        "files": None, "database": settings,
+    })  # fmt: skip
+    assert lake.run().dead_letters == 0
+    moments = [datetime.datetime.fromisoformat(each) for each in LOCAL_TIMES.values()]
+    noon = datetime.datetime(2024, 7, 1, 12)
+    later = datetime.datetime(2024, 3, 31, 1, 30)  # as much as the clock skips
+    assert lake.rows("clock", "at", "seen", "n", "skipped", "month") == sorted(
+        ((at, noon, n, later, f"{at:%Y%m}") for n, at in enumerate(moments)), key=str
+    )
+    assert {row[0] for row in lake.rows("other", "at")} == {*map(datetime.datetime.fromisoformat, LOCAL_TIMES)}
+    require_equal(lake)
+    changes = ("update clock set at = '2024-10-27 02:31:00' where n = 1", "delete from clock where n in (3, 5)")
+    if is_mysql:
+        run(server, "use clocks", *changes)
+    else:
+        pg.run("\\c clocks", *changes)
+    assert lake.run().dead_letters == 0
+    assert len(lake.rows("clock")) == len(LOCAL_TIMES) - 2
+    require_equal(lake)
+    if is_mysql:
+        run(server, "use clocks", "set sql_log_bin = 0", "update clock set at = '2024-10-27 01:31:00' where n = 1")
+        (result,) = (each for each in compared(lake) if each.different)
+        assert [(row.key, row.only) for row in result.examples] == [
+            ("at=2024-10-26 23:31:00", "database"), ("at=2024-10-27 00:31:00", "lake"),
+        ]  # fmt: skip
+        assert repair(lake, [result]).deletes == 1
+        lake.run()
+        require_equal(lake)
 
 
 def unlogged(pg: postgres.Server, name: str, statement: str) -> None:

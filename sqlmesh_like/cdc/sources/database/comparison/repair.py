@@ -97,7 +97,7 @@ def _reason(table: SourceTable, part: ComparedPart) -> str | None:
         return "it keeps deleted rows (`deletes: soft`), of which the database has no values"
     for index in part.columns.key:
         column = part.columns.database[index]
-        if column.kind not in _EXACT or (column.kind is Kind.MOMENT and _has_zone(column)):
+        if column.kind not in _EXACT or (column.kind is Kind.MOMENT and _depends_on_connection(column)):
             return f"its key has the column {column.name} of type {column.declared}"
     names = {name.lower() for name in part.columns.names}
     for name in ingest.order_by:
@@ -106,7 +106,7 @@ def _reason(table: SourceTable, part: ComparedPart) -> str | None:
     return None
 
 
-def _has_zone(column: CanonicalColumn) -> bool:
+def _depends_on_connection(column: CanonicalColumn) -> bool:
     """Whether a literal of the type depends on the time zone of a connection, and Debezium's is its own."""
     return column.declared.startswith("timestamp") and "without time zone" not in column.declared
 
