@@ -40,7 +40,9 @@ _WITHIN = (
     re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s'\"]+)@"),
     re.compile(r"(?i)(?<![a-z])(?:\w*(?:password|passwd|pwd|secret|token|signature)|\w+[._-]?key|sig)\s*=\s*"
                r"(?:\"(?P<secret>[^\"]+)\"|'(?P<single>[^']+)'|(?P<bare>[^\s&;,\"']+))"),
-    re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<secret>[^\s/:@'\"]+)@"),  # https://<token>@host
+    # https://<token>@host; before a database's host stands its user
+    re.compile(r"(?<![A-Za-z0-9+.-])(?!(?:mysql|mariadb|postgres)[^/]*://)[A-Za-z][A-Za-z0-9+.-]*://"
+               r"(?P<secret>[^\s/:@'\"]+)@"),
 )  # fmt: skip
 _PUBLIC_USERS = frozenset({"git", "oauth2", "x-access-token"})
 
@@ -95,6 +97,8 @@ def secrets_within(text: str) -> Iterator[str]:
     """
     >>> list(secrets_within("mysql://me:w%40rd@db/shop?password=other")), list(secrets_within("https://git@host/a"))
     (['w%40rd', 'other'], [])
+    >>> list(secrets_within("https://t0ken@host/a")), list(secrets_within("mysql://sales@db/sales"))
+    (['t0ken'], [])
     """
     for pattern in _WITHIN:
         for match in pattern.finditer(text):

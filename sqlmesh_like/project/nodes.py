@@ -47,7 +47,8 @@ class IngestTable:
 
     Without a primary key every insert is a row of its own. `origin` names a column that holds which source table
     (`database.table`) a row came from. `updates: partial`: columns that an update lacks are unchanged. `unit`: what
-    numbers in its timestamp columns count, where neither the events nor the column say it.
+    numbers in its timestamp columns count, where neither the events nor the column say it. `time_zone`: of local times
+    without a zone; None: UTC.
     """
 
     database: str | None
@@ -62,6 +63,7 @@ class IngestTable:
     origin: str | None = None
     hudi: Mapping[str, str] = field(default_factory=dict)
     unit: TimeUnit | None = None
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class IngestSource:
     discover: bool = False
     unavailable_value_placeholder: str = "__debezium_unavailable_value"  # Debezium's default
     zero_dates: ZeroDates = "dead_letter"
+    time_zone: str | None = None
     declared_at: Location | None = None  # of its files, or its brokers
 
     @property
@@ -182,6 +185,7 @@ class SourceTable:
     freshness: Freshness = field(default_factory=Freshness)
     renamed: Mapping[str, str] = field(default_factory=dict)  # column → its former name in the source
     units: Mapping[str, TimeUnit] = field(default_factory=dict)  # column → what numbers in its events count
+    time_zones: Mapping[str, str] = field(default_factory=dict)  # column → the zone of its local times
     loader: str = ""  # the tool that loads its rows
     event_time: str | None = None  # the column to which a microbatch model's `begin` applies
     fqn: tuple[str, ...] = ()  # package, folders of its file, source, name

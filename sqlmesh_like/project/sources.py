@@ -26,6 +26,7 @@ from sqlmesh_like.project.keys.source_keys import (
     TABLE,
     time_unit,
 )
+from sqlmesh_like.project.keys.time_zones import time_zone
 from sqlmesh_like.project.nodes import (
     CdcFormat,
     CsvFormat,
@@ -108,6 +109,7 @@ def _table(
         column_docs=docs,
         renamed=_renamed(node),
         units=_units(node, columns),
+        time_zones=_time_zones(node, columns),
     )
 
 
@@ -156,6 +158,25 @@ def _units(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, TimeUnit
     return units
 
 
+def _zone_of_table(node: YamlNode, stream: IngestSource) -> str | None:
+    own = cast(str | None, INGEST_TABLE.value(node, "time_zone")) or stream.time_zone
+    return None if own == "UTC" else own
+
+
+def _time_zones(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, str]:
+    """Columns that declare `time_zone`, with it. Raises ProjectError where a column is not declared a timestamp."""
+    declared = node.get("columns")
+    zones: dict[str, str] = {}
+    for entry, column in zip(() if declared is None else declared.sequence("columns"), columns, strict=True):
+        zone = entry.get("time_zone")
+        if zone is None:
+            continue
+        zones[column.name] = time_zone(zone, "time_zone")
+        if not (column.type or "timestamp").strip().lower().startswith("timestamp"):
+            raise zone.error(f"time_zone of column {column.name!r}, which is {column.type}", "remove it")
+    return zones
+
+
 _SINCE_MIDNIGHT = ("seconds", "millis", "micros", "nanos")
 _COUNTED = {
     re.compile(r"\s*(?:date\s*$|timestamp)", re.IGNORECASE): get_args(TimeUnit),
@@ -189,6 +210,7 @@ def _stream(node: YamlNode) -> IngestSource:
         unavailable_value_placeholder=str(STREAM.value(node, "unavailable_value_placeholder")),
         discover=STREAM.value(node, "discover") is True,
         zero_dates=_zero_dates(node, STREAM) or "dead_letter",
+        time_zone=cast(str | None, STREAM.value(node, "time_zone")),
         declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
 
@@ -251,6 +273,7 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         origin=None if origin is None else storable_name(origin),
         hudi={} if hudi is None else hudi.settings("hudi"),
         unit=cast(TimeUnit | None, INGEST_TABLE.value(node, "unit")),
+        time_zone=_zone_of_table(node, stream),
     )
 
 

@@ -41,7 +41,7 @@ def find_server() -> None:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[Server]:
+def postgres(folder: Path, wal_level: str = "logical") -> Iterator[Server]:
     """A server with its data in `folder`, while the context is open."""
     find_server()
     port, data, log = free_port(), folder / "postgres", folder / "postgres.log"
@@ -56,7 +56,7 @@ def postgres(folder: Path) -> Iterator[Server]:
     with log.open("wb") as out:
         subprocess.run(command, check=True, stdout=out, stderr=out, timeout=START_SECONDS, user=owner, cwd="/")
     settings = {
-        "port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "wal_level": "logical",
+        "port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "wal_level": wal_level,
         "fsync": "off", "timezone": "UTC",
     }  # fmt: skip
     server = [_program("postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]

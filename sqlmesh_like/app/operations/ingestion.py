@@ -93,7 +93,7 @@ def ask_sources(loaded: Loaded, sources: Sequence[Source]) -> None:
     for source in sources:
         check_brokers(source)
         if source.ingest is not None and source.ingest.database is not None:
-            check_database(source)
+            check_database(source, SourcePaths(loaded.target, source))
             with loaded.reporter.downloading() as progress:
                 ensure_jars(engine_jars(source.ingest.database.kind), progress=progress)
 

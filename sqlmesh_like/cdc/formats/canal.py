@@ -168,7 +168,8 @@ def mysql_field(name: str, declared: str, *, is_numbered: bool = False) -> Sourc
         return SourceField(name, "decimal(20,0)")
     if (kind in ("int", "integer") and is_unsigned) or kind == "bit":
         return SourceField(name, "bigint")
-    return SourceField(name, _PLAIN.get(kind, "string"))
+    spark_type = _PLAIN.get(kind, "string")
+    return SourceField(name, spark_type, is_instant=kind == "timestamp" or spark_type in ("int", "bigint"))
 
 
 def _decimal(size: str) -> str:

@@ -23,7 +23,7 @@ from sqlmesh_like.cdc.formats.source_types import (
     quoted_name,
     sql_literal,
 )
-from sqlmesh_like.cdc.formats.time_values import MAX_DAYS, MAX_MILLIS, MIN_DAYS, MIN_MILLIS
+from sqlmesh_like.cdc.formats.time_values import MAX_DAYS, MAX_MILLIS, MIN_DAYS, MIN_MILLIS, local
 from sqlmesh_like.names import Column, Schema
 
 RAW = "raw"
@@ -116,7 +116,11 @@ def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
     value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if _can_be_cast(kind, field.type):
         plain = value if kind == field.type else f"cast({value} as {field.type})"
-        return f"if({_is_spellable(plain, field.type)}, {plain}, null)" if field.type in _YEARS else plain
+        if field.type not in _YEARS:
+            return plain
+        if field.time_zone is not None and column_type(kind) == "timestamp":
+            plain = local(plain, field.time_zone, is_key=field.is_key)
+        return f"if({_is_spellable(plain, field.type)}, {plain}, null)"
     spelt, exact = row_text(value, kind), exact_type(field)
     # A decimal is read as `row_images` would read it, by JSON's own parser.
     member = sql_literal(f"v {exact}")

@@ -63,6 +63,7 @@ _BY_TYPE: Mapping[str, tuple[str, Encoding]] = {
     "bytes": ("binary", Encoding.BASE64),
 }
 _NESTED = {"struct": True, "array": True, "map": True, "string": False}
+_ZONED = ("io.debezium.time.ZonedTimestamp", "io.debezium.time.StructuredZonedTimestamp")
 _MOMENTS = {name for name, (kind, _) in _ENCODED.items() if kind == "timestamp"}
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _BITS = "io.debezium.data.Bits"
@@ -124,7 +125,10 @@ def _field(column: Mapping[str, object]) -> SourceField:
     spark_type, encoding = _ENCODED.get(logical) or _BY_TYPE.get(kind) or ("string", Encoding.PLAIN)
     is_known = not logical or logical in _ENCODED or logical in _AS_THEY_ARE
     return SourceField(
-        name, spark_type, encoding, is_nested=_NESTED.get(kind), unknown_type=None if is_known else logical
+        *(name, spark_type, encoding),
+        is_nested=_NESTED.get(kind),
+        unknown_type=None if is_known else logical,
+        is_instant=spark_type in ("int", "bigint") or logical in _ZONED,
     )
 
 

@@ -38,7 +38,9 @@ class SourceField:
     so it means nothing. `default`: the value, spelt as in events, of rows from before the column was added. `unit`:
     what a number counts where the encoding is plain; None: not known, so that a number is neither a date nor a time.
     `is_nested`: whether values are JSON objects or lists; None where the events do not say. `unknown_type`: the
-    semantic type that events state, if its encoding is not known. `labels`: of an enumeration or a set.
+    semantic type that events state, if its encoding is not known. `labels`: of an enumeration or a set. `is_instant`:
+    its values are moments and not local times, whatever they look like. `time_zone`: the zone of its local times; None:
+    UTC. `is_key`: whether it is of the primary key.
     """
 
     name: str
@@ -53,6 +55,9 @@ class SourceField:
     is_nested: bool | None = None
     unknown_type: str | None = None
     labels: tuple[str, ...] = ()
+    is_instant: bool = False
+    time_zone: str | None = None
+    is_key: bool = False
 
     @property
     def keeps_json(self) -> bool:
@@ -189,11 +194,19 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
     >>> decoder(SourceField("id", "bigint", Encoding.BASE64), "t.id", "x.id")
     'cast(null as bigint)'
     """
+    value = _decoder(field, text, exact)
+    is_local = None if field.time_zone is None else _is_local(field, text)
+    if field.time_zone is None or is_local is None:
+        return value
+    return f"if({is_local}, {time_values.local(value, field.time_zone, is_key=field.is_key)}, {value})"
+
+
+def _decoder(field: SourceField, text: str, exact: str) -> str:
     if field.encoding in COUNTS and field.type in _INTEGERS:
         return f"try_cast({text} as {field.type})"
     match field.encoding:
         case Encoding.PLAIN if field.unit is not None and field.type in _TIMES:
-            counted = decoder(replace(field, encoding=field.unit), text, exact)
+            counted = _decoder(replace(field, encoding=field.unit), text, exact)
             return f"if({is_count(text)}, {counted}, {_plain(field.type, text, exact)})"
         case Encoding.PLAIN:
             return _plain(field.type, text, exact)
@@ -215,6 +228,18 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
             return _cast(_labelled(field, text), "string", field.type)
         case _:
             return _cast(*time_values.decoded(field.encoding, text), field.type)
+
+
+def _is_local(field: SourceField, text: str) -> str | None:
+    """Spark SQL: whether a value of a timestamp column is a local time; None: no value is."""
+    encoding = field.unit if field.encoding is Encoding.PLAIN and field.unit in MOMENTS else field.encoding
+    if encoding is Encoding.PLAIN:
+        return time_values.is_local_text(text)
+    if encoding is Encoding.TIMESTAMP_PARTS:
+        return f"get_json_object({text}, '$.offsetSeconds') is null"
+    if encoding in MOMENTS and field.encoding is Encoding.PLAIN:
+        return f"({is_count(text)} or {time_values.is_local_text(text)})"
+    return "true" if encoding in MOMENTS or encoding is Encoding.ISO_TIMESTAMP else None
 
 
 def number_decoder(field: SourceField, written: str, exact: str) -> str:

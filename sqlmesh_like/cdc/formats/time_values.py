@@ -55,6 +55,27 @@ def timestamp(text: str) -> str:
     return f"case when {_starts_as_date(text)} then try_cast({text} as timestamp) end"
 
 
+def local(moment: str, zone: str, *, is_key: bool = False) -> str:
+    """Spark SQL of the moment of a local time, given as if it were in UTC; NULL beyond the years 1 to 9999.
+
+    Of an hour that the clock repeats, it is the first one; a time that the clock skips is as much later as it skips:
+    `java.time.ZonedDateTime.of`, which Spark calls. In a key that would be the key of another row: NULL.
+    """
+    there = f"to_utc_timestamp({moment}, {spark_literal(zone)})"
+    condition = f"unix_micros({there}) between {MIN_MILLIS}000 and {MAX_MILLIS}999"
+    if is_key:
+        condition += f" and from_utc_timestamp({there}, {spark_literal(zone)}) = {moment}"
+    return f"case when {condition} then {there} end"
+
+
+_LOCAL = "^ *[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T]+[0-9:.]*)? *$"
+
+
+def is_local_text(text: str) -> str:
+    """Spark SQL: whether the text of a moment has neither an offset nor a zone."""
+    return f"{text} rlike {spark_literal(_LOCAL)}"
+
+
 def _starts_as_date(text: str) -> str:
     """Guards a cast: Spark reads `12:30` as a time of today, and accepts years that other readers do not."""
     return f"{text} rlike '^ *(?!0000)[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"

@@ -23,7 +23,8 @@ def creation_contract(layout: OdsLayout) -> str:
     partition = None if by is None else [by.column, by.format, by.field]
     entries = {"primary_key": list(ingest.primary_key), "partition_by": partition, "order_by": list(ingest.order_by)}
     names = {} if layout.ascii_names else {_NAMES: _OF_LETTERS}
-    return json.dumps({**entries, "spelling": layout.key_spelling, **names}, sort_keys=True)
+    zones = {"time_zone": ingest.time_zone, "time_zones": dict(sorted(layout.table.time_zones.items())) or None}
+    return json.dumps({**entries, **zones, "spelling": layout.key_spelling, **names}, sort_keys=True)
 
 
 def has_ascii_names(uri: str) -> bool:

@@ -108,6 +108,9 @@ class _Columns:
         self.names = {name.lower(): name for name in self.types}
         self.units = {name.lower(): unit for name, unit in table.units.items()}
         self.unit = ingest.unit
+        self.time_zones = {name.lower(): zone for name, zone in table.time_zones.items()}
+        self.time_zone = ingest.time_zone
+        self.key = {name.lower() for name in ingest.primary_key}
         self.stated = {column.name.lower(): normal_type(column.type) for column in table.columns if column.type}
 
     def declared(self, field: SourceField) -> SourceField:
@@ -166,7 +169,14 @@ class _Columns:
     def retyped(self, fields: Sequence[SourceField]) -> tuple[SourceField, ...]:
         types = (self.types[self.names[field.name.lower()]] for field in fields)
         return tuple(
-            replace(field, type=kind, unit=self._unit(field, kind)) for field, kind in zip(fields, types, strict=True)
+            replace(
+                field,
+                type=kind,
+                unit=self._unit(field, kind),
+                time_zone=self._time_zone(field, kind),
+                is_key=field.name.lower() in self.key,
+            )
+            for field, kind in zip(fields, types, strict=True)
         )
 
     def _unit(self, field: SourceField, kind: str) -> Encoding | None:
@@ -175,6 +185,12 @@ class _Columns:
         if unit is not None:
             return encoding_of(unit, kind)
         return field.unit if field.unit in _COUNTED.get(kind, ()) else None
+
+    def _time_zone(self, field: SourceField, kind: str) -> str | None:
+        """The zone of the field's local times; None: UTC, or it has none."""
+        if kind != "timestamp":
+            return None
+        return self.time_zones.get(field.name.lower()) or (None if field.is_instant else self.time_zone)
 
     def renamed(self) -> Mapping[str, str]:
         """The stored column that each new column with a declared `renamed_from` replaces."""

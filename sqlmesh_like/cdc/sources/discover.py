@@ -63,6 +63,7 @@ def _table(place: SourcePaths, name: str, entry: Mapping[str, object]) -> Source
         f"{schema}.{table}" if schema else table,
         tuple(map(str, key)),
         zero_dates=source.ingest.zero_dates,
+        time_zone=source.ingest.time_zone,
         updates="partial" if source.ingest.format == "ogg" else "full",
     )
     return SourceTable(

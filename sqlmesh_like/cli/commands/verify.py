@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import click
 
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.operations.verification.source_verification import named_sources, verify_sources
+from sqlmesh_like.app.operations.verification.source_verification import (
+    named_sources,
+    repair_sources,
+    verify_sources,
+)
 from sqlmesh_like.app.operations.verification.table_verification import (
     SAMPLED_KEYS,
     Verification,
@@ -16,11 +21,14 @@ from sqlmesh_like.app.operations.verification.table_verification import (
     verify_tables,
 )
 from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.repair import why_not_repaired
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.context import make_output, open_project
+from sqlmesh_like.cli.ingest_log import IngestLog
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.run.plain_values import plain
 from sqlmesh_like.run.ports import ComparedKeys, RowDifference, Sample
 
@@ -43,6 +51,7 @@ from sqlmesh_like.run.ports import ComparedKeys, RowDifference, Sample
 @click.option(
     "--max-rows-per-second", type=click.IntRange(1), metavar="NUMBER", help="Of a source: read its database no faster."
 )
+@click.option("--repair", "is_repaired", is_flag=True, help="Of a source: read the rows that differ again.")
 def command(
     flags: Flags,
     models: tuple[str, ...],
@@ -52,13 +61,15 @@ def command(
     seed: int | None,
     share: float,
     max_rows_per_second: int | None,
+    is_repaired: bool,
 ) -> int:
     """Compare maintained tables with a full recompute at each table's own frontier and clock.
 
     For models with hand-written incremental SQL, it shows the rows that this SQL lost. A sample needs no JVM where
     DuckDB is proven to compute what Spark would. A table that differs is rebuilt by `sml repair`.
 
-    `-s source:shop` compares the tables of a source that reads a database with that database, value by value.
+    `-s source:shop` compares the tables of a source that reads a database with that database, value by value. With
+    --repair, rows that differ are read again and ingested like events of its log; then the tables are compared again.
     """
     loaded, output = open_project(replace(flags, select=(*flags.select, *models))), make_output(flags)
     sources = named_sources(loaded)
@@ -66,10 +77,13 @@ def command(
         raise UsageError("--keys and --seed describe a sample", hint="add --sample")
     if not sources and (share < 100 or max_rows_per_second is not None):
         raise UsageError("--share and --max-rows-per-second are for sources", hint="select one: -s source:shop")
+    if not sources and is_repaired:
+        raise UsageError("--repair is for sources", hint="select one: -s source:shop; tables of models: sml repair")
     request = ComparisonRequest(limit, max_rows_per_second, share / 100, seed or 0)
-    compared = verify_sources(
-        loaded, sources, request, lambda number, total, each: _print_source(output, number, total, each)
-    )
+    compare = partial(verify_sources, loaded, request=request, on_compared=partial(_print_source, output))
+    compared = compare(sources)
+    if is_repaired and any(each.status == "fail" for each in compared):
+        compared = _repair(loaded, output, sources, compared, compare)
     results: tuple[Verification, ...] = ()
     if not sources or loaded.selected("model"):
         results = _verify_models(loaded, output, limit, new_sample(keys or SAMPLED_KEYS, seed) if is_sampled else None)
@@ -78,6 +92,42 @@ def command(
     if "fail" in statuses or any(each.status == "error" for each in results):
         return 1
     return 2 if "error" in statuses else 0
+
+
+def _repair(
+    loaded: Loaded,
+    output: Output,
+    sources: tuple[Source, ...],
+    compared: tuple[TableComparison, ...],
+    compare: Callable[[tuple[Source, ...]], tuple[TableComparison, ...]],
+) -> tuple[TableComparison, ...]:
+    """Repair what differs, and compare these tables again. Returns the last result of each table."""
+    wanted = []
+    for each in compared:
+        if each.status == "fail":
+            why = why_not_repaired(each)
+            if why is None:
+                wanted.append(each)
+            else:
+                for line in str(why).splitlines():
+                    output.line(line, "error")
+    if not wanted:
+        return compared
+    repair = repair_sources(loaded, wanted, IngestLog(output))
+    output.line(f"Read again: {repair.rows} rows; deleted, because the database does not have them: {repair.deletes}")
+    if repair.changed:
+        output.line(f"  {repair.changed} rows have changed meanwhile: their events were ingested")
+    if repair.left:
+        output.line(
+            f"  {repair.left} rows are left: they have only a key, and `order_by` decides between versions", "warn"
+        )
+    again = {each.table.unique_id for each in wanted}
+    chosen = (replace(s, tables=tuple(table for table in s.tables if table.unique_id in again)) for s in sources)
+    results = compare(tuple(source for source in chosen if source.tables))
+    for each in results:
+        if each.status == "fail" and each.table.ingest is not None and each.table.ingest.order_by:
+            output.line(f"  {each.table.table} keeps a row whose `order_by` is later than that of the database", "warn")
+    return (*(each for each in compared if each.table.unique_id not in again), *results)
 
 
 def _verify_models(loaded: Loaded, output: Output, limit: int, sample: Sample | None) -> tuple[Verification, ...]:
@@ -114,7 +164,7 @@ def _source_lines(result: TableComparison) -> Iterator[str]:
         yield f"  … and more in {result.left} rows that differ in sum and were not compared one by one"
     if result.status == "fail":
         source = result.table.source_name
-        yield f"  read the source again: sml ingest -s source:{source} --from earliest"
+        yield f"  read these rows again: sml verify -s source:{source} --repair"
 
 
 def _row_lines(row: DifferentRow) -> Iterator[str]:

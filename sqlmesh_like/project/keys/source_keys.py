@@ -10,6 +10,7 @@ from sqlmesh_like.project.keys.database_keys import DATABASE
 from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
 from sqlmesh_like.project.keys.registry_keys import REGISTRY
 from sqlmesh_like.project.keys.shape import Form, Key, Shape
+from sqlmesh_like.project.keys.time_zones import time_zone
 from sqlmesh_like.project.keys.value_types import (
     NO_EFFECT_ON_QUOTES,
     choice,
@@ -76,6 +77,7 @@ def time_unit(node: YamlNode, key: str) -> TimeUnit:
 _UNIT = Form(
     time_unit, " | ".join(f"`{unit}`" for unit in get_args(TimeUnit)), {"enum": list(_UNITS)}, example="millis"
 )
+TIME_ZONE = Form(time_zone, "name of a time zone", {"type": "string"}, example="Europe/Berlin")
 SOURCE_CONFIG = Shape("the config of a source", {
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
     "tags": _TAGS, "meta": _META,
@@ -135,6 +137,8 @@ STREAM = Shape("ingest", {
         text, "__debezium_unavailable_value", example="__unchanged__",
         help="For Debezium: the connector's `unavailable.value.placeholder`, if it is set."),
     "zero_dates": Key(_ZERO_DATES, "dead_letter", help="What a date `0000-00-00` of MySQL becomes.", example="null"),
+    "time_zone": Key(TIME_ZONE, help="The zone of its local times (types without a zone), which are stored in UTC. "
+                     "Default: UTC.", example="Europe/Berlin"),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
 PARTITION_BY = Shape("partition_by", {
@@ -160,6 +164,7 @@ INGEST_TABLE = Shape("the ingest of a table", {
     "updates": Key(choice("full", "partial"), "full",
                    help="partial: columns that an update does not contain have not changed.", example="partial"),
     "zero_dates": Key(_ZERO_DATES, help="The same for one table. Default: as its source.", example="null"),
+    "time_zone": Key(TIME_ZONE, help="The same for one table. Default: as its source.", example="Asia/Shanghai"),
     "origin": Key(text, help="A column for the name of the source table a row came from.", example="shard"),
     "unit": Key(_UNIT, example="millis",
                 help="What a number in a timestamp column counts since 1970, where neither its event nor the `unit` of"
@@ -172,6 +177,8 @@ SOURCE_COLUMN = Shape("a column", {
     "unit": Key(_UNIT, example="micros",
                 help="What a number counts, where its event does not say it: since 1970 in a date or timestamp column,"
                      " since midnight (and not `days`) in a string column."),
+    "time_zone": Key(TIME_ZONE, example="UTC",
+                     help="The zone of its values, where they have none. Default: as its table."),
 }, others="warn")  # fmt: skip
 TABLE = Shape("a source table", {
     "name": Key(text, is_required=True, help="Its name in source().", example="orders"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.repair import Repair, add_repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -29,7 +31,7 @@ from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import storable_name
-from sqlmesh_like.project.nodes import DatabaseSettings
+from sqlmesh_like.project.nodes import DatabaseSettings, PartitionBy
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.faults.calls import LIMIT
 from tests.services import postgres
@@ -337,3 +339,195 @@ def test_after_a_lost_position_a_new_snapshot_leaves_what_the_database_has(
     report = lake.run("earliest")
     assert not report.failed and report.dead_letters == 0
     assert lake.rows("item") == rows(server, "lost.item") and lake.rows("entry") == rows(server, "lost.entry")
+
+
+def repair(lake: Lake, results: list[TableComparison], meanwhile: tuple[str, ...] = (), server: Any = None) -> Repair:
+    """Add rows that differ to the spool; these statements run after the rows were read, before the log is."""
+    place = SourcePaths(*lake.declared()[1:])
+
+    def read_log() -> None:
+        if meanwhile:
+            run(server, *meanwhile)
+        spool_log(place)
+
+    return add_repair(place, results, read_log)
+
+
+@pytest.mark.release
+def test_rows_that_differ_are_read_again_and_no_event_of_the_log_overtakes_them(
+    server: Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Seven planted differences, in tables with every way of deciding between two versions of a row."""
+    run(
+        server,
+        "create database mended",
+        "use mended",
+        "create table item (id int primary key, name varchar(300), price decimal(10,2), rate double, at datetime(6),"
+        " spot point, late int)",
+        "insert into item select seq, concat('name ', seq), seq / 7, 0e0, '2024-01-01', point(seq, 1), 0"
+        " from seq_1_to_20",
+        "create table part (id int, k varchar(9), day date, n int, primary key (id, k))",
+        "insert into part select seq, 'a ', '2024-01-31', 0 from seq_1_to_9",
+        "create table ranked (id int primary key, at datetime(6), n int)",
+        "insert into ranked select seq, '2024-01-01', 0 from seq_1_to_9",
+        "insert into ranked values (50, null, null)",
+    )
+    lake = lake_of(server, tmp_path, spark, "mended", "item")
+    by_day = PartitionBy("day", "yyyyMM", "month")
+    part = table("part", database="mended", primary_key=("id", "k"), partition_by=by_day)
+    lake.tables = (*lake.tables, part, table("ranked", database="mended", order_by=("at",)))
+    assert not lake.run().failed
+    run(
+        server,
+        "use mended",
+        "set sql_log_bin = 0",
+        "update item set name = 'lost' where id = 1",
+        "delete from item where id = 2",
+        "insert into item values (1000, concat(repeat('ü', 250), 'x'), null, -0e0, '2024-01-01', point(7, 7), null)",
+        "update item set price = price + 0.01 where id = 4",
+        "update item set name = concat(name, ' ') where id = 5",
+        "update item set rate = 1e-300 where id = 6",
+        "update item set at = at + interval 1 microsecond, spot = point(9, 9) where id = 7",
+        "update item set late = 1 where id in (8, 9, 10)",
+        "update part set day = '2024-02-01' where id = 1",
+        "delete from part where id = 2",
+        "insert into part values (1, 'b', '1999-12-31', null)",
+        "update ranked set n = 5, at = '2024-01-02' where id = 1",
+        "delete from ranked where id in (2, 50)",
+        "update ranked set n = 6 where id = 3",  # the same order as the lake's row
+        "update ranked set n = 7, at = '2023-12-31' where id = 4",  # an earlier one
+        "set sql_log_bin = 1",
+        "update item set late = 2 where id = 8",  # an event that the lake has not read
+        "update item set late = 3 where id = 11",
+    )
+    results = compared(lake)
+    counts = {each.table.name: (each.different, each.unread) for each in results}
+    assert counts == {"item": (9, 2), "part": (3, 0), "ranked": (5, 0)}
+    # One row changes, one goes, after they were read: what was read of them is older than the log.
+    changes = ("update mended.item set late = 4 where id = 9", "delete from mended.item where id = 10")
+    done = repair(lake, results, changes, server)
+    assert (done.rows, done.deletes, done.changed, done.left) == (6 + 2 + 3, 1 + 1 + 1, 2, 1)
+    run(server, "use mended", "update item set late = 5 where id = 1", "delete from item where id = 4")
+    report = lake.run()
+    assert not report.failed and report.dead_letters == 0
+    assert lake.rows("part", "id", "k", "day", "n") == rows(server, "mended.part")
+    names = ("id", "name", "price", "rate", "at", "late")
+    assert lake.rows("item", *names) == sorted(run(server, f"select {', '.join(names)} from mended.item"), key=str)
+    spots = dict(lake.rows("item", "id", "spot"))  # a column that is not compared
+    assert '"x":9.0' in spots[7] and '"x":7.0' in spots[1000]
+    item, part_result, ranked = compared(lake)
+    assert [item.status, part_result.status] == ["pass", "pass"]
+    # A row that the lake orders later than the database does stays: by `order_by` it is the newer one.
+    # So does one with nothing but its key: its delete would have no order.
+    assert [row.key for row in ranked.examples] == ["id=4", "id=50"]
+    run(server, "use mended", "update ranked set at = '2024-03-01' where id = 4", "insert into item (id) values (4)",
+        "insert into ranked values (50, '2024-01-01', 1)")  # fmt: skip
+    assert not lake.run().failed
+    require_equal(lake)
+
+
+@pytest.mark.release
+def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    pg.run(
+        "create database mended",
+        "\\c mended",
+        "create table item (id uuid primary key, name text, list int[], much text)",
+        "insert into item select ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'a', array[n], repeat('x', 9000)"
+        " from generate_series(1, 5) n",
+        'create schema "Old"',
+        'create table "Old"."Odd" ("a b" numeric(9,2) primary key, at timestamptz)',
+        "insert into \"Old\".\"Odd\" values (1.50, 'infinity'), (2, '2024-01-01 10:00+02'), (3, null)",
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "mended")
+    odd = table("odd", database="mended", primary_key=("a_b",))
+    assert odd.ingest is not None
+    odd = replace(odd, ingest=replace(odd.ingest, table="Odd"))
+    lake = Lake(spark, tmp_path, (table("item", database="mended"), odd), {"files": None, "database": settings})
+    lake.run()
+    assert [reason for *_, reason, _ in lake.dead_letters()] == ["column `at`: cannot read infinity as timestamp"]
+    slots = pg.run("select count(*) from pg_replication_slots")
+    for name, statement in (
+        ("item", "update item set name = 'b' where list = array[1]"),
+        ("item", "delete from item where list = array[2]"),
+        ("item", "insert into item values ('ffffffff-0000-0000-0000-000000000000', E'n\\n''ew', array[7,null], 'y')"),
+        ('"Old"."Odd"', 'delete from "Old"."Odd" where "a b" = 3'),
+        ('"Old"."Odd"', 'update "Old"."Odd" set at = null where "a b" in (1.5, 2)'),
+    ):
+        unlogged(pg, name, statement)
+    results = compared(lake)
+    assert [each.different for each in results] == [3, 3]
+    done = repair(lake, results)
+    assert (done.rows, done.deletes, done.changed) == (4, 2, 0)
+    assert pg.run("select count(*) from pg_replication_slots") == slots
+    assert lake.run().dead_letters == 0
+    require_equal(lake)
+    lists = dict(lake.rows("item", "id", "list"))
+    assert lists["ffffffff-0000-0000-0000-000000000000"] == "[7,null]"
+
+
+LOCAL_TIMES = {
+    "2024-07-01 12:00:00.123456": "2024-07-01 10:00:00.123456",
+    "2024-10-27 02:30:00": "2024-10-27 00:30:00",  # repeated: the first one
+    "2024-10-27 03:00:00": "2024-10-27 02:00:00",
+    "1890-01-01 00:00:00": "1889-12-31 23:06:32",  # before there were zones
+    "2077-08-01 00:00:00": "2077-07-31 22:00:00",
+    "9999-12-31 23:59:59": "9999-12-31 22:59:59",
+}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+def test_local_times_of_a_database_are_stored_and_compared_in_utc(
+    kind: Any, server: Server, pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    values = ", ".join(f"('{each}', '2024-07-01 12:00:00', {n})" for n, each in enumerate(LOCAL_TIMES))
+    is_mysql, columns = kind == "mysql", "at {0} primary key, seen {1}, n int, skipped {0} default '2024-03-31 02:30'"
+    types = ("datetime(6)", "timestamp(6) default '2024-01-01'") if is_mysql else ("timestamp", "timestamptz")
+    tables = (f"create table {name} ({columns.format(*types)})" for name in ("clock", "other"))
+    rows_of = (f"insert into {name} (at, seen, n) values {values}" for name in ("clock", "other"))
+    if is_mysql:
+        run(server, "create database clocks", "use clocks", *tables, *rows_of)
+        settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, "clocks")
+    else:
+        pg.run("create database clocks", "\\c clocks", *tables, *rows_of)
+        settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "clocks")
+    by_year = PartitionBy("at", "yyyyMM", "month")
+    clock = table("clock", database="clocks", primary_key=("at",), partition_by=by_year, time_zone="Europe/Berlin")
+    lake = Lake(spark, tmp_path, (clock, table("other", database="clocks", primary_key=("at",))), {
+        "files": None, "database": settings,
+    })  # fmt: skip
+    assert lake.run().dead_letters == 0
+    moments = [datetime.datetime.fromisoformat(each) for each in LOCAL_TIMES.values()]
+    noon = datetime.datetime(2024, 7, 1, 12)
+    later = datetime.datetime(2024, 3, 31, 1, 30)  # as much as the clock skips
+    assert lake.rows("clock", "at", "seen", "n", "skipped", "month") == sorted(
+        ((at, noon, n, later, f"{at:%Y%m}") for n, at in enumerate(moments)), key=str
+    )
+    assert {row[0] for row in lake.rows("other", "at")} == {*map(datetime.datetime.fromisoformat, LOCAL_TIMES)}
+    require_equal(lake)
+    changes = ("update clock set at = '2024-10-27 02:31:00' where n = 1", "delete from clock where n in (3, 5)")
+    if is_mysql:
+        run(server, "use clocks", *changes)
+    else:
+        pg.run("\\c clocks", *changes)
+    assert lake.run().dead_letters == 0
+    assert len(lake.rows("clock")) == len(LOCAL_TIMES) - 2
+    require_equal(lake)
+    if is_mysql:
+        run(server, "use clocks", "set sql_log_bin = 0", "update clock set at = '2024-10-27 01:31:00' where n = 1")
+        (result,) = (each for each in compared(lake) if each.different)
+        assert [(row.key, row.only) for row in result.examples] == [
+            ("at=2024-10-26 23:31:00", "database"), ("at=2024-10-27 00:31:00", "lake"),
+        ]  # fmt: skip
+        assert repair(lake, [result]).deletes == 1
+        lake.run()
+        require_equal(lake)
+
+
+def unlogged(pg: postgres.Server, name: str, statement: str) -> None:
+    """Change a table while it is not published: the source never hears of it."""
+    publication = pg.run("\\c mended", "select pubname from pg_publication").strip()
+    alter = f"alter publication {publication}"
+    pg.run("\\c mended", f"{alter} drop table {name}", statement, f"{alter} add table {name}")

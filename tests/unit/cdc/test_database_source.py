@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def test_the_tables_that_are_read_are_the_declared_ones_unless_others_are_named(
     [
         ("(1045, \"Access denied for user 'sml'@'%'\")", MachineError, "SML_DATABASE_PASSWORD"),
         ("connection failed: FATAL:  password authentication failed", MachineError, "SML_DATABASE_PASSWORD"),
+        ("(1044, \"Access denied for user 'sml'@'%' to database 'shop'\")", MachineError, "GRANT SELECT ON `shop`.*"),
         ("(1049, \"Unknown database 'shop'\")", MachineError, "change the database"),
         ("(1142, 'SELECT command denied to user')", MachineError, "sml debug"),
         ('(2003, "Can\'t connect to MySQL server")', DatabaseAwayError, "start it"),
@@ -98,6 +100,21 @@ def test_a_spool_that_begins_anew_empties_the_tables_first_and_uses_no_number_tw
     assert not spool.has_position and spool.newest == 0
     assert (tmp_path / "first").read_text() == "9" and not (tmp_path / "schema_history").exists()
     assert '"op": "t"' in gzip.decompress((tmp_path / "truncates.gz").read_bytes()).decode()
+
+
+def test_a_segment_that_is_added_comes_after_all_others_at_their_position(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.prepare()
+    newest = tmp_path / "log" / "000000000008.gz"
+    newest.write_bytes(b"")
+    os.utime(newest, (4e9, 4e9))  # a clock that went back since
+    position = '[]\n{"file": "b.1", "pos": 7}'
+    (tmp_path / "offsets" / "8").write_text(position, encoding="utf-8")
+    spool.append([b'{"op": "d"}\n'])
+    own = tmp_path / "log" / "000000000009.gz"
+    assert gzip.decompress(own.read_bytes()) == b'{"op": "d"}\n' and own.stat().st_mtime > newest.stat().st_mtime
+    assert (tmp_path / "offsets" / "9").read_text(encoding="utf-8") == position
+    assert spool.is_at(LogEnd("b.1", 7)) and list((tmp_path / "staging").iterdir()) == []
 
 
 def test_addresses() -> None:

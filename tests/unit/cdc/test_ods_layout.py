@@ -374,6 +374,7 @@ def test_a_type_that_spells_keys_or_partitions_anew_is_refused(
         ({"primary_key": ("id", "m")}, r"primary_key of ods\.t was \['id'\] when the table was made"),
         ({"partition_by": PartitionBy("c", "yyyyMMdd", "year_month")}, "partition_by of ods.t was"),
         ({"order_by": ()}, "order_by of ods.t was"),
+        ({"time_zone": "Asia/Tokyo"}, "time_zone of ods.t was None when the table was made"),
     ],
 )
 def test_what_a_table_was_made_with_does_not_change(changed: Any, what: str) -> None:

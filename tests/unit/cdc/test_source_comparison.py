@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
@@ -14,6 +17,7 @@ from sqlmesh_like.cdc.sources.database.comparison import narrowing
 from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES, LAKE, CanonicalColumn
 from sqlmesh_like.cdc.sources.database.comparison.differences import different_row
+from sqlmesh_like.cdc.sources.database.comparison.local_times import moment_of_local
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
@@ -148,3 +152,29 @@ def test_changes_of_the_log_that_a_table_has_not_read(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_is_an_error_of_its_table() -> None:
     with pytest.raises(NodeError, match=r"ods.item cannot be read: .*gone.parquet"), failing_reads("ods.item"):
         duckdb.connect().execute("select * from 'gone.parquet'")
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Africa/Casablanca"]
+)
+def test_local_times_of_a_database_are_the_moments_that_the_ingestion_makes_of_them(zone: str) -> None:
+    """Also those that the clock repeats or skips, and those of years in which zones only have rules."""
+    dice = random.Random(20240501)
+    near = [at + timedelta(minutes=m) for at in _CLOCK_CHANGES for m in range(-150, 160, 15)]
+    far = [datetime(1, 1, 2) + timedelta(seconds=dice.randrange(9998 * 31556952)) for _ in range(300)]
+    edges = [datetime(9999, 12, 30, 23, 59, 59), datetime(2500, 1, 1), datetime(2499, 12, 31, 23), datetime(2100, 1, 1)]
+    times = [*near, *far, *edges]
+    rows = ", ".join(f"({(at - datetime(1970, 1, 1)) // timedelta(microseconds=1)})" for at in times)
+    query = f"select {moment_of_local('m', zone, '//')} from (values {rows}) t(m)"
+    wanted = [
+        (at.replace(tzinfo=ZoneInfo(zone)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        for at in times
+    ]
+    assert [row[0] for row in duckdb.connect().execute(query).fetchall()] == wanted
+
+
+_CLOCK_CHANGES = [
+    datetime(2024, 3, 31, 2), datetime(2024, 10, 27, 3), datetime(2024, 3, 10, 2), datetime(2024, 11, 3, 2),
+    datetime(2024, 10, 6, 2), datetime(2024, 4, 7, 2), datetime(1945, 5, 24, 2), datetime(2300, 3, 28, 2),
+    datetime(7777, 10, 31, 3),
+]  # fmt: skip

@@ -41,6 +41,7 @@ def project(tmp_path: Path) -> Path:
     [
         (["-s", "source:shop"], "does not answer"),
         (["-s", "source:files"], "source 'files' does not read a database"),
+        (["--repair"], "--repair is for sources"),
         (["--share", "1"], "--share and --max-rows-per-second are for sources"),
     ],
 )

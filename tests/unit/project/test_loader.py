@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -389,6 +390,25 @@ def test_an_ingested_table_names_its_columns_as_they_are_stored(write: Write) ->
     assert (source.ingest.zero_dates, first.zero_dates, second.zero_dates) == ("null", "dead_letter", "null")
     assert (first.updates, second.updates) == ("partial", "full"), "GoldenGate leaves out what has not changed"
     assert (source.ingest.csv.header, source.ingest.csv.null, source.ingest.csv.delimiter) == (True, "", ";")
+
+
+def test_a_time_zone_is_that_of_the_column_the_table_or_the_source(write: Write) -> None:
+    text = INGESTED.replace("zero_dates: null}", "time_zone: Europe/Berlin}").replace("updates: full", "time_zone: UTC")
+    text = text.replace("data_type: int}", "data_type: timestamp, time_zone: Asia/Shanghai}")
+    (source,) = load(write({"pyproject.toml": OWN, "models/s.yml": text % "dms"})).sources
+    first, second = source.tables
+    assert first.ingest and second.ingest and first.time_zones == {"a_b": "Asia/Shanghai"}
+    assert (first.ingest.time_zone, second.ingest.time_zone) == ("Europe/Berlin", None)
+    for name, hint in (("Europe/Berlim", "Europe/Berlin"), ("Shanghai", "Asia/Shanghai"), ("+08:00", "IANA's name")):
+        root = write({"pyproject.toml": OWN, "models/s.yml": text.replace("Europe/Berlin", f'"{name}"') % "dms"})
+        with pytest.raises(ProjectError, match=re.escape(f"{name!r} is not a time zone")) as error:
+            load(root)
+        assert "models/s.yml:5:" in str(error.value) and hint in str(error.value)
+    root = write(
+        {"pyproject.toml": OWN, "models/s.yml": text.replace("data_type: timestamp", "data_type: date") % "dms"}
+    )
+    with pytest.raises(ProjectError, match="time_zone of column 'a_b', which is date"):
+        load(root)
 
 
 def test_a_database_that_is_no_pattern_is_refused_when_the_project_is_read(write: Write) -> None:

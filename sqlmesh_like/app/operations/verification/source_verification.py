@@ -5,15 +5,18 @@ Only sources that the selection names are compared: it costs the database work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlmesh_like.app.lakes.lake import require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import log_locks
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.ingestion import IngestListener, IngestRequest, ingest
 from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.repair import Repair, add_repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.discover import with_discovered
@@ -74,6 +77,25 @@ def verify_sources(
             results.append(result)
             on_compared(len(results), total, result)
     return tuple(results)
+
+
+def repair_sources(loaded: Loaded, results: Sequence[TableComparison], listener: IngestListener) -> Repair:
+    """Read the rows that differ again from their databases, then ingest these sources. Holds their locks meanwhile.
+
+    Raises SmlError where a database or its log cannot be read; what was added to the log of events stays there.
+    """
+    total = Repair()
+    by_source: dict[str, list[TableComparison]] = {}
+    for result in results:
+        by_source.setdefault(result.table.source_name, []).append(result)
+    for name, own in by_source.items():
+        source = next(each for each in loaded.project.sources if each.name == name)
+        place = with_discovered(SourcePaths(loaded.target, source))
+        with lake_lock(loaded, "verify", log_locks(source)):
+            loaded.reporter.phase(f"reading rows of source {name} again")
+            total.add(add_repair(place, own, partial(spool_log, place)))
+        ingest(loaded, IngestRequest(source=name), listener)
+    return total
 
 
 def _tables(loaded: Loaded, chosen: Source) -> tuple[SourcePaths, tuple[SourceTable, ...]]:

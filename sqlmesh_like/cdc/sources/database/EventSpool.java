@@ -223,7 +223,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             SourceRecord last = null;
             for (int i = 0; i < records.size() && !hasEnded; i++) {
                 last = ((EmbeddedEngineChangeEvent) records.get(i)).sourceRecord();
-                isInSnapshot = last.sourceOffset().containsKey("snapshot");
+                isInSnapshot = last.sourceOffset() != null && last.sourceOffset().containsKey("snapshot");
                 if (isChange(last)) write((ChangeEvent) records.get(i));
                 hasEnded = !isInSnapshot && isEnd(last);
                 boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
@@ -249,6 +249,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
 
     /** Whether all that was in the log when this process began has been read. */
     private boolean isEnd(SourceRecord record) {
+        if (settings.getProperty("sml.rows.only") != null) return isEndOfSnapshot(record);
         String marker = settings.getProperty("sml.marker");
         if (marker != null) {
             Struct key = record.key() instanceof Struct ? (Struct) record.key() : null;
@@ -260,6 +261,15 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         int order = name.length() != end.length() ? name.length() - end.length() : name.compareTo(end);
         long position = Long.parseLong(record.sourceOffset().get("pos").toString());
         return order > 0 || order == 0 && position >= Long.parseLong(settings.getProperty("sml.end.position"));
+    }
+
+    /** A notification; whether the snapshot, of which nothing follows, has ended. */
+    private static boolean isEndOfSnapshot(SourceRecord record) {
+        if (record.valueSchema() == null || record.valueSchema().field("aggregate_type") == null) return false;
+        Struct said = (Struct) record.value();
+        if (!"Initial Snapshot".equals(said.get("aggregate_type"))) return false;
+        if ("ABORTED".equals(said.get("type"))) fail("engine", "the snapshot was aborted");
+        return "COMPLETED".equals(said.get("type"));
     }
 
     private void write(ChangeEvent event) throws IOException {

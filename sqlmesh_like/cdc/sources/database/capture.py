@@ -19,6 +19,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
 )
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     LogEnd,
@@ -28,7 +29,6 @@ from sqlmesh_like.cdc.sources.database.server import (
     engine_error,
     is_mariadb,
     log_end,
-    require_ready,
     tables_of,
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
@@ -44,13 +44,19 @@ _SOUND_SECONDS = 60.0
 """After so long an engine counts as having reached its database."""
 
 
-def check_database(source: Source) -> str:
-    """Describe the database of a source. Raises SmlError where it cannot be read."""
+def check_database(source: Source, place: SourcePaths | None = None) -> str:
+    """Describe the database of a source. Raises SmlError where it cannot be read.
+
+    `place`: where the lake has the source; a table that its snapshot has read may be gone since.
+    """
     settings = database_of(source)
     with connected(settings) as db:
-        tables = wanted_tables(source, tables_of(db, settings))
+        tables = wanted_tables(source, every := tables_of(db, settings))
         require_ready(db, settings, tables)
-    return f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
+        if place is None or not spool_of(place).has_position:
+            require_declared(db, source, every)
+    summary = f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
+    return "".join((summary, *(f"\n  {note}" for note in notes(settings, tables))))
 
 
 def spool_log(place: SourcePaths) -> None:
@@ -101,6 +107,8 @@ class DatabaseCapture:
             every = tables_of(db, self._settings)
             tables = wanted_tables(self.place.source, every)
             require_ready(db, self._settings, tables)
+            if start is not None or not self.spool.has_position:
+                require_declared(db, self.place.source, every)
             self._asked = _Database(tables, log_end(db), is_mariadb(db))
             if start is not None:
                 self.spool.forget(tables, self._settings.database)

@@ -9,12 +9,12 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlmesh_like.errors import IngestError, MachineError, ProjectError, SmlError
+from sqlmesh_like.errors import IngestError, MachineError, SmlError
 from sqlmesh_like.project.nodes import DatabaseSettings
 
 if TYPE_CHECKING:
@@ -63,17 +63,6 @@ class LogEnd:
     position: int
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What keeps a database from being read, and the statement that helps."""
-
-    text: str
-    statement: str
-
-    def __str__(self) -> str:
-        return f"{self.text}\n    {self.statement}"
-
-
 def password_of(settings: DatabaseSettings) -> str:
     """The declared password, or that of the environment."""
     return settings.password if settings.password is not None else os.environ.get(PASSWORD_VARIABLE, "")
@@ -95,13 +84,16 @@ def connected(settings: DatabaseSettings) -> Iterator[sa.Connection]:
             settings.port,
             settings.database,
         )
-        engine = sa.create_engine(
-            address, poolclass=NullPool, hide_parameters=True, connect_args={"connect_timeout": _SECONDS}
-        )
+        limits = {"connect_timeout": _SECONDS}
+        if settings.kind == "mysql":
+            limits["read_timeout"] = _SECONDS  # the other limit ends when the connection is open
+        engine = sa.create_engine(address, poolclass=NullPool, hide_parameters=True, connect_args=limits)
     except ImportError as error:
         raise MachineError(f"reading a database needs a Python package: {error}", hint=_PACKAGES) from None
     try:
         with engine.connect() as connection:
+            if settings.kind == "mysql":  # it has answered: a query may take longer
+                connection.connection.driver_connection._read_timeout = None  # type: ignore[union-attr]
             yield connection
     except exc.DBAPIError as error:
         raise database_error(settings, str(error.orig)) from None
@@ -111,6 +103,14 @@ def database_error(settings: DatabaseSettings, said: str) -> SmlError:
     """What the database or its driver says, as an error with advice."""
     text = " ".join(said.split())[:400]
     where = {"location": settings.declared_at}
+    user = re.search(r"\b1044\b.*?for user ('[^']*'@'[^']*')", text)
+    if user:
+        grant = f"GRANT SELECT ON `{settings.database}`.* TO {user[1]};"
+        text = f"{settings.address}: its user may not read the database, or there is none of this name: {text}"
+        return MachineError(text, hint=grant, **where)
+    if re.search("permission denied for database", text, re.I):
+        grant = f'GRANT CONNECT ON DATABASE "{settings.database}" TO "{settings.user}";'
+        return MachineError(f"{settings.address}: {text}", hint=grant, **where)
     if _REFUSED.search(text):
         hint = f"set {PASSWORD_VARIABLE}, or `password:` to an environment variable"
         return MachineError(f"{settings.address} refuses this user or password: {text}", hint=hint, **where)
@@ -174,10 +174,10 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     schemas = [name for name in inspector.get_schema_names() if name not in hidden] if is_postgres else [None]
     tables = []
     for schema in schemas:
-        keys = inspector.get_multi_pk_constraint(schema=schema)
-        comments = inspector.get_multi_table_comment(schema=schema)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know: its events state it
+            keys = inspector.get_multi_pk_constraint(schema=schema)
+            comments = inspector.get_multi_table_comment(schema=schema)
             columns = inspector.get_multi_columns(schema=schema) if with_columns else {}
         for place, key in keys.items():
             described = tuple(
@@ -202,95 +202,6 @@ def _type_text(type_: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> str:
         return str(type_) if dialect.name == "postgresql" else type_.compile(dialect=dialect)
     except CompileError:  # unknown to SQLAlchemy
         return ""
-
-
-def problems(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> tuple[Problem, ...]:
-    """What keeps these tables from being read."""
-    listed = _of_postgres(db, settings, tables) if settings.kind == "postgresql" else _of_mysql(db, settings)
-    return tuple(listed)
-
-
-def require_ready(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> None:
-    """Raises MachineError that names all that is missing."""
-    if not tables:
-        raise ProjectError(
-            f"{settings.address} has none of the tables that this source reads",
-            location=settings.declared_at,
-            hint="change `tables:` of the database, or `table:` of the declared ones",
-        )
-    if listed := "".join(f"\n  {problem}" for problem in problems(db, settings, tables)):
-        raise MachineError(f"{settings.address} cannot be read:{listed}", location=settings.declared_at)
-
-
-def _of_mysql(db: sa.Connection, settings: DatabaseSettings) -> Iterator[Problem]:
-    import sqlalchemy as sa
-
-    wanted = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL"}
-    names = ", ".join(f"'{name}'" for name in wanted)
-    rows = db.execute(sa.text(f"show global variables where variable_name in ({names})")).all()
-    actual = {str(name).lower(): str(value).upper() for name, value in rows}
-    if actual.get("log_bin") != "ON":
-        yield Problem(
-            "it writes no binary log", "my.cnf, section [mysqld]: log_bin=binlog, server_id=1; then restart it"
-        )
-    for name in ("binlog_format", "binlog_row_image"):
-        if actual.get(name, wanted[name]) != wanted[name]:
-            yield Problem(f"{name} is {actual[name]}", f"SET GLOBAL {name} = '{wanted[name]}';")
-    grants = " ".join(str(row[0]).upper() for row in db.execute(sa.text("show grants")).all())
-    if "ALL PRIVILEGES ON *.*" in grants:
-        return
-    account = db.execute(sa.text("select current_user()")).scalar_one()
-    user, _, host = str(account).rpartition("@")
-    for names_of_one in _PRIVILEGES:
-        if not any(re.search(rf"\b{name}\b", grants) for name in names_of_one):
-            where = f"`{settings.database}`.*" if names_of_one[0] == "SELECT" else "*.*"
-            yield Problem(
-                f"its user {user} lacks {names_of_one[0]}", f"GRANT {names_of_one[0]} ON {where} TO '{user}'@'{host}';"
-            )
-
-
-_PRIVILEGES = (
-    ("SELECT", "ALL PRIVILEGES"),
-    ("RELOAD",),
-    ("REPLICATION SLAVE", "REPLICATION REPLICA"),
-    ("REPLICATION CLIENT", "BINLOG MONITOR"),
-)
-"""What Debezium needs, each under all names that servers write.
-
-Source: https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-creating-user
-"""
-
-
-def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Table]) -> Iterator[Problem]:
-    import sqlalchemy as sa
-
-    def one(statement: str, **values: object) -> object:
-        return db.execute(sa.text(statement), values).scalar_one()
-
-    if one("show wal_level") != "logical":
-        yield Problem("wal_level is not logical", "ALTER SYSTEM SET wal_level = 'logical'; then restart it")
-    role = one("select rolreplication or rolsuper from pg_roles where rolname = current_user")
-    if not role:
-        yield Problem(f"its user {settings.user} may not replicate", f'ALTER ROLE "{settings.user}" REPLICATION;')
-    # A table in a publication without any identity refuses updates and deletes at the source.
-    statement = (
-        "select n.nspname, c.relname, c.relreplident, has_table_privilege(c.oid, 'select'),"
-        " pg_has_role(c.relowner, 'usage') from pg_class c"
-        " join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')"
-    )
-    actual = {(schema, name): rest for schema, name, *rest in db.execute(sa.text(statement)).all()}
-    for table in tables:
-        identity, may_read, is_owner = actual.get((table.schema, table.name), ("f", True, True))
-        name = f'"{table.schema}"."{table.name}"'
-        if not may_read:
-            yield Problem(
-                f"its user {settings.user} may not read {table}", f'GRANT SELECT ON {name} TO "{settings.user}";'
-            )
-        if not is_owner:
-            owner = f'GRANT (the owner of {table}) TO "{settings.user}";'
-            yield Problem(f"its user {settings.user} cannot publish {table}, which another role owns", owner)
-        if not table.key and identity in ("d", "n", b"d", b"n"):
-            yield Problem(f"{table} has no primary key", f"ALTER TABLE {name} REPLICA IDENTITY FULL;")
 
 
 def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError:

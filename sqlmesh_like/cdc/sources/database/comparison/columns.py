@@ -71,7 +71,7 @@ def compared_columns(
             continue
         pairs.append(
             (
-                CanonicalColumn(name, common, own.type or "", kind.lower()),
+                CanonicalColumn(name, common, own.type or "", kind.lower(), _zone(table, own.name, kind.lower())),
                 CanonicalColumn(own.name, common, own.type or ""),
             )
         )
@@ -81,6 +81,15 @@ def compared_columns(
     ]
     key = _key_of(table, [own.name.lower() for _, own in pairs], {each.name.lower(): each for each in uncompared})
     return ComparedColumns(tuple(there for there, _ in pairs), tuple(here for _, here in pairs), key, tuple(uncompared))
+
+
+def _zone(table: SourceTable, name: str, declared: str) -> str | None:
+    """The zone of a column's local times; None: it has none, or they are in UTC."""
+    assert table.ingest is not None
+    if not declared.startswith("datetime") and "without time zone" not in declared:
+        return None
+    own = {each.lower(): zone for each, zone in table.time_zones.items()}.get(name.lower(), table.ingest.time_zone)
+    return None if own == "UTC" else own
 
 
 def _key_of(table: SourceTable, names: Sequence[str], uncompared: Mapping[str, UncomparedColumn]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from sqlmesh_like.cdc.formats.source_types import decimal_parts
+from sqlmesh_like.cdc.sources.database.comparison.local_times import moment_of_local
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind, moment_text
 from sqlmesh_like.project.nodes import DatabaseKind
 from sqlmesh_like.sql_text import spark_identifier, standard_identifier, standard_literal
@@ -17,12 +18,16 @@ from sqlmesh_like.sql_text import spark_identifier, standard_identifier, standar
 
 @dataclass(frozen=True)
 class CanonicalColumn:
-    """A column of one side. `lake`: its type in the lake; `declared`: in the database, in lower case."""
+    """A column of one side. `lake`: its type in the lake; `declared`: in the database, in lower case.
+
+    `zone`: the zone of its local times, which the lake has in UTC.
+    """
 
     name: str
     kind: Kind
     lake: str
     declared: str = ""
+    zone: str | None = None
 
 
 class Dialect(ABC):
@@ -66,6 +71,8 @@ class Dialect(ABC):
                 return text
             case Kind.DATE:
                 return self.text_literal(text)
+            case Kind.MOMENT if column.zone is not None:
+                return None
             case Kind.MOMENT:
                 moment = moment_text(text)
                 return None if moment == text else self.text_literal(moment)
@@ -104,7 +111,8 @@ class MySql(Dialect):
             case Kind.DATE:
                 return f"nullif(cast({value} as char), '0000-00-00')"
             case Kind.MOMENT:
-                return f"cast(timestampdiff(microsecond, '1970-01-01', {value}) as char)"
+                micros = f"timestampdiff(microsecond, '1970-01-01', {value})"
+                return f"cast({micros if column.zone is None else moment_of_local(micros, column.zone, 'div')} as char)"
             case Kind.CLOCK:
                 time = f"cast(cast({value} as time(6)) as char)"
                 return _without_zeros(time, "trim(trailing '.' from trim(trailing '0' from {0}))")
@@ -146,8 +154,9 @@ class PostgreSql(Dialect):
             case Kind.TEXT if column.declared.startswith("character("):  # a cast would drop the spaces at its end
                 return f"case when {value} is not null then concat({value}) end"
             case Kind.MOMENT:
-                micros = f"cast(extract(epoch from {value}) * 1000000 as bigint)::text"
-                return f"case when isfinite({value}) then {micros} else {value}::text end"
+                micros = f"cast(extract(epoch from {value}) * 1000000 as bigint)"
+                moment = micros if column.zone is None else moment_of_local(micros, column.zone, "/")
+                return f"case when isfinite({value}) then ({moment})::text else {value}::text end"
             case Kind.CLOCK:
                 return _without_zeros(f"to_char({value}, 'HH24:MI:SS.US')")
             case Kind.DIGITS:

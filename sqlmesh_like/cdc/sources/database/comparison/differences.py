@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlmesh_like.cdc.sources.database.comparison.columns import ComparedColumns, UncomparedColumn
+from sqlmesh_like.cdc.sources.database.comparison.compared_part import DifferentKeys
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Values
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import shown
 from sqlmesh_like.project.nodes import SourceTable
@@ -40,7 +41,7 @@ class TableComparison:
 
     `different`: rows that differ, of which `examples` has some; `left`: rows of chunks that differ and were not
     narrowed; `unread`: rows of which the log has changes that the table has not read yet. `error`: why it could not be
-    compared.
+    compared. `keys`: all that differ, for a repair.
     """
 
     table: SourceTable
@@ -53,6 +54,7 @@ class TableComparison:
     examples: tuple[DifferentRow, ...] = ()
     uncompared: tuple[UncomparedColumn, ...] = ()
     error: str | None = None
+    keys: tuple[DifferentKeys, ...] = field(default=(), repr=False)
 
     @property
     def status(self) -> Literal["pass", "fail", "error"]:

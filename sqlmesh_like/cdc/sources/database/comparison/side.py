@@ -17,7 +17,7 @@ Key = tuple[str | None, ...]
 """The canonical texts of a row's key."""
 Values = tuple[str | None, ...]
 """The canonical texts of a row's columns; long ones are shortened, with a hash of the whole."""
-_LONGEST = 200
+LONGEST = 200
 _NULL = "N"  # no text of a number begins so, and other texts begin with their length
 
 
@@ -82,14 +82,22 @@ class Side:
             return {}
         texts = [self.dialect.text(column) for column in self.columns]
         items = ", ".join(map(self._shortened, texts))
-        which = " or ".join(f"({self._is(key)})" for key in wanted)
-        query = f"select {', '.join(self._texts_of_key())}, {items} from {self.relation} where {which}"
+        query = f"select {', '.join(self._texts_of_key())}, {items} from {self.relation} where {self.have(wanted)}"
         by_key: dict[Key, list[Values]] = {}
         for row in self.fetch(query):
             key, row_values = _texts(row[: len(self.key)]), _texts(row[len(self.key) :])
             if key in set(wanted):  # a collation may find more
                 by_key.setdefault(key, []).append(row_values)
         return {key: sorted(rows, key=repr) for key, rows in by_key.items()}
+
+    def have(self, keys: Sequence[Key]) -> str:
+        """The condition of rows that have one of these keys; a collation may find more."""
+        if len(self.key) == 1:
+            column = self.columns[self.key[0]]
+            literals = [None if text is None else self.dialect.literal(column, text) for (text,) in keys]
+            if None not in literals:
+                return f"{self.dialect.name(column.name)} in ({', '.join(map(str, literals))})"
+        return " or ".join(f"({self._is(key)})" for key in keys)
 
     def bounds(self, rows: int) -> list[str]:
         """Every `rows`th value of the key's first column, in order: canonical texts, none twice. For the lake."""
@@ -160,8 +168,8 @@ class Side:
 
     def _shortened(self, text: str) -> str:
         rest = f"'... (', char_length({text}), ' characters, hash ', {self.dialect.hash(text)}, ')'"
-        long = f"concat(left({text}, {_LONGEST}), {rest})"
-        return f"case when char_length({text}) > {_LONGEST} then {long} else {text} end"
+        long = f"concat(left({text}, {LONGEST}), {rest})"
+        return f"case when char_length({text}) > {LONGEST} then {long} else {text} end"
 
     def _is(self, key: Key) -> str:
         return " and ".join(self._equals(self.columns[i], text) for i, text in zip(self.key, key, strict=True))
@@ -173,6 +181,17 @@ class Side:
         if literal is None:
             return f"{self.dialect.text(column)} = {self.dialect.text_literal(text)}"
         return f"{self.dialect.name(column.name)} = {literal}"
+
+
+def values_of(side: Side, keys: Sequence[Key]) -> dict[Key, list[Values]]:
+    """`Side.values` of any number of keys."""
+    by_key: dict[Key, list[Values]] = {}
+    for first in range(0, len(keys), _KEYS_OF_A_QUERY):
+        by_key |= side.values(keys[first : first + _KEYS_OF_A_QUERY])
+    return by_key
+
+
+_KEYS_OF_A_QUERY = 50
 
 
 def _int(value: object) -> int:

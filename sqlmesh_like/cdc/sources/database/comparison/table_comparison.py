@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.sources.database.comparison.columns import ComparedColumns, compared_columns
+from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
+from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart, DifferentKeys
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES
 from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison, different_row
-from sqlmesh_like.cdc.sources.database.comparison.lake_rows import LakeRows, lake_rows, with_hashes
+from sqlmesh_like.cdc.sources.database.comparison.lake_rows import lake_rows, with_hashes
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, Narrowed, narrow, spans_of
-from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum
+from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum, values_of
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import read_segments, unread_rows
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
@@ -46,21 +47,10 @@ class ComparisonRequest:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A table of the database with its rows in the lake, and the columns of both."""
-
-    origin: Table
-    lake: LakeRows
-    columns: ComparedColumns
-    database: Side
-    read: frozenset[int]
-
-
-@dataclass(frozen=True)
 class _NarrowedPart:
     """What differs in one part, before it is known what the log has."""
 
-    part: _Part
+    part: ComparedPart
     narrowed: Narrowed
     sampled: bool
 
@@ -167,7 +157,7 @@ class _Comparer:
             )
         return taken
 
-    def _part(self, table: SourceTable, origin: Table) -> _Part:
+    def _part(self, table: SourceTable, origin: Table) -> ComparedPart:
         dialect, kind = DATABASES[self.settings.kind], self.settings.kind
         assert table.ingest is not None
         schema = origin.schema or self.settings.database
@@ -183,16 +173,16 @@ class _Comparer:
         columns = compared_columns(kind, table, declared, lake.schema)
         relation = f"{dialect.name(schema)}.{dialect.name(origin.name)}"
         database = Side(dialect, relation, columns.database, columns.key, self._fetch)
-        return _Part(origin, lake, columns, database, read)
+        return ComparedPart(origin, lake, columns, database, read)
 
-    def _narrowed(self, part: _Part) -> _NarrowedPart:
+    def _narrowed(self, part: ComparedPart) -> _NarrowedPart:
         with part.lake.side(part.columns) as lake:
             spans, share = self._spans(part, lake), self.request.share
             chosen = [span for number, span in enumerate(spans) if self._is_chosen(number)] if share < 1 else spans
             narrowed = narrow(part.database, lambda: with_hashes(lake), chosen or spans[:1], self._pause())
             return _NarrowedPart(part, narrowed, len(chosen) < len(spans))
 
-    def _spans(self, part: _Part, lake: Side) -> tuple[Span, ...]:
+    def _spans(self, part: ComparedPart, lake: Side) -> tuple[Span, ...]:
         """Ranges of the key, where the database has an index that begins with it; else all rows at once."""
         first = part.columns.database[part.columns.key[0]]
         if not first.kind.is_ordered or part.origin.key[:1] != (first.name,):
@@ -228,6 +218,7 @@ class _Comparer:
     def decided(self, result: TableComparison, parts: Sequence[_NarrowedPart]) -> TableComparison:
         """Tell what differs from what the log still has, and show some of it."""
         examples: list[DifferentRow] = []
+        keys: list[DifferentKeys] = []
         different, unread = 0, 0
         for each in parts:
             part = each.part
@@ -235,25 +226,17 @@ class _Comparer:
             changed = unread_rows(spool_of(self.place), part.read, part.origin, key)
             certain = sorted((one for one in each.narrowed.keys if one not in changed), key=_in_order)
             different += len(certain)
+            keys.append(DifferentKeys(part, tuple(certain)))
             unread += len(each.narrowed.keys) - len(certain)
             if wanted := certain[: self.request.limit - len(examples)]:
-                theirs = self._values(part.database, wanted)
+                theirs = values_of(part.database, wanted)
                 with part.lake.side(part.columns) as lake:
-                    ours = self._values(lake, wanted)
+                    ours = values_of(lake, wanted)
                 examples += [different_row(part.columns, one, theirs.get(one, []), ours.get(one, [])) for one in wanted]
         if result.left and not different:
             text = f"{result.left} more rows were not compared: too many have changes in the log that were not read"
             return replace(result, unread=unread, left=0, error=text)
-        return replace(result, different=different, unread=unread, examples=tuple(examples))
-
-    def _values(self, side: Side, keys: Sequence[Key]) -> dict[Key, list[tuple[str | None, ...]]]:
-        by_key: dict[Key, list[tuple[str | None, ...]]] = {}
-        for first in range(0, len(keys), _KEYS_OF_A_QUERY):
-            by_key |= side.values(keys[first : first + _KEYS_OF_A_QUERY])
-        return by_key
-
-
-_KEYS_OF_A_QUERY = 50
+        return replace(result, different=different, unread=unread, examples=tuple(examples), keys=tuple(keys))
 
 
 def _in_order(key: Key) -> tuple[tuple[int, str], ...]:

@@ -57,7 +57,7 @@ def unread_rows(spool: Spool, read: frozenset[int], origin: Table, key: Sequence
         if number_of(path) in read:
             continue
         for change in _changes(path, origin):
-            row_keys = list(_keys(change, key))
+            row_keys = list(keys_of_change(change, key))
             has_others = has_others or None in row_keys or not row_keys
             keys.update(each for each in row_keys if each is not None)
     return UnreadRows(frozenset(keys), has_others)
@@ -65,19 +65,24 @@ def unread_rows(spool: Spool, read: frozenset[int], origin: Table, key: Sequence
 
 def _changes(path: Path, origin: Table) -> Iterator[dict[str, object]]:
     """The events of a table in a segment."""
-    mark = json.dumps(origin.name).encode()
     with gzip.open(path, "rb") as lines:
         for line in lines:
-            if origin.name.isascii() and mark not in line:  # each line has a schema, which takes long to read
-                continue
-            message = json.loads(line.partition(b"\t")[0])
-            change = message.get("payload", message)
-            source = change.get("source") or {}
-            if source.get("table") == origin.name and source.get("schema") == origin.schema:
-                yield change
+            yield from changes_in(line, origin)
 
 
-def _keys(change: dict[str, object], key: Sequence[CanonicalColumn]) -> Iterable[Key | None]:
+def changes_in(line: bytes, origin: Table) -> Iterator[dict[str, object]]:
+    """The event of a line, if it is one of this table."""
+    mark = json.dumps(origin.name).encode()
+    if origin.name.isascii() and mark not in line:  # each line has a schema, which takes long to read
+        return
+    message = json.loads(line.partition(b"\t")[0])
+    change = message.get("payload", message)
+    source = change.get("source") or {}
+    if source.get("table") == origin.name and source.get("schema") == origin.schema:
+        yield change
+
+
+def keys_of_change(change: dict[str, object], key: Sequence[CanonicalColumn]) -> Iterable[Key | None]:
     """The keys before and after a change; None: there is one that is not known. A truncate has none."""
     for image in ("before", "after"):
         row = change.get(image)

@@ -1,0 +1,65 @@
+"""Some rows of a database's tables as the events of a snapshot. Owns reading them apart from the source's own log.
+
+Debezium's engine reads them, so that each value has the form that it has in the events of the log. No slot, no
+publication and no position in the log belong to it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterator, Mapping
+
+from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of
+from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
+from sqlmesh_like.cdc.sources.database.server import Table, connected, engine_error, is_mariadb
+from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import IngestError
+
+_LOG_OF_ITS_OWN = ("heartbeat.action.query", "sml.marker")
+
+
+def snapshot_lines(place: SourcePaths, queries: Mapping[Table, str]) -> Iterator[bytes]:
+    """The lines of events, one a row, that these queries give: each selects rows of its table.
+
+    Raises SmlError where the database cannot be read.
+    """
+    spool = Spool(spool_of(place).folder / "rows")
+    shutil.rmtree(spool.folder, ignore_errors=True)
+    try:
+        spool.prepare()
+        _read(place, spool, queries)
+        for path in sorted((spool.folder / "log").glob("*.gz")):
+            with gzip.open(path, "rb") as lines:
+                yield from lines
+    finally:
+        shutil.rmtree(spool.folder, ignore_errors=True)
+
+
+def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str]) -> None:
+    settings = database_of(place.source)
+    with connected(settings) as db:
+        mariadb = is_mariadb(db)
+    own = connector_settings(place.source, spool, queries, None, mariadb=mariadb, follows=False)
+    names = {f"{table.schema or settings.database}.{table.name}": query for table, query in queries.items()}
+    own = {name: value for name, value in own.items() if name not in _LOG_OF_ITS_OWN} | {
+        "snapshot.mode": "initial_only",
+        "heartbeat.interval.ms": "0",
+        "notification.enabled.channels": "sink",
+        "notification.sink.topic.name": "sml_notifications",
+        "snapshot.select.statement.overrides": ",".join(names),
+        **{f"snapshot.select.statement.overrides.{name}": query for name, query in names.items()},
+        "sml.rows.only": "true",
+    }
+    if settings.kind == "mysql":
+        own["snapshot.locking.mode"] = "none"  # no position goes with the rows
+    engine = Engine(own, settings.kind, spool.folder.parent / "rows.log")
+    try:
+        if not engine.wait_until_caught_up(lambda: not stop_signals.is_wished()):
+            raise IngestError(f"stopped before the rows of source {place.source.name!r} were read")
+    except EngineFailure as failure:
+        raise engine_error(settings, str(failure), place.source.name) from None
+    finally:
+        engine.end()
