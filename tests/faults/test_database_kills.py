@@ -17,6 +17,7 @@ import pytest
 
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
 from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings, IngestSource, Source, Target
@@ -119,6 +120,16 @@ def change(run: Run, dice: random.Random) -> None:
     run(*statements)
 
 
+def add_repairs(spool: Spool, settings: DatabaseSettings) -> None:
+    """Add a row to the spool as a repair does, then half of another one, as if a kill had come in between."""
+    source = {"db": settings.database, "table": "k"}
+    payload = {"op": "r", "before": None, "after": {"id": -1, "n": 7}, "source": source}
+    spool.append([json.dumps({"payload": payload}).encode() + b"\n"])
+    offsets = spool.folder / "offsets"
+    (offsets / f"{spool.newest + 1}").write_bytes((offsets / f"{spool.newest}").read_bytes())
+    (spool.folder / "staging" / "repair.part").write_bytes(b"half")
+
+
 @pytest.mark.timeout(60 * (KILLS + 6))
 def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp_path: Path) -> None:
     settings, run = database
@@ -141,7 +152,10 @@ def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp
             read(settings, tmp_path, lambda capture: capture.spool.newest > newest)  # noqa: B023
         else:
             read(settings, tmp_path, lambda _: time.monotonic() > began + moment)  # noqa: B023
+    add_repairs(capture_of(settings, tmp_path).spool, settings)
+    change(run, dice)
     assert read(settings, tmp_path)
     events, rows = spooled(tmp_path)
     assert set(events.values()) == {1}
+    assert rows.pop(-1) == 7, "what a repair had added"
     assert sorted(rows.items()) == sorted(run("select id, n from k"))

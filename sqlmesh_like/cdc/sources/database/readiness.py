@@ -6,6 +6,7 @@ Owns what is asked by SQL and what each answer means; `server` connects.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.errors import MachineError, ProjectError, nearest
+from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
 
 if TYPE_CHECKING:
@@ -67,6 +69,34 @@ def require_declared(db: sa.Connection, source: Source, tables: Sequence[Table])
             location=first.declared_at,
             hint=near or f"change `table:`, or let the user read it: {_grant_all(db, settings)}",
         )
+    for table in tables:
+        declared = route(source, settings.database, table.schema, table.name)
+        if declared is not None:
+            _require_key(db, declared, table)
+
+
+def _require_key(db: sa.Connection, declared: SourceTable, table: Table) -> None:
+    """Raises ProjectError where the declared key has a column that the table lacks: all rows would be refused."""
+    import sqlalchemy as sa
+
+    assert declared.ingest is not None
+    wanted = [name for name in declared.ingest.primary_key if name != declared.ingest.origin]
+    own = {storable_name(name).lower() for name in table.key}
+    if not {name.lower() for name in wanted} - own:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know
+        columns = [str(each["name"]) for each in sa.inspect(db).get_columns(table.name, table.schema)]
+    known = {
+        spelling.lower() for each in columns for spelling in (storable_name(each), storable_name(each, ascii_only=True))
+    }
+    for name in wanted:
+        if name.lower() not in known:
+            raise ProjectError(
+                f"primary_key of {declared.table} names {name!r}, which {table} does not have",
+                location=declared.declared_at,
+                hint=nearest(name, columns) or f"its primary key is [{', '.join(table.key)}]",
+            )
 
 
 def _is_one_table(settings: DatabaseSettings, table: SourceTable) -> bool:
