@@ -215,3 +215,14 @@ def test_rows_of_tables_that_nobody_declared_are_counted(spark: SparkSession, tm
     typed, text = both.take(file, (1, f"file:{folder / 'a.parquet'}"))
     assert typed.skipped == text.skipped == {"undeclared db.other": 3}
     assert typed.events == text.events == 4
+
+
+def test_local_times_of_files_are_those_of_their_texts(spark: SparkSession, tmp_path: Path) -> None:
+    both = Both(spark, tmp_path, time_zone="Europe/Berlin", primary_key=("id", "key"), partition_by=None)
+    moments = [datetime.datetime.fromisoformat(each) for each in ("2024-07-01 12:00", "2024-03-31 02:30", "9999-12-31")]
+    rows = {"id": [1, 2, 3], "key": [moments[0], moments[1], None], "at": moments, "local": moments}
+    rows["key"][2] = moments[0]
+    types = {"id": pa.int32(), "key": pa.timestamp("us"), "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us")}
+    both.take(both.land(rows, types))
+    ten, last = datetime.datetime(2024, 7, 1, 10), datetime.datetime(9999, 12, 30, 23)
+    assert both.assert_equal() == [(1, ten, ten, ten), (3, ten, last, last)]  # a key that the clock skips is malformed

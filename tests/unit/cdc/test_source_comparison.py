@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -15,10 +16,13 @@ import pytest
 
 from sqlmesh_like.cdc.sources.database.comparison import narrowing
 from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
+from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart, DifferentKeys
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES, LAKE, CanonicalColumn
-from sqlmesh_like.cdc.sources.database.comparison.differences import different_row
+from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison, different_row
+from sqlmesh_like.cdc.sources.database.comparison.lake_rows import LakeRows
 from sqlmesh_like.cdc.sources.database.comparison.local_times import moment_of_local
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import narrow, spans_of
+from sqlmesh_like.cdc.sources.database.comparison.repair import why_not_repaired
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind
@@ -147,6 +151,33 @@ def test_changes_of_the_log_that_a_table_has_not_read(tmp_path: Path) -> None:
     assert [(str(number),) in unread for number in (1, 2, 3, 4)] == [False, True, True, False]
     write(3, ("item", None, None))  # a truncate
     assert ("9",) in unread_rows(spool, frozenset({1}), Table(None, "item"), key)
+
+
+@pytest.mark.parametrize(
+    ("origin", "kind", "count", "ingest", "why"),
+    [
+        (Table(None, "item", ("id",)), "int(11)", 9_000, {}, None),
+        (Table(None, "item"), "int(11)", 500, {}, None),
+        (Table(None, "item", ("other",)), "int(11)", 501, {}, "has no primary key that begins with id"),
+        (Table("old", "odd name", ("id",)), "int(11)", 1, {}, "has signs"),
+        (Table(None, "item", ("id",)), "timestamp(6)", 1, {}, "column id of type timestamp"),
+        (Table(None, "item", ("id",)), "datetime(6)", 1, {}, None),
+        (Table(None, "item", ("id",)), "int(11)", 1, {"deletes": "soft"}, "keeps deleted rows"),
+        (Table(None, "item", ("id",)), "int(11)", 1, {"order_by": ("doc",)}, "`order_by` column doc"),
+    ],
+)
+def test_what_cannot_be_read_again_by_key_is_said(
+    origin: Table, kind: str, count: int, ingest: dict[str, Any], why: str | None
+) -> None:
+    item = table("item")
+    assert item.ingest is not None
+    item = replace(item, ingest=replace(item.ingest, **ingest))
+    stored = (Column("id", "int" if kind.startswith("int") else "timestamp"), Column("doc", "string"))
+    columns = compared_columns("mysql", item, (("id", kind), ("doc", "json")), stored)
+    part = ComparedPart(origin, cast(LakeRows, None), columns, cast(Side, None), frozenset())
+    keys = tuple((str(number),) for number in range(count))
+    error = why_not_repaired(TableComparison(item, 0.1, keys=(DifferentKeys(part, keys),)))
+    assert error is None if why is None else (error is not None and why in str(error))
 
 
 def test_a_file_that_vanishes_is_an_error_of_its_table() -> None:

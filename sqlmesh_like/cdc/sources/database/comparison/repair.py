@@ -81,18 +81,25 @@ def why_not_repaired(result: TableComparison) -> UsageError | None:
     table = result.table
     assert table.ingest is not None
     for different in result.keys:
-        reason = _reason(table, different.part)
+        reason = _reason(table, different)
         if reason is not None:
             hint = f"sml ingest -s source:{table.source_name} --from earliest reads all of its tables again"
             return UsageError(f"{table.table} is not repaired by key: {reason}", location=table.declared_at, hint=hint)
     return None
 
 
-def _reason(table: SourceTable, part: ComparedPart) -> str | None:
-    ingest = table.ingest
+_WITHOUT_INDEX = 500
+"""Rows that are looked up where each lookup reads the whole table."""
+
+
+def _reason(table: SourceTable, different: DifferentKeys) -> str | None:
+    ingest, part = table.ingest, different.part
     assert ingest is not None
     if not re.fullmatch(r"\w+", f"{part.origin.schema or ''}{part.origin.name}", re.ASCII):
         return f"the name of {part.origin} has signs that Debezium's settings do not take"
+    first = part.columns.database[part.columns.key[0]].name
+    if len(different.keys) > _WITHOUT_INDEX and part.origin.key[:1] != (first,):
+        return f"{len(different.keys)} rows differ, and {part.origin} has no primary key that begins with {first}"
     if ingest.deletes == "soft":
         return "it keeps deleted rows (`deletes: soft`), of which the database has no values"
     for index in part.columns.key:
