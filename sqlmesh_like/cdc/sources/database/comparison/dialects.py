@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from sqlmesh_like.cdc.formats.source_types import decimal_parts
-from sqlmesh_like.cdc.sources.database.comparison.local_times import moment_of_local
+from sqlmesh_like.cdc.sources.database.comparison.local_times import local_of_moment, moment_of_local
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind, moment_text
 from sqlmesh_like.project.nodes import DatabaseKind
 from sqlmesh_like.sql_text import spark_identifier, standard_identifier, standard_literal
@@ -72,7 +72,8 @@ class Dialect(ABC):
             case Kind.DATE:
                 return self.text_literal(text)
             case Kind.MOMENT if column.zone is not None:
-                return None
+                local = local_of_moment(text, column.zone)
+                return None if local is None else self.text_literal(local)
             case Kind.MOMENT:
                 moment = moment_text(text)
                 return None if moment == text else self.text_literal(moment)

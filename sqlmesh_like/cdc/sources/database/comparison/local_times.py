@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,19 @@ def moment_of_local(micros: str, zone: str, division: str) -> str:
     first = max(0, bisect_left(all_changes, (_seconds(_CYCLE), -(10**6))) - 1)
     far = f"({micros} - ({_offset(repeated, all_changes[first:])}))"
     return f"(case when {micros} < {last} then {near} else {far} end)"
+
+
+def local_of_moment(micros: str, zone: str) -> str | None:
+    """The local time of a moment as SQL writes it; None for what no calendar has.
+
+    >>> local_of_moment("1711846799000001", "Europe/Berlin"), local_of_moment("infinity", "Europe/Berlin")
+    ('2024-03-31 01:59:59.000001', None)
+    """
+    try:
+        moment = _EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=int(micros))
+        return str(moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None, fold=0))
+    except (ValueError, OverflowError):
+        return None
 
 
 @cache

@@ -80,8 +80,7 @@ class Side:
         wanted = list(keys)
         if not wanted:
             return {}
-        texts = [self.dialect.text(column) for column in self.columns]
-        items = ", ".join(map(self._shortened, texts))
+        items = ", ".join(map(self._shortened, self.columns))
         query = f"select {', '.join(self._texts_of_key())}, {items} from {self.relation} where {self.have(wanted)}"
         by_key: dict[Key, list[Values]] = {}
         for row in self.fetch(query):
@@ -166,7 +165,10 @@ class Side:
             text = self.dialect.with_length(text)
         return f"coalesce({text}, '{_NULL}')"
 
-    def _shortened(self, text: str) -> str:
+    def _shortened(self, column: CanonicalColumn) -> str:
+        text = self.dialect.text(column)
+        if column.lake not in ("string", "binary"):  # short, and that of a local time is a long expression
+            return text
         rest = f"'... (', char_length({text}), ' characters, hash ', {self.dialect.hash(text)}, ')'"
         long = f"concat(left({text}, {LONGEST}), {rest})"
         return f"case when char_length({text}) > {LONGEST} then {long} else {text} end"

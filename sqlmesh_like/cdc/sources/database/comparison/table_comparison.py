@@ -185,7 +185,7 @@ class _Comparer:
     def _spans(self, part: ComparedPart, lake: Side) -> tuple[Span, ...]:
         """Ranges of the key, where the database has an index that begins with it; else all rows at once."""
         first = part.columns.database[part.columns.key[0]]
-        if not first.kind.is_ordered or part.origin.key[:1] != (first.name,):
+        if not first.kind.is_ordered or first.zone is not None or part.origin.key[:1] != (first.name,):
             return (Span(),)
         own = part.columns.lake[part.columns.key[0]]
         bounds = lake.bounds(CHUNK_ROWS)
