@@ -114,3 +114,17 @@ def test_a_promotion_never_goes_over_another_writer_s_commit(shop: Shop) -> None
     assert shop.timeline(DETAIL).frontier == at
     assert finished(start(shop.root, "run", "-e", "dev"))[0] == 0  # its clone is made again
     assert rows_in(shop.root, DETAIL) == expected(shop, DETAIL)
+
+
+@pytest.mark.release
+@pytest.mark.fault("a run of production is killed in a table that is promoted then", ends="recovers")
+def test_what_a_killed_run_left_of_a_table_does_not_prevent_its_promotion(shop: Shop) -> None:
+    assert finished(start(shop.root, "run", "-e", "dev"))[0] == 0
+    edit(shop.root, FILTER[1], FILTER[0])
+    shop.commit(ORDERS, random.Random(8))
+    assert finished(start(shop.root, "run", "-s", "detail", fault="hudi.commit.inflight"))[0] == -signal.SIGKILL
+    edit(shop.root, *FILTER)
+    code, output = finished(start(shop.root, "promote", "dev"))
+    assert code == 0, output
+    assert finished(start(shop.root, "run"))[0] == 0
+    assert shop.stored(DETAIL) == expected(shop, DETAIL) and shop.stored(REGION) == expected(shop, REGION)

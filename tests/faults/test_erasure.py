@@ -21,6 +21,8 @@ from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.app.operations.erasure.plan import ErasureRequest, plan_erasure
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.environments.environment import Environment
+from sqlmesh_like.environments.environment_file import EnvironmentFolder
 from sqlmesh_like.fault_points import ERASURE_POINTS
 from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
@@ -314,6 +316,14 @@ def test_a_savepoint_downstream_is_refused(shop: Register, capsys: pytest.Captur
     assert forget(shop, "till.customers", "3", "--yes") == 1
     assert f"sml savepoint delete TABLE {newest}" in capsys.readouterr().err
     assert shop.stored(CUSTOMERS) == before
+
+
+def test_while_there_are_environments_nothing_is_erased(shop: Register, capsys: pytest.CaptureFixture[str]) -> None:
+    EnvironmentFolder(str(shop.root / "warehouse"), "dev").write(Environment("dev", "another", "dws", "now"))
+    before = shop.timeline(CUSTOMERS).names
+    assert forget(shop, "till.customers", "3", "--yes") == 2
+    assert "environments hold copies of the lake's rows: dev" in capsys.readouterr().err
+    assert shop.timeline(CUSTOMERS).names == before
 
 
 def test_a_savepoint_that_is_created_meanwhile_is_kept(shop: Register) -> None:

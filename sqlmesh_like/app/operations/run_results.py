@@ -59,7 +59,9 @@ def _write_history(loaded: Loaded, run_results: Mapping[str, object]) -> None:
             before = read_artifact(path)
         except UsageError:
             before = None  # the history is only for people to read: a run does not fail if it is damaged
-        write_json(path, extend_history(before, loaded.target.name, run_results), indent=None)
+        name = loaded.invocation.environment
+        target = loaded.target.name if name is None else f"{loaded.target.name} -e {name}"
+        write_json(path, extend_history(before, target, run_results), indent=None)
 
 
 def _failures(result: NodeResult) -> int | None:

@@ -97,6 +97,8 @@ def test_an_edit_and_what_reads_it_are_made_beside_production_from_its_files(sho
     assert tables_of(root) == {"detail", "region"}
     assert rows_in(root, DETAIL) == expected(shop, DETAIL) and rows_in(root, REGION) == expected(shop, REGION)
     assert expected(shop, DETAIL) != shop.expected(DETAIL) == shop.stored(DETAIL)
+    history = json.loads((root / "target/run_history.json").read_bytes())
+    assert history["targets"].keys() == {"local", "local -e dev"}, "its problems are not those of production"
     query = "select (select sum(n) from region) as own, (select count(*) from daily) as productions"
     assert main(["sql", "-e", "dev", query, "--output", "json"]) == 0
     ((row),) = json.loads(capsys.readouterr().out)

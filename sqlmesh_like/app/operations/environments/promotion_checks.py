@@ -1,6 +1,6 @@
 """Whether an environment may be made production, and by which steps. Owns what is refused; changes nothing.
 
-A remainder of an interrupted swap of production's tables is put right first.
+What interrupted calls left of production's tables is put right first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.cloning.fast_forward import newer_commits
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.fingerprint import is_of_query
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import input_version
@@ -52,8 +54,7 @@ def planned_steps(lake: HudiLake, environment: Environment) -> tuple[PromotionSt
         if unique_id not in catalog.places or str(catalog.places[unique_id].table) != entry.table:
             hint = f"`sml run -e {name}` removes it from the environment"
             raise UsageError(f"the project no longer has {entry.table}, which the environment has", hint=hint)
-        if has_remains(catalog.places[unique_id].uri):
-            recover(catalog.places[unique_id].uri)
+        _settle(catalog.places[unique_id])
     if moved := moved_tables(lake, environment):
         raise MovedError(name, moved)
     own = in_environment(lake, environment)
@@ -64,6 +65,15 @@ def planned_steps(lake: HudiLake, environment: Environment) -> tuple[PromotionSt
     steps = tuple(_step(lake, environment, states, unique_id) for unique_id in _ordered(lake, environment))
     require_tested(lake, environment, states)
     return steps
+
+
+def _settle(place: TablePlace) -> None:
+    """Remove what interrupted calls left of production's table. Raises UsageError where only Hudi's writer may."""
+    if has_remains(place.uri):
+        recover(place.uri)
+    if unfinished := settled_timeline(place.uri).unfinished:
+        hint = f"a run of production removes it: sml run -s {place.unique_id.short_name}"
+        raise UsageError(f"{place.table} has the commit {unfinished[0]}, which was interrupted", hint=hint)
 
 
 def _ordered(lake: HudiLake, environment: Environment) -> tuple[str, ...]:
