@@ -17,6 +17,7 @@ from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.errors import MachineError, ProjectError, nearest
 from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
+from sqlmesh_like.sql_text import spark_identifier, standard_identifier, standard_literal
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -119,7 +120,7 @@ def notes(settings: DatabaseSettings, tables: Sequence[Table]) -> tuple[Problem,
 
 
 def _mysql_name(*parts: str) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    return ".".join(map(spark_identifier, parts))  # MySQL's quotes are the same
 
 
 def _mysql_account(db: sa.Connection) -> str:
@@ -127,12 +128,12 @@ def _mysql_account(db: sa.Connection) -> str:
     import sqlalchemy as sa
 
     user, _, host = str(db.execute(sa.text("select current_user()")).scalar_one()).rpartition("@")
-    return f"'{user}'@'{host}'"
+    return f"{standard_literal(user)}@{standard_literal(host)}"
 
 
 def _grant_all(db: sa.Connection, settings: DatabaseSettings) -> str:
     if settings.kind == "postgresql":
-        return f'GRANT SELECT ON ALL TABLES IN SCHEMA … TO "{settings.user}";'
+        return f"GRANT SELECT ON ALL TABLES IN SCHEMA … TO {standard_identifier(settings.user)};"
     return f"GRANT SELECT ON {_mysql_name(settings.database)}.* TO {_mysql_account(db)};"
 
 
@@ -195,14 +196,14 @@ def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence
     def one(statement: str, **values: object) -> object:
         return db.execute(sa.text(statement), values).scalar_one()
 
-    user = settings.user
+    user, role = settings.user, standard_identifier(settings.user)
     if one("show wal_level") != "logical":
         yield Problem("wal_level is not logical", "ALTER SYSTEM SET wal_level = 'logical'; then restart it")
     if not one("select rolreplication or rolsuper from pg_roles where rolname = current_user"):
-        yield Problem(f"its user {user} may not replicate", f'ALTER ROLE "{user}" REPLICATION;')
+        yield Problem(f"its user {user} may not replicate", f"ALTER ROLE {role} REPLICATION;")
     may_publish = "has_database_privilege(current_database(), 'create')"
     if not one(f"select {may_publish} or exists (select from pg_publication where starts_with(pubname, 'sml_'))"):
-        grant = f'GRANT CREATE ON DATABASE "{settings.database}" TO "{user}";'
+        grant = f"GRANT CREATE ON DATABASE {standard_identifier(settings.database)} TO {role};"
         yield Problem(f"its user {user} may not create a publication", grant)
     # A table in a publication without any identity refuses updates and deletes at the source.
     statement = (
@@ -211,18 +212,19 @@ def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence
         " from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')"
     )
     actual = {(schema, name): rest for schema, name, *rest in db.execute(sa.text(statement)).all()}
-    hidden = dict.fromkeys(table.schema for table in tables if not actual[table.schema, table.name][4])
+    hidden = dict.fromkeys(table.schema or "" for table in tables if not actual[table.schema, table.name][4])
     for schema in hidden:
         yield Problem(
-            f"its user {user} may not use the schema {schema}", f'GRANT USAGE ON SCHEMA "{schema}" TO "{user}";'
+            f"its user {user} may not use the schema {schema}",
+            f"GRANT USAGE ON SCHEMA {standard_identifier(schema)} TO {role};",
         )
     for table in tables:
         identity, may_read, is_owner, owner, _ = actual[table.schema, table.name]
-        name = f'"{table.schema}"."{table.name}"'
+        name = ".".join(map(standard_identifier, filter(None, (table.schema, table.name))))
         if not may_read:
-            yield Problem(f"its user {user} may not read {table}", f'GRANT SELECT ON {name} TO "{user}";')
+            yield Problem(f"its user {user} may not read {table}", f"GRANT SELECT ON {name} TO {role};")
         if not is_owner:
             text = f"its user {user} cannot publish {table}, which another role owns"
-            yield Problem(text, f'GRANT "{owner}" TO "{user}";')
+            yield Problem(text, f"GRANT {standard_identifier(owner)} TO {role};")
         if not table.key and identity in ("d", "n", b"d", b"n"):
             yield Problem(f"{table} has no primary key", f"ALTER TABLE {name} REPLICA IDENTITY FULL;")

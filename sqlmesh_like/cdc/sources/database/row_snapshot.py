@@ -18,6 +18,7 @@ from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 
+_QUERIES = "snapshot.select.statement.overrides"
 _LOG_OF_ITS_OWN = ("heartbeat.action.query", "sml.marker")
 
 
@@ -49,8 +50,8 @@ def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str]) -> Non
         "heartbeat.interval.ms": "0",
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": "sml_notifications",
-        "snapshot.select.statement.overrides": ",".join(names),
-        **{f"snapshot.select.statement.overrides.{name}": query for name, query in names.items()},
+        _QUERIES: ",".join(names),
+        **{f"{_QUERIES}.{name}": query for name, query in names.items()},
         "sml.rows.only": "true",
     }
     if settings.kind == "mysql":
