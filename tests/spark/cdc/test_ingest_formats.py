@@ -258,25 +258,15 @@ def test_dms_streams_name_their_table_in_the_message(spark: SparkSession, tmp_pa
     assert (report.skipped, report.dead_letters) == ({"skip": 1}, 1)
 
 
+LOCAL_TIMES = ("2024-07-01 12:00:00", "2024-01-01 12:00:00.5", "2024-10-27 02:30:00", "2024-03-31 02:30:00", None)
+"""In Berlin: a summer and a winter time, the hour that the clock repeats, the one that it skips; and NULL."""
+IN_UTC = ("2024-07-01 10:00", "2024-01-01 11:00:00.5", "2024-10-27 00:30", "2024-03-31 01:30")
+MOMENTS = [*map(datetime.datetime.fromisoformat, IN_UTC), None]
+AS_SENT = [text and datetime.datetime.fromisoformat(text) for text in LOCAL_TIMES]
+
+
 def test_local_times_are_stored_in_utc_by_their_time_zone(spark: SparkSession, tmp_path: Path) -> None:
-    """A summer and a winter time, both hours that the clock repeats, the one that it skips, and NULL."""
-    texts = ["2024-07-01 12:00:00", "2024-01-01 12:00:00.5", "2024-10-27 02:30:00", "2024-03-31 02:30:00", None]
-    wanted = ["2024-07-01 10:00", "2024-01-01 11:00:00.5", "2024-10-27 00:30", "2024-03-31 01:30"]
-    moments = [*map(datetime.datetime.fromisoformat, wanted), None]
-    as_sent = [text and datetime.datetime.fromisoformat(text) for text in texts]
-    types = {"id": "bigint(20)", "at": "datetime(1)", "seen": "timestamp", "mine": "timestamp"}
-    rows = [{"id": str(n), "at": text, "seen": text, "mine": text} for n, text in enumerate(texts)]
-    for name in ("canal", "debezium", "maxwell"):
-        (tmp_path / name).mkdir()
-    berlin = table(partition_by=None, time_zone="Europe/Berlin")
-    own_column = replace(berlin, time_zones={"mine": "Asia/Shanghai"})
-    shop = Lake(spark, tmp_path / "canal", (own_column,), {"format": "canal"})
-    shop.ingest(canal("INSERT", rows, mysqlType=types))
-    (stored_at, seen, mine) = zip(*shop.rows("t", "at", "seen", "mine"), strict=True)
-    assert sorted(stored_at, key=str) == sorted(moments, key=str), "datetime"
-    assert sorted(seen, key=str) == sorted(as_sent, key=str), "MySQL's timestamp has a zone"
-    assert datetime.datetime(2024, 7, 1, 4) in mine, "what a column declares"
-    # Keys and partitions are made of the stored value; a delete finds its row.
+    """Keys and partitions are made of the stored value; a delete finds its row."""
     fields = [{"field": "at", "type": "int64", "name": "io.debezium.time.MicroTimestamp"},
               {"field": "zoned", "type": "string", "name": "io.debezium.time.ZonedTimestamp"},
               {"field": "iso", "type": "string", "name": "io.debezium.time.IsoTimestamp"},
@@ -284,25 +274,41 @@ def test_local_times_are_stored_in_utc_by_their_time_zone(spark: SparkSession, t
     by_hour = PartitionBy("at", "yyyyMMddHH", "hour")
     keyed = table(primary_key=("at",), partition_by=by_hour, time_zone="Europe/Berlin", columns={"count": "timestamp"})
     keyed = replace(keyed, units={"count": "seconds"})
-    shop = Lake(spark, tmp_path / "debezium", (keyed,))
-    micros = [int((at - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1)) for at in as_sent if at]
+    shop = Lake(spark, tmp_path, (keyed,))
+    micros = [int((at - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1)) for at in AS_SENT if at]
     own = [{"at": at, "zoned": "2024-07-01T12:00:00Z", "iso": "2024-07-01T12:00:00Z", "count": 0} for at in micros]
     shop.ingest(*(event("c", row, fields=fields) for row in own))
     noon, ten, first = (datetime.datetime(*at) for at in ((2024, 7, 1, 12), (2024, 7, 1, 10), (1970, 1, 1)))
-    kept = moments[:3]  # the time that the clock skips would be the key of another row
+    kept = MOMENTS[:3]  # the time that the clock skips would be the key of another row
     assert ["cannot read 1711852200000000" in reason for _, _, reason, _ in shop.dead_letters()] == [True]
     hours = [f"{moment:%Y%m%d%H}" for moment in kept if moment]
     stored = shop.rows("t", "at", "zoned", "iso", "count", "hour")
     assert stored == sorted(((m, noon, ten, first, h) for m, h in zip(kept, hours, strict=True)), key=str)
     shop.ingest(event("d", before={"at": micros[0]}, fields=fields), event("c", {"at": -1, "iso": None}, fields=fields))
     before_1970 = datetime.datetime(1969, 12, 31, 22, 59, 59, 999999)
-    assert {row[0] for row in shop.rows("t", "at")} == {*moments[1:3], before_1970}
+    assert {row[0] for row in shop.rows("t", "at")} == {*MOMENTS[1:3], before_1970}
     assert keyed.ingest is not None
     shop.tables = (replace(keyed, ingest=replace(keyed.ingest, time_zone="Asia/Shanghai")),)
     report = shop.ingest(event("c", {"at": 0}, fields=fields))
     assert "time_zone of ods.t was Europe/Berlin when the table was made" in str(report.tables[0].error)
+
+
+@pytest.mark.release
+def test_local_times_of_formats_without_a_schema_are_stored_in_utc(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("canal", "debezium"):
+        (tmp_path / name).mkdir()
+    types = {"id": "bigint(20)", "at": "datetime(1)", "seen": "timestamp", "mine": "timestamp"}
+    rows = [{"id": str(n), "at": text, "seen": text, "mine": text} for n, text in enumerate(LOCAL_TIMES)]
+    berlin = table(partition_by=None, time_zone="Europe/Berlin")
+    own_column = replace(berlin, time_zones={"mine": "Asia/Shanghai"})
+    shop = Lake(spark, tmp_path / "canal", (own_column,), {"format": "canal"})
+    shop.ingest(canal("INSERT", rows, mysqlType=types))
+    (stored_at, seen, mine) = zip(*shop.rows("t", "at", "seen", "mine"), strict=True)
+    assert sorted(stored_at, key=str) == sorted(MOMENTS, key=str), "datetime"
+    assert sorted(seen, key=str) == sorted(AS_SENT, key=str), "MySQL's timestamp has a zone"
+    assert datetime.datetime(2024, 7, 1, 4) in mine, "what a column declares"
     # Texts of a format that states no types: those with an offset of their own are moments already.
-    shop = Lake(spark, tmp_path / "maxwell", (table(time_zone="America/New_York", columns={"at": "timestamp"}),))
+    shop = Lake(spark, tmp_path / "debezium", (table(time_zone="America/New_York", columns={"at": "timestamp"}),))
     texts = ["2024-07-01 12:00:00", "2024-07-01T12:00:00Z", "2024-07-01 12:00:00+02:00", "9999-12-31 23:59:59"]
     shop.ingest(*(event("c", {"id": n, "at": text}) for n, text in enumerate([*texts, "2024-07-01"])))
     day = datetime.datetime(2024, 7, 1)
