@@ -248,11 +248,13 @@ def test_arguments_of_java_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> No
     secrets.learn_environment()
     settings = {
         "spark.hadoop.fs.s3a.secret.key": "planted-1", "spark.any": "planted-word", "spark.x": "jdbc://me:planted-2@h",
-        "spark.driver.extraJavaOptions": "-Xss4m -Da.password=planted-3 '-Db=planted-word' -Dc=d",
+        "spark.driver.extraJavaOptions": "-Xss4m -Da.password=planted-3 '-Db=planted-word' -Dc=d "
+        "-Dsml.log.file=/lakes/planted-word/spark.log",  # known to Java from its start, or it logs to no file of ours
         "spark.sql.session.timeZone": "UTC",
     }  # fmt: skip
     public, secret, properties = split_secrets(settings)
-    assert public == {"spark.driver.extraJavaOptions": "-Xss4m -Dc=d", "spark.sql.session.timeZone": "UTC"}
+    options = "-Xss4m -Dc=d -Dsml.log.file=/lakes/planted-word/spark.log"
+    assert public == {"spark.driver.extraJavaOptions": options, "spark.sql.session.timeZone": "UTC"}
     assert len(secret) == 3 and properties == {"a.password": "planted-3", "b": "planted-word"}
 
 

@@ -74,6 +74,8 @@ _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=
 """Three times Java's defaults: planning calls thousands of methods some thousand times per session, and optimizing all
 of them took a quarter of the work of a batch of many tables. Loops are still compiled as early as by default."""
 _SHORT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_OF_LOG = ("log4j2.configurationFile", "sml.log.file")
+"""Java reads these when it starts: a path that has a secret's text by chance cannot be given to it later."""
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OPTIONS = "spark.driver.extraJavaOptions"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
@@ -151,7 +153,7 @@ def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str
         kept = []
         for option in shlex.split(public[_OPTIONS]):
             name, _, value = option.removeprefix("-D").partition("=")
-            if option.startswith("-D") and is_secret_setting(name, value):
+            if option.startswith("-D") and name not in _OF_LOG and is_secret_setting(name, value):
                 properties[name] = value
             else:
                 kept.append(option)
@@ -189,8 +191,7 @@ def _of_target(target: Target) -> dict[str, str]:
 def _of_machine(machine: Machine) -> dict[str, str]:
     log_config = resources.files("sqlmesh_like.spark.jvm").joinpath("log4j2.properties")
     options = {
-        "log4j2.configurationFile": str(log_config),
-        "sml.log.file": str(machine.log_file),
+        **dict(zip(_OF_LOG, (str(log_config), str(machine.log_file)), strict=True)),
         # Hudi's size estimator otherwise starts helper processes that try to attach to this JVM, in vain.
         "jol.skipHotspotSAAttach": "true",
         "jol.skipDynamicAttach": "true",
