@@ -60,11 +60,12 @@ def moved_tables(lake: HudiLake, environment: Environment) -> tuple[MovedTable, 
     moved: list[MovedTable] = []
     for unique_id, entry in environment.tables.items():
         place = lake.catalog.places.get(unique_id)
-        now = newest_commit(place.uri) if place is not None else None
+        timeline = None if place is None else Timeline(place.uri)
+        now = None if timeline is None else newest_commit(timeline)
         if now != entry.newest:
             moved.append(MovedTable(unique_id, entry.table, entry.newest, now))
-        elif place is not None and entry.base != (frontier := Timeline(place.uri).frontier):
-            moved.append(MovedTable(unique_id, entry.table, entry.base, frontier))
+        elif timeline is not None and entry.base != timeline.frontier:
+            moved.append(MovedTable(unique_id, entry.table, entry.base, timeline.frontier))
     return tuple(moved)
 
 
