@@ -217,6 +217,7 @@ def test_rows_of_tables_that_nobody_declared_are_counted(spark: SparkSession, tm
     assert typed.events == text.events == 4
 
 
+@pytest.mark.release
 def test_local_times_of_files_are_those_of_their_texts(spark: SparkSession, tmp_path: Path) -> None:
     both = Both(spark, tmp_path, time_zone="Europe/Berlin", primary_key=("id", "key"), partition_by=None)
     moments = [datetime.datetime.fromisoformat(each) for each in ("2024-07-01 12:00", "2024-03-31 02:30", "9999-12-31")]

@@ -96,7 +96,8 @@ MOMENTS = ("open_commit,after", "mark,after", "add_partition,after", "merge_file
 """Of a commit without Spark, which `tests/faults/test_kills.py` kills at each of its steps."""
 
 
-@parametrize("moment", suite=["merge_file,after"], release=MOMENTS)
+@pytest.mark.release
+@pytest.mark.parametrize("moment", [*MOMENTS, "merge_file,after"])
 @pytest.mark.fault("a run is killed in a commit", ends="recovers")
 def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lake: Lake, orders: Table) -> None:
     lake.run_well()

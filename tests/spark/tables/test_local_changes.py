@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from pyspark.sql import SparkSession
 from sqlglot import parse_one
 
@@ -20,7 +21,6 @@ from sqlmesh_like.run.ports import Export, Rows
 from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.writer.upsert import frame_schema
-from tests.levels import parametrize
 from tests.spark.lake import Lake
 from tests.spark.tables.test_mor_rows import COLUMNS, row
 
@@ -37,7 +37,8 @@ def all_of(export: Export) -> tuple[object, Counter[str]]:
     return (export.whole, [(f.name, str(f.type)) for f in export.schema]), Counter(map(repr, rows()))
 
 
-@parametrize("kind", suite=["cow"], release=["mor"])
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_changes_and_exports_are_those_of_spark(
     kind: Literal["cow", "mor"], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ def test_an_input_widened_between_two_frontiers_is_read_right(lake: Lake) -> Non
     assert snapshot(wide, start)[0][:3] == (1, 5, Decimal("1.50"))
 
 
+@pytest.mark.release
 def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> None:
     """Hudi's reader shows fewer rows of such a past, and no error."""
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"))
