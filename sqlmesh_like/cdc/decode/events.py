@@ -176,7 +176,7 @@ def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | Non
     marked = may_hold("value", place.source.ingest.unavailable_value_placeholder)
     # Aggregate numbers only: for texts or lists, Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
-    columns["has_empty"] = f"max(schema_id is null and {HOLDS_EMPTY})"
+    columns["has_empty"] = f"coalesce(max(schema_id is null and {HOLDS_EMPTY}), false)"
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"
