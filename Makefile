@@ -77,7 +77,7 @@ bench: $(VENV)/.installed-dev
 # With `-j2` its parts run side by side.
 lint: lint-types lint-style lint-layers lint-words
 lint-types: $(VENV)/.installed-dev
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 lint-style: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
