@@ -90,6 +90,15 @@ class Shop:
         return Shop(root)._kept()
 
     @staticmethod
+    def changed(root: Path, dice: random.Random, changes: int) -> Shop:
+        """The project, which publishes nothing, and its tables with so many changes that no model has read."""
+        shop = Shop.made(root)
+        (root / "models/region.sql").write_text(FILES["models/region.sql"].partition("}}\n")[2])
+        for _ in range(changes):
+            shop.change(dice)
+        return shop
+
+    @staticmethod
     def of_inputs(root: Path) -> Shop:
         """The tables that change alone, without a project."""
         make_inputs(root)

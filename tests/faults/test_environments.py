@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.calls import finished, kill_group, start, wait_until_stopped
-from tests.faults.shop import CUSTOMERS, DAILY, DETAIL, FILES, ORDERS, REGION, Shop
+from tests.faults.shop import CUSTOMERS, DAILY, DETAIL, ORDERS, REGION, Shop
 from tests.levels import parametrize
 from tests.unit.app.test_environments import DAILY_SQL, FILTER, edit, expected, production, rows_in
 
@@ -18,11 +18,8 @@ from tests.unit.app.test_environments import DAILY_SQL, FILTER, edit, expected, 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """A lake whose tables are up to date, and an edit of one of its models."""
-    root, dice = tmp_path_factory.mktemp("built"), random.Random(1)
-    shop = Shop.made(root)
-    (root / "models/region.sql").write_text(FILES["models/region.sql"].partition("}}\n")[2])  # not published
-    for _ in range(5):
-        shop.change(dice)
+    root = tmp_path_factory.mktemp("built")
+    shop = Shop.changed(root, random.Random(1), 5)
     assert finished(start(root, "run"))[0] == 0
     edit(root, *FILTER)
     return shop

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlglot import exp
-
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.delta.actions import ACTIONS, key_conflicts, require_unique
-from sqlmesh_like.delta.keys import column
+from sqlmesh_like.delta.actions import ACTIONS, require_unique
 from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
@@ -124,18 +121,12 @@ class LocalWriter:
 
     def _require_keys(self) -> None:
         """Raise Unproven if two rows share a row key, which Spark reports; NodeError where a declared key repeats."""
-        copies, nulls = self._conflicts((KEY,))
+        copies, nulls = self.steps.conflicts(FRESH, (KEY,))
         if copies > 1 or nulls:
             raise Unproven("a row key that repeats")
         if key := self.steps.planned.unique_key:
-            copies, nulls = self._conflicts(key)
+            copies, nulls = self.steps.conflicts(FRESH, key)
             require_unique(table_name(self.steps.planned.compiled.model.table), key, copies=copies, nulls=nulls)
-
-    def _conflicts(self, names: Sequence[str]) -> tuple[int, int]:
-        """The most rows that share a value of these columns, and how many values have a NULL."""
-        entering = exp.select(*map(column, names)).from_(exp.table_(FRESH, quoted=True))
-        row = self.steps.first_row(key_conflicts(entering, entering.where("false"), names))
-        return int(str(row[0] or 0)), int(str(row[1] or 0))
 
     def _columns(self, signed: str) -> Schema:
         return tuple(column for column in self.steps.schemas[signed] if column.name != WEIGHT)

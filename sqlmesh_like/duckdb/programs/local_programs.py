@@ -8,19 +8,14 @@ does all of the work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextlib import closing
 
 import duckdb
 
 from sqlmesh_like.delta.machine import Machine, MaintainedTable, work_of
-from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import LocalTable
-from sqlmesh_like.duckdb.merge_on_read_files import local_table
-from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions, LocalWriter
-from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
+from sqlmesh_like.duckdb.programs.local_steps import LocalSteps, tables_read
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY
@@ -41,7 +36,8 @@ def local_actions(
     work = work_of(planned.table, planned.strategy, planned.moves)
     if isinstance(work, str) and not (work == "all rows" and planned.strategy == "full_refresh"):
         return None
-    tables = _tables_of(planned, shared.merged)
+    is_new = planned.strategy == "full_refresh" and not planned.rewrites and planned.edit is None
+    tables = tables_read(planned, shared.merged, target=not is_new)
     if tables is None:
         return None
     model = planned.compiled.model
@@ -56,13 +52,3 @@ def local_actions(
         # It may fail in Spark as well, which then reports the reason.
         _LOG.debug("%s is computed by Spark: %s", model.unique_id, error)
         return None
-
-
-def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
-    """The inputs by unique id and the target as `this`, if its rows count; None if one of them cannot be read here."""
-    is_unread = planned.strategy == "full_refresh" and not planned.rewrites and planned.edit is None
-    entries = {} if is_unread else {TARGET: local_table(planned.target, merged, hidden=True)}
-    for item in planned.inputs:
-        entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
-    readable = {name: table for name, table in entries.items() if table is not None}
-    return readable if len(readable) == len(entries) else None

@@ -6,7 +6,6 @@ Spark does all of the work where a form or a type of the query, of a key or of a
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC
@@ -16,7 +15,8 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.delta.actions import key_conflicts, require_unique
+from sqlmesh_like.analyze.spark_types.type_names import stored_type
+from sqlmesh_like.delta.actions import require_unique
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.machine import FRESH, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET
@@ -32,13 +32,11 @@ from sqlmesh_like.delta.snapshot import (
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import LocalTable
-from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions, parquet_item
-from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
+from sqlmesh_like.duckdb.programs.local_steps import LocalSteps, tables_read
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.hudi.writer.new_table import table_name
-from sqlmesh_like.names import IS_DELETED, KEY, Schema, is_storable, visible
+from sqlmesh_like.names import IS_DELETED, KEY, Column, Schema, is_storable, visible
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.sql_text import standard_literal
@@ -53,7 +51,7 @@ def snapshot_actions(planned: PlannedModel, shared: SharedRows) -> LocalActions 
     Of a new table: all its rows. Raises NodeError where a key is NULL or repeats, a column has another type than in the
     table, or two versions begin at once.
     """
-    tables = _tables_of(planned, shared)
+    tables = tables_read(planned, shared.merged, target=planned.target.exists)
     if tables is None:
         return None
     try:
@@ -62,16 +60,6 @@ def snapshot_actions(planned: PlannedModel, shared: SharedRows) -> LocalActions 
     except (Unproven, duckdb.Error, OSError) as error:
         _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
         return None
-
-
-def _tables_of(planned: PlannedModel, shared: SharedRows) -> Mapping[str, LocalTable] | None:
-    """The inputs by unique id, and the table as `this` where it exists; None if one of them cannot be read here."""
-    entries = {TARGET: local_table(planned.target, shared.merged, hidden=True)} if planned.target.exists else {}
-    for item in planned.inputs:
-        is_there = item.end is not None
-        entries[item.ref.unique_id] = local_table(item.state, shared.merged, hidden=False) if is_there else None
-    readable = {name: table for name, table in entries.items() if table is not None}
-    return readable if len(readable) == len(entries) else None
 
 
 @dataclass(frozen=True)
@@ -128,9 +116,7 @@ class _Snapshot:
         items = [exp.alias_(tree, part, quoted=True) for part, tree in computed.items()]
         keyed = exp.select(*items, *(column(part) for part in names if part not in computed))
         self.steps.create_step(ReadyStep(_KEYED, keyed.from_(exp.table_(SOURCE, quoted=True))))
-        entering = exp.select(*map(column, names)).from_(exp.table_(_KEYED, quoted=True))
-        row = self.steps.first_row(key_conflicts(entering, entering.where("false"), names))
-        copies, nulls = int(str(row[0] or 0)), int(str(row[1] or 0))
+        copies, nulls = self.steps.conflicts(_KEYED, names)
         require_unique(table_name(self.planned.compiled.model.table), names, copies=copies, nulls=nulls)
 
     def _stored(self) -> Schema | None:
@@ -151,7 +137,7 @@ class _Snapshot:
         for table in [each for each in query.find_all(exp.Table) if each.name == STORED]:
             table.replace(exp.table_(TARGET, db="target", alias=table.alias or None))
         self.steps.create_step(ReadyStep(_VERSIONS, query))
-        return self.steps.schemas[_VERSIONS]
+        return tuple(Column(each.name, stored_type(each.type)) for each in self.steps.schemas[_VERSIONS])
 
     def _write(self, columns: Schema, more: str) -> int:
         items = ", ".join(parquet_item(each, "v") for each in columns)

@@ -14,12 +14,16 @@ from typing import Literal
 import duckdb
 from sqlglot import exp
 
+from sqlmesh_like.delta.actions import key_conflicts
+from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.machine import ReadyStep, tables_of
-from sqlmesh_like.delta.program import Prune, split_relation
+from sqlmesh_like.delta.program import TARGET, Prune, split_relation
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import ExactQuery, exact
 from sqlmesh_like.duckdb.local_files import LocalTable
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, lookup_pairs, shared_columns
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.names import IS_DELETED, WEIGHT, Column, Schema
@@ -67,6 +71,12 @@ class LocalSteps:
     def first_row(self, query: exp.Query) -> tuple[object, ...]:
         row: tuple[object, ...] = self.db.execute(self._bound(query)).fetchall()[0]
         return row
+
+    def conflicts(self, step: str, names: Sequence[str]) -> tuple[int, int]:
+        """The most rows of a step that share a value of these columns, and how many values have a NULL."""
+        entering = exp.select(*map(column, names)).from_(exp.table_(step, quoted=True))
+        row = self.first_row(key_conflicts(entering, entering.where("false"), names))
+        return int(str(row[0] or 0)), int(str(row[1] or 0))
 
     def _create(self, name: str, query: str) -> int:
         """Create the table of a step and return how many rows it has."""
@@ -148,6 +158,15 @@ class LocalSteps:
 
     def _input(self, unique_id: str) -> InputVersion:
         return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
+
+
+def tables_read(planned: PlannedModel, merged: MergedSlices, *, target: bool) -> Mapping[str, LocalTable] | None:
+    """The inputs by unique id, with `target` the table as `this`; None if one of them cannot be read here."""
+    entries = {TARGET: local_table(planned.target, merged, hidden=True)} if target else {}
+    for item in planned.inputs:
+        entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
+    readable = {name: table for name, table in entries.items() if table is not None}
+    return readable if len(readable) == len(entries) else None
 
 
 def _is_large(item: InputVersion) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like import Project
-from tests.faults.shop import DAILY, DETAIL, FILES, REGION, Shop
+from tests.faults.shop import DAILY, DETAIL, REGION, Shop
 from tests.levels import parametrize
 
 _DETAIL = "models/detail.sql"
@@ -18,11 +18,7 @@ _DETAIL = "models/detail.sql"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """A lake whose tables are up to date."""
-    root, dice = tmp_path_factory.mktemp("built"), random.Random(1)
-    shop = Shop.made(root)
-    (root / "models/region.sql").write_text(FILES["models/region.sql"].partition("}}\n")[2])  # not published
-    for _ in range(5):
-        shop.change(dice)
+    shop = Shop.changed(tmp_path_factory.mktemp("built"), random.Random(1), 5)
     run(shop)
     return shop
 

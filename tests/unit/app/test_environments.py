@@ -13,7 +13,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
-from tests.faults.shop import CUSTOMERS, DAILY, DETAIL, FILES, ORDERS, REGION, Row, Shop, recomputed
+from tests.faults.shop import CUSTOMERS, DAILY, DETAIL, ORDERS, REGION, Row, Shop, recomputed
 
 Shown = pytest.CaptureFixture[str]
 DETAIL_SQL, DAILY_SQL, PROFILE = "models/detail.sql", "models/daily.sql", "profiles.yml"
@@ -23,11 +23,8 @@ FILTER = ("o.customer = c.id", "o.customer = c.id where o.amount > 12")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """A lake whose tables are up to date."""
-    root, dice = tmp_path_factory.mktemp("built"), random.Random(1)
-    shop = Shop.made(root)
-    (root / "models/region.sql").write_text(FILES["models/region.sql"].partition("}}\n")[2])  # not published
-    for _ in range(5):
-        shop.change(dice)
+    root = tmp_path_factory.mktemp("built")
+    shop = Shop.changed(root, random.Random(1), 5)
     assert main(["run", "--project-dir", str(root)]) == 0
     return shop
 

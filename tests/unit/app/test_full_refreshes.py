@@ -16,12 +16,8 @@ from tests.faults.shop import CUSTOMER, DAILY, DETAIL, MODELS, REGION, Shop
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    root, dice = tmp_path_factory.mktemp("built"), random.Random(7)
-    shop = Shop.made(root)
-    text = (root / "models/region.sql").read_text()
-    (root / "models/region.sql").write_text(text.partition("}}\n")[2])  # not published
-    for _ in range(4):
-        shop.change(dice)
+    dice = random.Random(7)
+    shop = Shop.changed(tmp_path_factory.mktemp("built"), dice, 4)
     run(shop)
     shop.change(dice)
     return shop
