@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, cast, get_args
 
@@ -139,14 +139,18 @@ def _renamed(node: YamlNode) -> Mapping[str, str]:
     return {name: before for name, before in renames if before is not None}
 
 
+def _declared(node: YamlNode, columns: tuple[Column, ...], key: str) -> Iterator[tuple[YamlNode, Column]]:
+    """The values of a key of columns, each with its column, where it is declared."""
+    entries = node.get("columns")
+    for entry, column in zip(() if entries is None else entries.sequence("columns"), columns, strict=True):
+        if (value := entry.get(key)) is not None:
+            yield value, column
+
+
 def _units(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, TimeUnit]:
     """Columns that declare `unit`, with it. Raises ProjectError where a column of that type counts nothing so."""
-    declared = node.get("columns")
     units: dict[str, TimeUnit] = {}
-    for entry, column in zip(() if declared is None else declared.sequence("columns"), columns, strict=True):
-        unit = entry.get("unit")
-        if unit is None:
-            continue
+    for unit, column in _declared(node, columns, "unit"):
         units[column.name] = time_unit(unit, "unit")
         allowed = next((units for kind, units in _COUNTED.items() if kind.match(column.type or "")), None)
         if allowed is None:
@@ -165,12 +169,8 @@ def _zone_of_table(node: YamlNode, stream: IngestSource) -> str | None:
 
 def _time_zones(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, str]:
     """Columns that declare `time_zone`, with it. Raises ProjectError where a column is not declared a timestamp."""
-    declared = node.get("columns")
     zones: dict[str, str] = {}
-    for entry, column in zip(() if declared is None else declared.sequence("columns"), columns, strict=True):
-        zone = entry.get("time_zone")
-        if zone is None:
-            continue
+    for zone, column in _declared(node, columns, "time_zone"):
         zones[column.name] = time_zone(zone, "time_zone")
         if not (column.type or "timestamp").strip().lower().startswith("timestamp"):
             raise zone.error(f"time_zone of column {column.name!r}, which is {column.type}", "remove it")
