@@ -11,11 +11,11 @@ PYSPARK := /^pyspark==/,/[^\\]$$/
 CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := tests/unit tests/properties tests/security
 SITE_LIBRARIES := sqlmesh_like/docs/assets/libraries
-WITH_JVM := tests/dbt_core tests/faults tests/orchestrators tests/spark
+WITH_PROGRAMS := tests/dbt_core tests/faults tests/orchestrators tests/pages tests/spark
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
 FAST_TESTS = $(BIN)/python -m pytest -n auto --dist worksteal $(WITHOUT_JVM)
-SPARK_TESTS = $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(WITH_JVM)
+SPARK_TESTS = $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(WITH_PROGRAMS)
 # What takes its time is noted: `tools.suite_times` prints it, and CI at its end.
 TIMES := target/suite
 # Each of some hundred processes of the tests would compile all that it imports.

@@ -1,6 +1,6 @@
 """A real browser for the pages we write. Owns starting it, and that a page asks for nothing and says nothing.
 
-Import `browser` where tests use it: it is started once for their module.
+`tests/pages` has it: it is started once for each of its modules.
 """
 
 from __future__ import annotations

@@ -72,8 +72,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if level_of(item) is None:
             raise pytest.UsageError(f"{item.nodeid} has no level: add its folder to tests/levels.py")
-        if not is_fast(item.path):
-            item.add_marker(pytest.mark.spark)
     if asked_for := set(config.getoption("--checklist") or ()):
         kept = [item for item in items if asked_for & {row for m in item.iter_markers("checklist") for row in m.args}]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])

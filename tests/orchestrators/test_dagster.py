@@ -82,7 +82,6 @@ def test_what_fails_warns_and_is_skipped_is_seen_by_dagster(project: Path) -> No
 
 
 @pytest.mark.release
-@pytest.mark.spark
 def test_on_spark_a_table_for_which_nothing_changed_is_materialized_too(project: Path) -> None:
     profile = (project / "profiles.yml").read_text()
     warehouse = project.parent / "warehouse"

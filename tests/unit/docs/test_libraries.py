@@ -10,13 +10,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
 
 from sqlmesh_like.app.operations import docs_content
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.docs.libraries import Library, site_libraries
-from tests.browser import SYSTEM_PATH, needs_browser, needs_libraries, silent_page
-from tests.browser import browser as browser
+from tests.browser import SYSTEM_PATH, needs_libraries
 from tests.unit.docs.conftest import make_project
 from tools import site_libraries as fetching
 
@@ -139,17 +137,3 @@ def test_a_site_without_libraries_is_written_with_a_warning(
     text = bare_site(tmp_path, monkeypatch).read_text()
     assert "warning: this installation has no libraries to draw with" in capsys.readouterr().out
     assert len(re.findall("<script>", text)) == 1
-
-
-@needs_browser
-def test_a_site_without_libraries_lists_its_graph_and_is_searched(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with silent_page(browser, bare_site(tmp_path, monkeypatch)) as page:
-        page.get_by_role("link", name="Graph").click()
-        layers = page.get_by_role("list", name="All tables of the project").get_by_role("listitem")
-        expect(layers).to_have_text(["shop.orders rates", "paid hist", "daily", "top board"])
-        page.locator("#search").fill("buyers")
-        page.locator("#results li", has_text="daily").get_by_role("link").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("daily")
-        expect(page.get_by_role("region", name="Lineage").get_by_role("listitem").first).to_have_text("shop.orders")

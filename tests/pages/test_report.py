@@ -10,7 +10,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import browser as browser
 from tests.browser import needs_browser, silent_page
 from tests.levels import parametrize
 

@@ -20,11 +20,10 @@ from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.selector import select
-from tests.browser import browser as browser
 from tests.browser import needs_browser, needs_libraries, silent_page
 from tests.levels import sample
+from tests.pages.large_project import DOMAINS, LAYERS, make_large_project
 from tests.unit.docs.conftest import make_project
-from tests.unit.docs.large_project import DOMAINS, LAYERS, make_large_project
 
 pytestmark = [needs_browser, needs_libraries]
 SIZES, WIDTHS = (15, 300, 1000), (1280, 390)

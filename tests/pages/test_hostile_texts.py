@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page
 
 from sqlmesh_like.artifacts.run_results import NodeRow, write_run_results
 from sqlmesh_like.cli.app import main
-from tests.browser import browser as browser
 from tests.browser import needs_browser
 from tests.levels import count
 from tests.local_lake import make_table

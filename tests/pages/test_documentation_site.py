@@ -11,7 +11,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import browser as browser
 from tests.browser import needs_browser, needs_libraries, silent_page
 from tests.levels import count, parametrize
 
