@@ -11,7 +11,7 @@ PYSPARK := /^pyspark==/,/[^\\]$$/
 CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := tests/unit tests/properties tests/security
 SITE_LIBRARIES := sqlmesh_like/docs/assets/libraries
-WITH_PROGRAMS := tests/dbt_core tests/faults tests/orchestrators tests/pages tests/spark
+WITH_PROGRAMS := tests/dbt_core tests/faults tests/orchestrators tests/packaging tests/pages tests/spark
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
 FAST_TESTS = $(BIN)/python -m pytest -n auto --dist worksteal $(WITHOUT_JVM)

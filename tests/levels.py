@@ -22,7 +22,7 @@ from _pytest.mark import MarkDecorator, ParameterSet
 TESTS = Path(__file__).parent
 FAST = ("unit", "properties", "security")
 """Folders whose tests need no JVM, and get none."""
-SUITE = ("dbt_core", "faults", "orchestrators", "pages", "spark")
+SUITE = ("dbt_core", "faults", "orchestrators", "packaging", "pages", "spark")
 """Folders whose tests need Spark or other programs."""
 Level = Literal["fast", "suite", "release", "deep"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,11 @@ import pytest
 from sqlmesh_like.app.operations import docs_content
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.docs.libraries import Library, site_libraries
-from tests.browser import SYSTEM_PATH, needs_libraries
+from tests.browser import needs_libraries
 from tests.unit.docs.conftest import make_project
 from tools import site_libraries as fetching
 
 ROOT = Path(__file__).resolve().parents[3]
-needs_npm = pytest.mark.skipif(shutil.which("npm", path=SYSTEM_PATH) is None, reason="no npm here: install Node.js")
 
 
 def test_the_lock_has_exact_versions_and_hashes_and_no_address() -> None:
@@ -48,64 +45,6 @@ def test_each_library_stands_in_the_page_with_its_licence() -> None:
 def test_a_licence_cannot_end_the_comment_that_holds_it() -> None:
     script = Library("x", "1", "a */ alert(1) /*", "code()").script
     assert script.count("*/") == 1 and script.endswith("code()")
-
-
-def packed(folder: Path, version: str) -> Path:
-    """A package of npm, as a file."""
-    (folder / "package").mkdir(parents=True)
-    (folder / "package/package.json").write_text(json.dumps({"name": "small", "version": version}))
-    (folder / "package/small.js").write_text(f"// {version}\n")
-    (folder / "package/LICENSE").write_text("as you like\n")
-    made = folder / f"small-{version}.tgz"
-    with tarfile.open(made, "w:gz") as archive:
-        archive.add(folder / "package", "package")
-    return made
-
-
-SMALL = (fetching.Library("small", "little", "small.js", "LICENSE"),)
-
-
-@pytest.fixture
-def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """A folder with the lock of a package that lies in a file, and that file."""
-    monkeypatch.setenv("PATH", SYSTEM_PATH)
-    file, folder = packed(tmp_path / "one", "1.0.0"), tmp_path / "libraries"
-    folder.mkdir()
-    (folder / "package.json").write_text(json.dumps({"dependencies": {"small": f"file:{file}"}}))
-    words = ["npm", "install", "--package-lock-only", "--offline", "--no-audit", "--no-fund"]
-    subprocess.run(words, cwd=folder, check=True, capture_output=True)
-    lock = folder / fetching.LOCK
-    lock.write_text(lock.read_text().replace("file:../", f"file:{tmp_path}/"))  # it is copied elsewhere
-    return folder, file
-
-
-@needs_npm
-def test_what_the_lock_names_is_fetched_once(locked: tuple[Path, Path]) -> None:
-    folder, file = locked
-    assert not fetching.is_fetched(folder)
-    assert fetching.fetch(folder, SMALL)
-    assert (folder / "little.js").read_text() == "// 1.0.0\n"
-    assert (folder / "little.LICENSE.txt").read_text() == "as you like\n"
-    file.unlink()
-    assert not fetching.fetch(folder, SMALL), "it is there"
-    assert sorted(each.name for each in folder.iterdir()) == [
-        "fetched", "little.LICENSE.txt", "little.js", "package-lock.json", "package.json",
-    ]  # fmt: skip
-
-
-@needs_npm
-def test_a_library_with_another_hash_is_never_used(
-    tmp_path: Path, locked: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, file = locked
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))  # the usual one still holds the right file
-    packed(tmp_path / "two", "1.0.0")
-    (tmp_path / "two/package/small.js").write_text("steal()")
-    with tarfile.open(file, "w:gz") as archive:
-        archive.add(tmp_path / "two/package", "package")
-    with pytest.raises(fetching.FetchError, match="EINTEGRITY"):
-        fetching.fetch(folder, SMALL)
-    assert not (folder / "little.js").exists() and not fetching.is_fetched(folder)
 
 
 def test_without_npm_it_says_so_and_goes_on_unless_they_are_demanded(
