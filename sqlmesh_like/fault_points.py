@@ -35,6 +35,12 @@ MAINTAIN_POINTS = (
     "maintain.begin", "maintain.compacted", "maintain.rebucketed", "maintain.cleaned", "maintain.archived",
     "maintain.log_removed",
 )  # fmt: skip
+CLEAN_POINTS = ("clean.requested", "clean.inflight", "clean.file", "clean.complete")
+"""Steps of a clean without Spark; `clean.file` comes after each file."""
+ARCHIVE_POINTS = (
+    "archive.written", "archive.manifest", "archive.version", "archive.pending_removed", "archive.removed",
+)  # fmt: skip
+"""Steps by which old instants move to a table's history; the last one comes after each instant."""
 INGEST_POINTS = (
     "ingest.begin", "ingest.dead_letters", "ingest.truncates", "ingest.floors", "ingest.table", "ingest.batch",
     "ingest.last_commits",
@@ -70,6 +76,7 @@ NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS
+    + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + DATABASE_POINTS + SOURCE_REPAIR_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
     + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS
     + NODE_POINTS

@@ -10,7 +10,7 @@ from pyarrow import compute, dataset, parquet
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
-from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.storage import FileSystem, folder
 from sqlmesh_like.names import visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
@@ -66,13 +66,21 @@ def whole_files(state: TableState) -> list[str] | None:
     timeline = timeline_at(state.uri, state.frontier)
     root = folder(state.uri)
     slices = timeline.slices(state.frontier).values()
-    if len({timeline.schema_json(f"{base.instant}_") for base in slices}) > 1:
+    schemas = {base.path: timeline.schema_json(f"{base.instant}_") for base in slices}
+    if len({schema for schema in schemas.values() if schema}) > 1:
         return None
-    paths = sorted(f"{root.path}/{base.path}" for base in slices)
-    names = {column.name for column in visible(state.schema)}
-    if paths and not names <= set(parquet.read_schema(paths[0], filesystem=root.fs).names):
-        return None
-    return paths
+    paths = [f"{root.path}/{path}" for path in sorted(schemas)]
+    # The commits of old files are archived: these files state their columns themselves.
+    old = [f"{root.path}/{path}" for path, schema in schemas.items() if schema is None]
+    shown = [_shown(path, state, root.fs) for path in {*paths[:1], *old}]
+    return paths if all(columns is not None and columns == shown[0] for columns in shown) else None
+
+
+def _shown(path: str, state: TableState, fs: FileSystem) -> list[tuple[str, str]] | None:
+    """Names and types of a table's visible columns in a file; None where it lacks some."""
+    schema = parquet.read_schema(path, filesystem=fs)
+    names = [column.name for column in visible(state.schema or ())]
+    return [(name, str(schema.field(name).type)) for name in names] if {*names} <= {*schema.names} else None
 
 
 def largest(state: TableState, column: str) -> tuple[object] | None:

@@ -131,19 +131,20 @@ class Timeline:
         With `hoodie.archive.beyond.savepoint` Hudi's archiver keeps savepointed commits and archives those after them.
         The timeline is read from the end of the gap. A savepoint that was deleted leaves its commit before it.
         """
-        instants = self._all_commit_instants
-        early = frozenset(instant for instant in instants if instant.requested <= self._archived_until)
-        # The archiver always leaves newer commits: a history without any is that of another copy of the table.
-        return early if len(early) < len(instants) else frozenset()
+        return frozenset(each for each in self._all_commit_instants if each.requested <= self.archived_until)
 
     @kept_property
     def _all_commit_instants(self) -> tuple[Instant, ...]:
         return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
 
     @kept_property
-    def _archived_until(self) -> str:
-        """The newest instant in the table's history, by the names of its files; empty where there is no history."""
-        return max((match["newest"] for name in self.history_names if (match := _ARCHIVED.fullmatch(name))), default="")
+    def archived_until(self) -> str:
+        """The newest instant in the table's history, by the names of its files; empty where there is none.
+
+        The archiver always leaves newer commits: a history without any is that of another copy of the table.
+        """
+        newest = max((match["newest"] for match in map(_ARCHIVED.fullmatch, self.history_names) if match), default="")
+        return newest if any(instant.requested > newest for instant in self._all_commit_instants) else ""
 
     @property
     def data_commits(self) -> tuple[Commit, ...]:
@@ -334,8 +335,8 @@ class Timeline:
 
     def _archived_slices(self, limit: str) -> dict[FileGroup, Slice]:
         # Instants under way count: files that a crashed writer left before the first commit are not committed.
-        early = {instant.requested for instant in self.before_gap}
-        active = (instant.requested for instant in self.completed if instant.requested not in early)
+        # An archiver that was cut short, too, leaves instants on the timeline that do not count.
+        active = [instant.requested for instant in self.completed if instant.requested > self.archived_until]
         first = min([*active, *self.pending], default="")
         slices: dict[FileGroup, Slice] = {}
         for path in self.data_files:

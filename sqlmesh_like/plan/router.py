@@ -86,6 +86,12 @@ class Router:
             return "a store cannot move a new table to its place"
         return self.why_spark_registers or self.why_spark_computes(uri)
 
+    def why_spark_cleans(self, uri: str) -> str | None:
+        """Of the removal of a table's history."""
+        return (
+            self.why_spark_computes(uri) if is_local(uri) else "history is removed without Spark on this machine alone"
+        )
+
     def route(self, planned: PlannedModel) -> Route:
         """Who computes and commits the next run of a model, as far as its plan and its places tell."""
         match planned.strategy:

@@ -74,11 +74,15 @@ FILES = {
 
 @dataclass
 class Shop:
-    """The project below `root`, built once; `rows_at` has the rows of an input by the frontier that shows them."""
+    """The project below `root`, built once; `rows_at` has the rows of an input by the frontier that shows them.
+
+    `buckets`: of the inputs, from their first rows on.
+    """
 
     root: Path
     rows_at: dict[tuple[str, str], Rows] = field(default_factory=dict)
     changes: int = 0
+    buckets: int = 1
 
     @staticmethod
     def made(root: Path, clock_ahead: timedelta = timedelta()) -> Shop:
@@ -135,8 +139,7 @@ class Shop:
 
     def commit(self, name: str, dice: random.Random, metadata: Mapping[str, str] = _BY_TEST) -> None:
         """One commit to an input."""
-        timeline, frontier = self.timeline(name), self._frontier(name)
-        rows = {row[0]: row for row in self.rows_at[name, frontier]}
+        rows = {row[0]: row for row in self.rows_at[name, self._frontier(name)]}
         changed: dict[int, Row] = {}
         for _ in range(6):
             key = dice.randint(1, 12 if name == ORDERS else 4)
@@ -148,9 +151,21 @@ class Shop:
         for key, row in list(changed.items()):
             if row[-1] and key in rows:  # gone and back again
                 changed[key] = (*rows[key], False)
-        table = _arrow(timeline, frontier, list(changed.values()))
-        written = upsert(Upsert(timeline, frontier, table, 1, metadata))
-        self.rows_at[name, written.frontier] = sorted(rows.values())
+        self._write(name, list(changed.values()), sorted(rows.values()), metadata)
+
+    def replace_all(self, name: str) -> None:
+        """One commit to an input that writes all of its rows anew, as a rebuild does: its file groups end."""
+        rows = self.rows_at[name, self._frontier(name)]
+        self._write(name, [(*row, False) for row in rows], rows, _BY_TEST, overwrites=True)
+
+    def _write(
+        self, name: str, written: Rows, rows: Rows, metadata: Mapping[str, str], *, overwrites: bool = False
+    ) -> None:
+        """Commit some rows, after which the table has `rows`."""
+        timeline, frontier = self.timeline(name), self._frontier(name)
+        table = _arrow(timeline, frontier, written)
+        result = upsert(Upsert(timeline, frontier, table, self.buckets, metadata, overwrites=overwrites))
+        self.rows_at[name, result.frontier] = rows
 
     def write_unlocked(self, unique_id: str, row: Row) -> None:
         """One commit of a row to a table, by a writer that knows nothing of this project's records and lock."""

@@ -148,6 +148,11 @@ class LocalFirstEngine:
         return self._engine.rebucket(uri, options)
 
     def clean(self, uri: str, retain: int) -> None:
+        if not self._router.why_spark_cleans(uri):
+            from sqlmesh_like.hudi.services.local_clean import clean_here
+
+            if clean_here(uri, retain):
+                return
         self._engine.clean(uri, retain)
 
     def release(self) -> None:

@@ -8,50 +8,43 @@ the commit and all after it. Needs no JVM. Source: Hudi's technical specificatio
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import fastavro
 
 from sqlmesh_like.errors import NodeError, nearest
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.avro_records import (
+    STRING,
+    encoded,
+    list_of,
+    map_of,
+    nullable,
+    record_schema,
+    record_type,
+    required,
+)
 from sqlmesh_like.hudi.commits import Instant, mapping_member, read_metadata
 from sqlmesh_like.hudi.recovery.commit_files import files_of_commit, missing_of_commit
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import OpenCommit, next_instant, unlink, write_whole
 
-_STRING: dict[str, str] = {"type": "string", "avro.java.string": "String"}
-_PARTITION: dict[str, Any] = {
-    "type": "record",
-    "name": "HoodieSavepointPartitionMetadata",
-    "fields": [
-        {"name": "partitionPath", "type": _STRING},
-        {"name": "savepointDataFile", "type": {"type": "array", "items": _STRING}},
-    ],
-}
-_METADATA = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "HoodieSavepointMetadata",
-        "namespace": "org.apache.hudi.avro.model",
-        "fields": [
-            {"name": "savepointedBy", "type": _STRING},
-            {"name": "savepointedAt", "type": "long"},
-            {"name": "comments", "type": _STRING},
-            {
-                "name": "partitionMetadata",
-                "type": {"type": "map", "values": _PARTITION, "avro.java.string": "String"},
-            },
-            {"name": "version", "type": ["int", "null"], "default": 1},
-        ],
-    }
+_PARTITION = record_type(
+    "HoodieSavepointPartitionMetadata",
+    required("partitionPath", STRING),
+    required("savepointDataFile", list_of(STRING)),
+)
+_METADATA = record_schema(
+    "HoodieSavepointMetadata",
+    required("savepointedBy", STRING),
+    required("savepointedAt", "long"),
+    required("comments", STRING),
+    required("partitionMetadata", map_of(_PARTITION)),
+    nullable("version", "int", 1),
 )
 
 
@@ -141,9 +134,7 @@ def _encoded(savepoint: Savepoint) -> bytes:
         },
         "version": 1,
     }
-    target = io.BytesIO()
-    fastavro.writer(target, _METADATA, [record])
-    return target.getvalue()
+    return encoded(_METADATA, record)
 
 
 def _read(timeline: Timeline, instant: Instant) -> Savepoint:

@@ -8,6 +8,8 @@ of the history's layout: Hudi's technical specification, "LSM timeline".
 from __future__ import annotations
 
 from sqlmesh_like.errors import NodeError, UnreadableTableError
+from sqlmesh_like.hudi.commits import Instant, parse_commit
+from sqlmesh_like.hudi.missing_files import data_file
 from sqlmesh_like.hudi.timeline import Timeline
 
 _REPLACEMENTS = ("replacecommit", "clustering")
@@ -38,21 +40,28 @@ def gap_problem(timeline: Timeline, frontier: str) -> str | None:
 
 
 def _archived_replacement(timeline: Timeline, first: str) -> str | None:
-    """An archived commit after `first` that replaced file groups; None where there is none.
+    """A commit after `first` that replaced file groups whose files are there, and was archived; None where none was.
 
-    A savepoint keeps files of the groups that it replaced, and only its metadata says that they are no longer live.
+    A savepoint keeps files of the groups that it replaced, and only its metadata says that they are no longer live. A
+    clean has removed them otherwise: an archiver that is under way, or was cut short, is no gap.
     """
     import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
     from pyarrow import ArrowInvalid
 
+    on_timeline = {instant.requested for instant in timeline.before_gap}
+    files = {file.group for file in map(data_file, timeline.data_files) if file}
     for name in sorted(name for name in timeline.history_names if name.endswith(".parquet")):
         path = f".hoodie/timeline/history/{name}"
         try:
             with timeline.folder.fs.open(f"{timeline.folder.path}/{path}", "rb") as file:
-                instants = pq.read_table(file, columns=["instantTime", "action"]).to_pylist()
+                instants = pq.read_table(file, columns=["instantTime", "action", "metadata"]).to_pylist()
         except (ArrowInvalid, OSError) as error:
             raise UnreadableTableError(f"{timeline.uri}/{path} cannot be read: {error}") from error
-        for instant in instants:
-            if instant["instantTime"] > first and instant["action"] in _REPLACEMENTS:
-                return f"{instant['action']} {instant['instantTime']}"
+        for each in instants:
+            requested, action = each["instantTime"], each["action"]
+            if requested <= first or requested in on_timeline or action not in _REPLACEMENTS:
+                continue
+            commit = parse_commit(Instant(requested, None, action), each["metadata"] or b"", f"{timeline.uri}/{path}")
+            if commit.replaced_groups & files:
+                return f"{action} {requested}"
     return None

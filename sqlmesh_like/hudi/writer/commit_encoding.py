@@ -5,25 +5,15 @@ Source: Hudi's technical specification, "Timeline"; names and types are those of
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import fastavro
-
+from sqlmesh_like.hudi.avro_records import STRING, encoded, list_of, map_of, nullable, record_schema, record_type
 from sqlmesh_like.hudi.writer.file_merge import MergedFile
 
 Action = Literal["commit", "replacecommit"]
 """What a commit is on the timeline: a `replacecommit` also ends file groups that readers had."""
-_STRING: dict[str, str] = {"type": "string", "avro.java.string": "String"}
-
-
-def _field(name: str, type_: object, default: object = None) -> dict[str, object]:
-    types = ["null", type_] if default is None else [type_, "null"]
-    return {"name": name, "type": types, "default": default}
-
-
 _TEXTS = ("fileId", "path", "prevCommit", "partitionPath")
 _COUNTS = (
     "numWrites", "numDeletes", "numUpdateWrites", "numInserts", "totalWriteBytes", "totalWriteErrors",
@@ -31,33 +21,22 @@ _COUNTS = (
     "totalUpdatedRecordsCompacted", "totalLogFilesCompacted", "totalLogReadTimeMs", "totalLogSizeCompacted",
     "numUpdates",
 )  # fmt: skip
-_WRITE_STAT: dict[str, object] = {
-    "type": "record",
-    "name": "org.apache.hudi.avro.model.HoodieWriteStat",
-    "fields": [*(_field(name, _STRING) for name in _TEXTS), *(_field(name, "long") for name in _COUNTS)],
-}
-
-
-def _lists(items: object) -> dict[str, object]:
-    return {"type": "map", "values": {"type": "array", "items": items}, "avro.java.string": "String"}
-
-
-def _record(name: str, *fields: dict[str, object]) -> Any:
-    record = {"type": "record", "name": f"org.apache.hudi.avro.model.{name}", "fields": [*fields]}
-    return fastavro.parse_schema(record)
-
-
-_EXTRA = _field("extraMetadata", {"type": "map", "values": _STRING, "avro.java.string": "String"})
-_FIELDS = (
-    _field("partitionToWriteStats", _lists(_WRITE_STAT)),
-    _field("compacted", "boolean"),
-    _EXTRA,
-    _field("version", "int", 1),
-    _field("operationType", _STRING),
+_WRITE_STAT = record_type(
+    "HoodieWriteStat", *(nullable(name, STRING) for name in _TEXTS), *(nullable(name, "long") for name in _COUNTS)
 )
-_COMMIT = _record("HoodieCommitMetadata", *_FIELDS)
-_REPLACE_COMMIT = _record("HoodieReplaceCommitMetadata", *_FIELDS, _field("partitionToReplaceFileIds", _lists(_STRING)))
-_REPLACE_REQUEST = _record("HoodieRequestedReplaceMetadata", _field("operationType", _STRING), _EXTRA)
+_EXTRA = nullable("extraMetadata", map_of(STRING))
+_FIELDS = (
+    nullable("partitionToWriteStats", map_of(list_of(_WRITE_STAT))),
+    nullable("compacted", "boolean"),
+    _EXTRA,
+    nullable("version", "int", 1),
+    nullable("operationType", STRING),
+)
+_COMMIT = record_schema("HoodieCommitMetadata", *_FIELDS)
+_REPLACE_COMMIT = record_schema(
+    "HoodieReplaceCommitMetadata", *_FIELDS, nullable("partitionToReplaceFileIds", map_of(list_of(STRING)))
+)
+_REPLACE_REQUEST = record_schema("HoodieRequestedReplaceMetadata", nullable("operationType", STRING), _EXTRA)
 
 
 @dataclass(frozen=True)
@@ -84,7 +63,7 @@ def inflight_name(instant: str, action: Action) -> str:
 
 def encode_request(action: Action) -> bytes:
     """The bytes of the file that requests a commit."""
-    return b"" if action == "commit" else _encoded(_REPLACE_REQUEST, {})
+    return b"" if action == "commit" else encoded(_REPLACE_REQUEST, {})
 
 
 def encode_commit(content: CommitContent) -> bytes:
@@ -100,15 +79,9 @@ def encode_commit(content: CommitContent) -> bytes:
         "operationType": content.operation,
     }
     if content.replaced is None:
-        return _encoded(_COMMIT, record)
+        return encoded(_COMMIT, record)
     replaced = {partition: list(ids) for partition, ids in content.replaced.items()}
-    return _encoded(_REPLACE_COMMIT, {**record, "partitionToReplaceFileIds": replaced})
-
-
-def _encoded(schema: Any, record: Mapping[str, object]) -> bytes:
-    target = io.BytesIO()
-    fastavro.writer(target, schema, [record])
-    return target.getvalue()
+    return encoded(_REPLACE_COMMIT, {**record, "partitionToReplaceFileIds": replaced})
 
 
 def _write_stat(file: MergedFile) -> Mapping[str, object]:

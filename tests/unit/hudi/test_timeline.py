@@ -242,7 +242,7 @@ def test_a_rewrite_of_all_rows_is_no_change_and_stands_for_what_it_rewrote(tmp_p
     ]
 
 
-def gap(lake: Lake, *, archived_action: str = "commit", **first: object) -> tuple[str, str]:
+def gap(lake: Lake, *, archived_action: str = "commit", archived_group: str = "", **first: object) -> tuple[str, str]:
     """A savepointed commit whose two successors were archived, and one after them; the frontiers of first and last."""
     saved = lake.commit(1, ["a", "b"], **first)  # type: ignore[arg-type]
     lake.mark(f"{at(1)}.savepoint.inflight")
@@ -250,7 +250,9 @@ def gap(lake: Lake, *, archived_action: str = "commit", **first: object) -> tupl
     lake.file("a", 3, merged_from=1)
     lake.file("c", 5)
     (lake.folder / "history").mkdir()
-    history = pa.table({"instantTime": [at(3), at(5)], "action": ["commit", archived_action]})
+    replacement = json.dumps({"operationType": "CLUSTER", "partitionToReplaceFileIds": {"p=1": [archived_group]}})
+    actions, metadata = ["commit", archived_action], [b"{}", replacement.encode()]
+    history = pa.table({"instantTime": [at(3), at(5)], "action": actions, "metadata": metadata})
     pq.write_table(history, lake.folder / "history" / f"{at(3)}_{at(5)}_0.parquet")
     return saved, lake.commit(7, ["b"], merged_from={"b": 1})
 
@@ -299,10 +301,13 @@ def test_a_merge_on_read_table_with_a_gap_is_refused(lake: Lake) -> None:
 
 
 def test_a_replacement_that_was_archived_after_a_savepoint_is_refused(lake: Lake) -> None:
-    gap(lake, archived_action="replacecommit")
-    lake.commit(9, ["a", "b", "c"], merged_from={"a": 3, "b": 7, "c": 5})
+    lake.file("replaced", 0)
+    gap(lake, archived_action="replacecommit", archived_group="replaced")
+    newest = lake.commit(9, ["a", "b", "c"], merged_from={"a": 3, "b": 7, "c": 5})
     with pytest.raises(NodeError, match=f"replacecommit {at(5)} was archived after the savepointed commit {at(1)}"):
         LakeHistory().state(str(lake.root))
+    next(lake.root.glob("p=1/replaced*")).unlink()
+    assert LakeHistory().state(str(lake.root)).frontier == newest, "what it replaced is gone"
 
 
 def test_a_history_that_is_newer_than_every_commit_hides_none(lake: Lake) -> None:

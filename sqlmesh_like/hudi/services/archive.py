@@ -1,0 +1,214 @@
+"""Old instants of a table on this machine, moved to its history without a JVM. Owns the history's files.
+
+The history is a log-structured merge tree: `<oldest>_<newest>_<level>.parquet` has instants with their metadata,
+`manifest_<n>` names the files that count, and `_version_` the manifest that counts. Ten files of a level become one of
+the next. Source: Hudi's technical specification, "LSM timeline", and its `TimelineArchiverV2`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ArrowInvalid
+
+from sqlmesh_like.errors import UnreadableTableError
+from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.commits import Instant
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import unlink, write_whole
+
+SLACK = 2
+"""Commits that the timeline has beyond those that a clean keeps: Hudi requires one at least."""
+_HISTORY = ".hoodie/timeline/history"
+_FILE = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_(?P<level>\d+)\.parquet")
+_MANIFEST = re.compile(r"manifest_(?P<number>\d+)")
+_MERGED_AT = 10
+"""Files of a level that become one of the next."""
+_MANIFESTS_KEPT = 3
+"""Former manifests, whose files a reader may be reading."""
+_AVRO = {
+    "type": "record", "name": "HoodieLSMTimelineInstant", "namespace": "org.apache.hudi.avro.model",
+    "fields": [
+        *({"name": name, "type": ["null", {"type": "string", "avro.java.string": "String"}], "default": None}
+          for name in ("instantTime", "completionTime", "action")),
+        *({"name": name, "type": ["null", "bytes"], "default": None} for name in ("metadata", "plan")),
+        {"name": "version", "type": "int", "default": 1},
+    ],
+}  # fmt: skip
+_SCHEMA = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("instantTime", "completionTime", "action")),
+        *(pa.field(name, pa.binary()) for name in ("metadata", "plan")),
+        pa.field("version", pa.int32(), nullable=False),
+    ],
+    {"parquet.avro.schema": json.dumps(_AVRO), "writer.model.name": "avro"},
+)
+
+
+def archive(timeline: Timeline, retain: int, earliest: str) -> None:
+    """Move the oldest instants to the history where the timeline has some more commits than `retain`.
+
+    Only such as precede the commit `earliest`, which a clean has kept: what they replaced is gone. The caller holds the
+    table's locks. Raises UnreadableTableError.
+    """
+    commits = timeline.commit_instants
+    if len(commits) <= retain + 2 * SLACK:
+        return
+    old = [instant for instant in commits[: -(retain + SLACK)] if instant.requested < earliest]
+    if not old:
+        return
+    # Services from between archived commits go with them: readers take the oldest instant for the timeline's begin.
+    services = [each for each in timeline.completed if each.action in ("clean", "rollback") and each < old[-1]]
+    archived = sorted([*old, *services])
+    table = pa.Table.from_pylist([_row(timeline, instant) for instant in archived], _SCHEMA)
+    _add(timeline, table)
+    _remove(timeline, archived)
+
+
+def is_archive_known(timeline: Timeline) -> bool:
+    """Whether all commits that precede archived ones are in the history: an archiver was cut short, no more."""
+    if not timeline.before_gap:
+        return True
+    names = _current(timeline)[1]
+    until = max((match["newest"] for match in map(_FILE.fullmatch, names) if match), default="")
+    early = {instant.requested for instant in timeline.before_gap if instant.requested <= until}
+    return early <= _archived_instants(timeline)
+
+
+def put_whole(timeline: Timeline, path: str, content: bytes) -> None:
+    """Write a small file (path relative to the table) in one step; Hadoop's checksum of a former one goes before."""
+    target = Path(timeline.folder.path) / path
+    target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
+    write_whole(target, content, target.with_name(f".{target.name}.new"))
+
+
+def _row(timeline: Timeline, instant: Instant) -> dict[str, object]:
+    name = f"{instant.requested}_{instant.completed}.{instant.action}"
+    # Hudi, too, takes what is in flight for the plan of a replacement.
+    state = "inflight" if instant.action == "replacecommit" else "requested"
+    plan = f"{instant.requested}.{instant.action}.{state}"
+    return {
+        "instantTime": instant.requested,
+        "completionTime": instant.completed,
+        "action": instant.action,
+        "metadata": timeline.folder.read(f".hoodie/timeline/{name}"),
+        "plan": (timeline.folder.read(f".hoodie/timeline/{plan}") or None) if plan in timeline.names else None,
+        "version": 1,
+    }
+
+
+def remove_remains(timeline: Timeline) -> None:
+    """Remove what an archiver left that was cut short: files that no manifest names, instants that are in the history.
+
+    The caller holds the table's locks, and `is_archive_known`.
+    """
+    _remove_superseded(timeline)
+    if any(instant.requested <= timeline.archived_until for instant in timeline.completed):
+        known = _archived_instants(timeline)
+        _remove(timeline, [instant for instant in timeline.completed if instant.requested in known])
+
+
+def _remove(timeline: Timeline, instants: Collection[Instant]) -> None:
+    """Remove instants from the timeline.
+
+    Services go before commits and old commits before newer ones, so that whoever reads in between, or after a crash,
+    takes the files of what is gone for archived ones.
+    """
+    folder = Path(timeline.folder.path) / ".hoodie/timeline"
+    requested = {instant.requested for instant in instants}
+    for name in sorted(timeline.names):
+        if name.partition(".")[0] in requested:
+            unlink(folder / name)
+    fault_point("archive.pending_removed")
+    for instant in sorted(instants, key=lambda each: (each.action in ("commit", "replacecommit"), each)):
+        unlink(folder / f"{instant.requested}_{instant.completed}.{instant.action}")
+        fault_point("archive.removed")
+
+
+def _archived_instants(timeline: Timeline) -> set[str]:
+    """The requested times of all instants in the history."""
+    tables = [_read(timeline, name, ["instantTime"]) for name in _current(timeline)[1]]
+    return {str(instant) for table in tables for instant in table["instantTime"].to_pylist()}
+
+
+def _add(timeline: Timeline, table: pa.Table) -> None:
+    """Add instants (ascending) to the history. They count once the manifest that names their file does."""
+    number, names = _current(timeline)
+    names = [*names, _write(timeline, table, level=0)]
+    fault_point("archive.written")
+    level = 0
+    while len(full := [name for name in names if _level(name) == level]) >= _MERGED_AT:
+        merged = sorted(full)[:_MERGED_AT]
+        whole = pa.concat_tables(_read(timeline, name) for name in merged).sort_by("instantTime")
+        names = [*(name for name in names if name not in merged), _write(timeline, whole, level=level + 1)]
+        level += 1
+    sizes = timeline.folder.data_sizes([f"{_HISTORY}/{name}" for name in names])
+    files = [{"fileName": name, "fileLen": size} for name, size in zip(names, sizes, strict=True)]
+    latest = max([number, *_manifests(timeline)]) + 1
+    put_whole(timeline, f"{_HISTORY}/manifest_{latest}", json.dumps({"files": files}).encode())
+    fault_point("archive.manifest")
+    put_whole(timeline, f"{_HISTORY}/_version_", str(latest).encode())
+    fault_point("archive.version")
+    _remove_superseded(Timeline(timeline.uri))
+
+
+def _remove_superseded(timeline: Timeline) -> None:
+    """Remove manifests that no reader has, and files that only these name."""
+    numbers = sorted(_manifests(timeline))[-_MANIFESTS_KEPT:]
+    named = {name for number in numbers for name in _named(timeline, number)}
+    for name in timeline.history_names:
+        is_old = int(name.partition("_")[2]) not in numbers if _MANIFEST.fullmatch(name) else name not in named
+        if is_old and (_MANIFEST.fullmatch(name) or _FILE.fullmatch(name)):
+            unlink(Path(timeline.folder.path) / _HISTORY / name)
+
+
+def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
+    """Write a file of the history. Returns its name."""
+    instants = table["instantTime"].to_pylist()
+    name, target = f"{min(instants)}_{max(instants)}_{level}.parquet", pa.BufferOutputStream()
+    # Statistics of metadata would repeat it.
+    pq.write_table(
+        table.cast(_SCHEMA), target, compression="gzip", use_dictionary=False, write_statistics=["instantTime"]
+    )
+    (Path(timeline.folder.path) / _HISTORY).mkdir(exist_ok=True)
+    put_whole(timeline, f"{_HISTORY}/{name}", target.getvalue().to_pybytes())
+    return name
+
+
+def _read(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    try:
+        with timeline.folder.data_file(f"{_HISTORY}/{name}") as file:
+            return pq.read_table(file, columns=None if columns is None else [*columns])
+    except (ArrowInvalid, OSError) as error:
+        raise UnreadableTableError(f"{timeline.uri}/{_HISTORY}/{name} cannot be read: {error}") from error
+
+
+def _level(name: str) -> int:
+    match = _FILE.fullmatch(name)
+    return int(match["level"]) if match else -1
+
+
+def _current(timeline: Timeline) -> tuple[int, list[str]]:
+    """The number of the manifest that counts, and the files that it names; 0 and none where there is no history."""
+    number = max(_manifests(timeline), default=0)
+    if "_version_" in timeline.history_names:
+        number = int(timeline.folder.read(f"{_HISTORY}/_version_") or b"0")
+    return number, _named(timeline, number) if number else []
+
+
+def _manifests(timeline: Timeline) -> list[int]:
+    return [int(match["number"]) for match in map(_MANIFEST.fullmatch, timeline.history_names) if match]
+
+
+def _named(timeline: Timeline, number: int) -> list[str]:
+    """Names of the files of a manifest."""
+    path = f"{_HISTORY}/manifest_{number}"
+    try:
+        return [str(entry["fileName"]) for entry in json.loads(timeline.folder.read(path))["files"]]
+    except (ValueError, LookupError, TypeError, OSError) as error:
+        raise UnreadableTableError(f"{timeline.uri}/{path} cannot be read: {error}") from error
