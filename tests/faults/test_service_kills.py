@@ -12,7 +12,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sqlmesh_like.fault_points import DROP_POINTS, REMOVAL_POINTS, ROLLBACK_POINTS, SAVEPOINT_POINTS, UNSAVE_POINTS
+from sqlmesh_like.fault_points import (
+    ARCHIVE_POINTS,
+    CLEAN_POINTS,
+    DROP_POINTS,
+    REMOVAL_POINTS,
+    ROLLBACK_POINTS,
+    SAVEPOINT_POINTS,
+    UNSAVE_POINTS,
+)
 from sqlmesh_like.hudi.recovery.savepoints import create_savepoint, savepoints
 from sqlmesh_like.plan.history import TableRecord
 from tests.faults.calls import finished, kill_after, start
@@ -109,12 +117,32 @@ def _is_maintained(tally: Tally, shop: Shop) -> None:
         tally.add("stuck", f"of change logs are left {left}")
 
 
+def _clean(shop: Shop, dice: random.Random) -> Sequence[str]:
+    """More commits than are kept, which all models have read."""
+    for _ in range(16):
+        shop.commit(ORDERS, dice)
+    assert finished(start(shop.root, "run"))[0] == 0
+    return ("maintain", "-s", "orders")
+
+
+def _is_cleaned(tally: Tally, shop: Shop) -> None:
+    timeline = shop.timeline(ORDERS)
+    if timeline.unfinished or timeline.before_gap:
+        tally.add("stuck", f"orders has {timeline.unfinished} in flight, and {timeline.before_gap} before its history")
+    kept = [commit.instant.frontier for commit in timeline.data_commits]
+    needed = {each.path for frontier in kept[-11:] for each in timeline.slices(frontier).values()}
+    # What has been cleaned moves to the history with the next clean, if not with this one.
+    if len(kept) < 12 or timeline.data_files != needed:
+        tally.add("stuck", f"of {len(kept)} commits {len(timeline.data_files)} files are left, {len(needed)} needed")
+
+
 SERVICES = (
     Service("rollback", (*ROLLBACK_POINTS, *REMOVAL_POINTS), _rollback, _is_rolled_back),
     Service("creation of a savepoint", SAVEPOINT_POINTS, _savepoint, _is_saved, "has a savepoint of"),
     Service("deletion of a savepoint", UNSAVE_POINTS, _unsave, _is_unsaved, "has no savepoint"),
     Service("drop of tables without a node", DROP_POINTS, _drop, _is_dropped),
     Service("maintenance without Spark", ("maintain.begin", "maintain.log_removed"), _maintain, _is_maintained),
+    Service("removal of history without Spark", (*ARCHIVE_POINTS, *CLEAN_POINTS), _clean, _is_cleaned),
 )
 
 

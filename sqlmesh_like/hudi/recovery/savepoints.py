@@ -17,7 +17,11 @@ from pathlib import Path
 
 from sqlmesh_like.errors import NodeError, nearest
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.avro_records import (
+from sqlmesh_like.hudi.commits import Instant, mapping_member, read_metadata
+from sqlmesh_like.hudi.recovery.commit_files import files_of_commit, missing_of_commit
+from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
     encoded,
     list_of,
@@ -27,10 +31,6 @@ from sqlmesh_like.hudi.avro_records import (
     record_type,
     required,
 )
-from sqlmesh_like.hudi.commits import Instant, mapping_member, read_metadata
-from sqlmesh_like.hudi.recovery.commit_files import files_of_commit, missing_of_commit
-from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import OpenCommit, next_instant, unlink, write_whole
 
 _PARTITION = record_type(

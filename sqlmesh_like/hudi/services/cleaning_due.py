@@ -14,7 +14,12 @@ from sqlmesh_like.hudi.timeline import Timeline
 
 
 def is_cleaning_due(timeline: Timeline, commits: int) -> bool:
-    """Whether more than this many data commits are there since the last clean, and older ones can be removed."""
+    """Whether more than this many data commits are there since the last clean, and older ones can be removed.
+
+    Also where a removal of history was cut short.
+    """
+    if _has_remains(timeline):
+        return True
     if len(timeline.commit_instants) <= commits:
         return False
     kept = earliest_kept(timeline)
@@ -22,6 +27,15 @@ def is_cleaning_due(timeline: Timeline, commits: int) -> bool:
     older = uncleaned[: max(0, len(uncleaned) - commits)]
     # Without a savepoint the commits at least can be archived.
     return bool(older) and (not timeline.savepointed or _supersede(older, timeline.savepointed))
+
+
+def _has_remains(timeline: Timeline) -> bool:
+    """Whether an archiver was cut short that `local_clean` completes."""
+    if not (timeline.before_gap and timeline.is_cow and timeline.folder.is_local):
+        return False
+    from sqlmesh_like.hudi.services.archive import is_archive_known  # needs pyarrow
+
+    return is_archive_known(timeline)
 
 
 def _supersede(commits: Iterable[Commit], savepoints: Iterable[str]) -> bool:

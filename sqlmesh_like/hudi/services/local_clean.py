@@ -16,7 +16,11 @@ from pathlib import Path
 from time import monotonic
 
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.avro_records import (
+from sqlmesh_like.hudi.commits import mapping_member, read_metadata
+from sqlmesh_like.hudi.services.archive import archive, is_archive_known, put_whole, remove_remains
+from sqlmesh_like.hudi.services.clean_plan import CleanPlan, plan_clean
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
     encoded,
     list_of,
@@ -26,10 +30,6 @@ from sqlmesh_like.hudi.avro_records import (
     record_type,
     required,
 )
-from sqlmesh_like.hudi.commits import mapping_member, read_metadata
-from sqlmesh_like.hudi.services.archive import archive, is_archive_known, put_whole, remove_remains
-from sqlmesh_like.hudi.services.clean_plan import CleanPlan, plan_clean
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline, unlink
 
 _LOG = logging.getLogger(__name__)

@@ -43,7 +43,7 @@ def _archived_replacement(timeline: Timeline, first: str) -> str | None:
     """A commit after `first` that replaced file groups whose files are there, and was archived; None where none was.
 
     A savepoint keeps files of the groups that it replaced, and only its metadata says that they are no longer live. A
-    clean has removed them otherwise: an archiver that is under way, or was cut short, is no gap.
+    clean has removed them otherwise: an archiver that is under way, or was cut short, makes none.
     """
     import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
     from pyarrow import ArrowInvalid

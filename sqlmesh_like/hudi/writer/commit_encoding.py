@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlmesh_like.hudi.avro_records import STRING, encoded, list_of, map_of, nullable, record_schema, record_type
+from sqlmesh_like.hudi.writer.avro_records import STRING, encoded, list_of, map_of, nullable, record_schema, record_type
 from sqlmesh_like.hudi.writer.file_merge import MergedFile
 
 Action = Literal["commit", "replacecommit"]

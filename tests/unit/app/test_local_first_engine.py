@@ -87,3 +87,24 @@ def test_a_declared_key_that_repeats_makes_no_table(tmp_path: Path) -> None:
     failed = [name for name, status, _ in built(tmp_path) if status == "error"]
     assert failed == [CUSTOMER]
     assert not Path(Shop(tmp_path).timeline(CUSTOMER).uri).exists()
+
+
+def test_history_that_nothing_needs_is_removed_without_spark(tmp_path: Path) -> None:
+    shop = Shop.changed(tmp_path, random.Random(3), 0)
+    with Project.load(tmp_path) as project:
+        project.run()
+    dice = random.Random(5)
+    for _ in range(25):
+        shop.commit(ORDERS, dice)
+    files = len(shop.timeline(ORDERS).data_files)
+    with Project.load(tmp_path) as project:
+        assert {result.status for result in project.run().results} <= {"success", "no-op"}
+    timeline = shop.timeline(ORDERS)
+    assert len(timeline.data_commits) == 12 and timeline.is_archived and len(timeline.data_files) < files / 2
+    for _ in range(3):
+        shop.commit(ORDERS, dice)
+        with Project.load(tmp_path) as project:
+            strategies = {result.node.unique_id: result.strategy for result in project.run().results}  # type: ignore[union-attr]
+        assert strategies[DETAIL] == "row_based", "what was kept is enough to follow changes"
+    for name in (DETAIL, REGION, CUSTOMER, DAILY):
+        assert shop.stored(name) == shop.expected(name), name

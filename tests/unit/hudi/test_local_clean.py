@@ -43,9 +43,9 @@ def assert_kept(shop: Shop, retain: int) -> None:
     assert kept == [frontier for name, frontier in shop.rows_at if name == ORDERS][-retain:]
     for frontier in (each for each in kept if each >= earliest_kept(timeline)):
         assert lost_files(timeline, frontier) == []
-        found = read_table_rows(state_at(table_state(timeline), frontier), -1)
-        assert found is not None
-        rows = sorted((*row[:3], str(row[3])) for row in found.rows)
+        stored = read_table_rows(state_at(table_state(timeline), frontier), -1)
+        assert stored is not None
+        rows = sorted((*row[:3], str(row[3])) for row in stored.rows)
         assert rows == sorted(shop.rows_at[ORDERS, frontier]), frontier
 
 
