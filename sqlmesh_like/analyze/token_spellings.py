@@ -44,7 +44,7 @@ _DEFAULTS = frozenset({
     ("union", "distinct"), ("except", "distinct"), ("intersect", "distinct"), ("select", "all")
 })  # fmt: skip
 """Words that mean nothing after the one before them."""
-_OPEN, _CLOSE, _CAST = _Word("", "("), _Word("", ")"), _Word("", "cast")
+_OPEN, _CLOSE, _CAST, _POINT = _Word("", "("), _Word("", ")"), _Word("", "cast"), _Word("", ".")
 
 
 def one_spelling(tokens: Sequence[Token]) -> list[str]:
@@ -56,9 +56,17 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
     "select cast ( x . b int ) , cast ( '2024-01-31' date ) d"
     >>> said("interval 3 month"), said("1L + current_date()")
     ("interval '3' month", 'cast ( 1 bigint ) + current_date')
+    >>> said("x between .05 and 0.07")
+    'x between 0.05 and 0.07'
     """
     words = [*_meaning(tokens)]
-    for rewritten in (_with_known_literals, _with_casts_of_numbers, _with_casts_of_calls, _without_defaults):
+    for rewritten in (
+        _with_leading_zeros,
+        _with_known_literals,
+        _with_casts_of_numbers,
+        _with_casts_of_calls,
+        _without_defaults,
+    ):
         words = [*rewritten(words)]
     return [f"'{word.text}'" if word.kind == "text" else word.text for word in words]
 
@@ -74,6 +82,20 @@ def _meaning(tokens: Sequence[Token]) -> Iterator[_Word]:
             yield _Word("name", _SAME.get(text, text))
         elif token.token_type not in (TokenType.SEMICOLON, TokenType.HINT) and text not in _SILENT:
             yield _Word("", _SAME.get(text, text))
+
+
+def _with_leading_zeros(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`.5`, whose tokens are `.` and `5`, as `0.5`. After a name or a bracket the point is that of a field."""
+    at = 0
+    while at < len(words):
+        before, word, rest = words[at - 1] if at else None, words[at], words[at + 1 : at + 2]
+        is_field = before is not None and (before.kind != "" or before.text in (")", "]"))
+        if word == _POINT and rest and rest[0].kind == "number" and not is_field:
+            yield _Word("number", f"0.{rest[0].text}")
+            at += 2
+        else:
+            yield word
+            at += 1
 
 
 def _with_known_literals(words: Sequence[_Word]) -> Iterator[_Word]:

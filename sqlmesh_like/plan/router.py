@@ -15,8 +15,9 @@ from sqlmesh_like.names import is_in_reach, is_local, is_s3, is_store
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
-_LARGEST_BUILD = 128_000_000
-"""Bytes of the inputs that a table is built of in this process: its rows are held in memory once."""
+_LARGEST_BUILD = 1_000_000_000
+"""Bytes of the inputs of a table that is built in this process, which reads them once. What it writes has a bound of
+its own (`duckdb.programs.local_actions`)."""
 
 
 @dataclass(frozen=True)

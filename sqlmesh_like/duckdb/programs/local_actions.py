@@ -35,6 +35,8 @@ class LocalActions:
     notes: tuple[Reason, ...] = ()  # what the run says of its work
 
 
+_MOST_VALUES = 64_000_000
+"""Of a table that is built here: while its files are written, all are in memory, about forty bytes each."""
 NOTHING = LocalActions(Path(), (), 0, 0)
 
 
@@ -90,6 +92,7 @@ class LocalWriter:
             raise Unproven("all rows of a table")
         self.steps.create_step(ReadyStep(FRESH, whole))
         columns = self._columns(FRESH)
+        require_few_values(self.steps, FRESH, columns)
         _require_declared(planned, columns)
         self._require_keys()
         columns = tuple(Column(column.name, stored_type(column.type)) for column in columns)
@@ -154,6 +157,13 @@ class LocalWriter:
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
         copied = self.steps.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()
         return int(copied[0][0])
+
+
+def require_few_values(steps: LocalSteps, step: str, columns: Schema) -> None:
+    """Raise Unproven where a step has more rows than this process should hold while it writes a table's files."""
+    (count,) = steps.db.execute(f"SELECT count(*) FROM {duck_quoted(step)}").fetchall()[0]
+    if count * len(columns) > _MOST_VALUES:
+        raise Unproven(f"{count:,} rows of {len(columns)} columns are written by Spark's tasks")
 
 
 def _require_declared(planned: PlannedModel, columns: Schema) -> None:

@@ -32,7 +32,7 @@ from sqlmesh_like.delta.snapshot import (
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.programs.local_actions import LocalActions, parquet_item
+from sqlmesh_like.duckdb.programs.local_actions import LocalActions, parquet_item, require_few_values
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps, tables_read
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.hudi.writer.new_table import table_name
@@ -137,7 +137,9 @@ class _Snapshot:
         for table in [each for each in query.find_all(exp.Table) if each.name == STORED]:
             table.replace(exp.table_(TARGET, db="target", alias=table.alias or None))
         self.steps.create_step(ReadyStep(_VERSIONS, query))
-        return tuple(Column(each.name, stored_type(each.type)) for each in self.steps.schemas[_VERSIONS])
+        columns = tuple(Column(each.name, stored_type(each.type)) for each in self.steps.schemas[_VERSIONS])
+        require_few_values(self.steps, _VERSIONS, columns)
+        return columns
 
     def _write(self, columns: Schema, more: str) -> int:
         items = ", ".join(parquet_item(each, "v") for each in columns)

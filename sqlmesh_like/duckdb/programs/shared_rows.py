@@ -51,10 +51,10 @@ class SharedRows:
         """A connection to the database, with temporary tables of its own."""
         with self._lock:
             if self._db is None:
-                self._db = file_worker(_MEMORY_SHARE, keeps_order=False)
+                self._folder = Path(tempfile.mkdtemp(prefix="sml-"))
+                self._db = file_worker(_MEMORY_SHARE, str(self._folder), keeps_order=False)
                 for statement in SETUP:
                     self._db.execute(statement)
-                self._folder = Path(tempfile.mkdtemp(prefix="sml-"))
             return self._db.cursor()
 
     def new_file(self) -> Path:

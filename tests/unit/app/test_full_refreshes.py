@@ -10,6 +10,7 @@ import pytest
 from hudi import HudiTableBuilder
 
 from sqlmesh_like import Project
+from sqlmesh_like.duckdb.programs import local_actions
 from sqlmesh_like.hudi.recovery.table_swap import has_remains
 from tests.faults.shop import CUSTOMER, DAILY, DETAIL, MODELS, REGION, Shop
 
@@ -109,3 +110,13 @@ def test_a_table_that_lost_a_file_is_made_whole(shop: Shop) -> None:
         (Path(timeline.uri) / path).unlink()
     assert run(shop)[CUSTOMER][0] == "full_refresh"
     assert shop.stored(CUSTOMER) == shop.expected(CUSTOMER) and shop.stored(DETAIL) == shop.expected(DETAIL)
+
+
+def test_a_table_of_too_many_values_is_left_to_spark(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = len(shop.stored(REGION))  # its input has not seen the change
+    values = rows * 10  # four columns, five of state, and the row key
+    monkeypatch.setattr(local_actions, "_MOST_VALUES", values)
+    assert run(shop, "region", full_refresh=True)[REGION] == ("full_refresh", rows)
+    monkeypatch.setattr(local_actions, "_MOST_VALUES", values - 1)
+    with pytest.raises(AssertionError, match="must not need Spark"):
+        run(shop, "region", full_refresh=True)
