@@ -1,4 +1,7 @@
-"""TPC-H maintenance: 22 models over eight ODS tables. Each change is applied incrementally, then all is rebuilt."""
+"""TPC-H maintenance: 22 models over eight ODS tables. Each change is applied incrementally, then all is rebuilt.
+
+Beside the rebuild DuckDB alone computes all queries over the same files.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from statistics import median
 from bench import tpch_data
 from bench.dms import Change
 from bench.lake import Call, Lake, dms_source
+from bench.program import IMPORTABLE, Finished, python, run_program
 from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, means_of
 from tests.tpc.suites import write_project
 from tests.tpc.tables import TABLES
@@ -38,11 +42,14 @@ def run(options: Options) -> SuiteResult:
             _add(timings, change.name, followed, rebuilt)
             facts = {"rows_changed": rows, "seconds_ingest": ingested.seconds, **_memory(followed, rebuilt)}
             timings.add(change.name, WHOLE, other=rebuilt.seconds, ours=followed.seconds, **facts)
+            alone = _duckdb_alone(lake)
+            memory = {"peak_bytes_run": followed.peak_bytes, "peak_bytes_duckdb": alone.peak_bytes}
+            timings.add(f"{change.name}, DuckDB alone", WHOLE, other=alone.seconds, ours=followed.seconds, **memory)
     figures = timings.figures()
     return SuiteResult(
         "tpch",
         f"TPC-H maintenance at scale factor {options.scale:g}",
-        "rebuild ÷ incremental run of the same model after the same change",
+        "rebuild, or DuckDB alone, ÷ incremental run of the same models after the same change",
         figures,
         {
             "by change": {change.name: _summary(figures, change.name) for change in changes},
@@ -68,6 +75,11 @@ def _add(timings: Timings, change: str, followed: Call, rebuilt: Call) -> None:
     for name, node in sorted(followed.nodes.items()):
         if node.status != "no-op":
             timings.add(change, name, other=rebuilt.nodes[name].seconds, ours=node.seconds, **node.facts)
+
+
+def _duckdb_alone(lake: Lake) -> Finished:
+    """All queries over the lake's files, none of which it has seen before."""
+    return run_program(python("bench.duckdb_peer", "warehouse", "target/duckdb"), lake.root, IMPORTABLE)
 
 
 def _memory(followed: Call, rebuilt: Call) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,11 +13,13 @@ import duckdb
 import psutil
 import pytest
 
-from bench import shop_data, tpch_data
+from bench import duckdb_peer, shop_data, tpch_data
 from bench.dms import Change, SourceDatabase
 from bench.program import resident_bytes
 from bench.report import ORDER, plot, write_result
 from bench.result import Figure, SuiteResult, Timings, from_json, to_json
+from tests.faults.shop import ORDERS as ORDERS_TABLE
+from tests.faults.shop import Shop
 from tests.tpc.tables import TABLES
 
 ORDERS = 3_000
@@ -123,6 +126,18 @@ def result(figures: int) -> SuiteResult:
             timings.add(f"change {number % 3}", f"q{number}", other=other, ours=2.0, strategy="row_based", rows=5)
     facts = {"by change": {"change 0": {"worst": {"q0": 1.0}}}}
     return SuiteResult("tpch", "TPC-H", "rebuild ÷ run", timings.figures(), facts)
+
+
+def test_duckdb_alone_computes_each_query_over_the_files_that_a_table_has_now(tmp_path: Path) -> None:
+    database = tpch(tmp_path)
+    texts = duckdb_peer.statements()
+    with duckdb.connect(str(database.file)) as db:
+        answered = {name: db.execute(text).fetchall() for name, text in texts.items()}
+    assert len(answered) == 22 and len(answered["q01"]) > 0
+    lake = Shop.of_inputs(tmp_path / "lake")
+    lake.commit(ORDERS_TABLE, random.Random(1))
+    lake.replace_all(ORDERS_TABLE)
+    assert [Path(path).is_file() for path in duckdb_peer.live_files(lake.timeline(ORDERS_TABLE).uri)] == [True]
 
 
 def test_a_ratio_is_the_median_of_its_repetitions_and_its_spread_their_least_and_largest() -> None:
