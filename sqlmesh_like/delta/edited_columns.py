@@ -11,14 +11,15 @@ the rows of its group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, TopK, Windowed, columns
 from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.delta.aggregates import current_states, finished
 from sqlmesh_like.delta.edits import changed_conditions, is_not_true
 from sqlmesh_like.delta.join_graph import flatten
@@ -26,11 +27,13 @@ from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import from_item, rows, stacked, subquery
+from sqlmesh_like.delta.same_columns import CALL, Comparison, OtherRowsError, Same, Values, read, read_leaves
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
 _STORED, _ADDED = "t", "n"
-_Item = tuple[str, exp.Expr]
+_NOT_STORED = frozenset((None, "tinyint", "smallint"))
+"""Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
 
 
 @dataclass(frozen=True)
@@ -45,79 +48,101 @@ class EditedColumns:
 def edited_columns(before: Relation, after: Relation, *, merges: bool) -> EditedColumns | None:
     """The rows of a query that is edited, where some columns are stored; None if that is not proven.
 
-    The table has the columns of `before`. `merges`: and keys and states of its groups; else it has no hidden columns.
+    The table has the columns of `before`, and of a LIMIT those that it is ordered by. `merges`: it has keys and states
+    of its groups as well.
     """
+    old, new, comparison = relocated(before, None), relocated(after, None), Comparison()
     try:
-        match relocated(before, None), relocated(after, None):
-            case Aggregate() as old, Aggregate() as new:
-                return _of_groups(old, new, merges=merges)
-            case Windowed() as old, Windowed() as new if not merges and old.child == new.child:
-                return _of_windows(old, new)
-            case old, new if not merges:
-                return _of_block(old, new)
-    except RecursionError:
+        if merges:
+            groups = isinstance(old, Aggregate) and isinstance(new, Aggregate)
+            return _of_states(old, new, comparison) if groups else None  # type: ignore[arg-type]
+        try:
+            values = comparison.values(old, new)
+        except OtherRowsError:
+            return _of_conditions(old, new)
+    except (OtherRowsError, RecursionError):
         return None
-    return None
+    bodies = [relation.child if isinstance(relation, TopK) else relation for relation in (old, new)]
+    return _of_values(values, bodies[0], bodies[1])
 
 
-def _of_block(old: Relation, new: Relation) -> EditedColumns | None:
+def _of_values(
+    values: Values, before: Relation, after: Relation, added: Sequence[exp.Expr] = ()
+) -> EditedColumns | None:
+    """Rows that are all stored, or of which all are that meet the conditions that are `added`."""
+    types = {each.name: each.type for each in columns(before)}
+    known = {value: name for name, value in reversed(values.before)}
+    stored: dict[str, exp.Expr] = {}
+    for name, value in values.after:
+        made = _over_stored(value, known)
+        read = [] if made is None else list(made.find_all(exp.Column))
+        if made is not None and (made in read or not {types[each.name] for each in read} & _NOT_STORED):
+            stored[name] = made
+    if not stored:
+        return None
+    rest = tuple(name for name, _ in values.after if name not in stored)
+    names = [name for name, _ in values.after]
+    query = _joined(names, stored, _narrow(after, rest) if rest or added else None)
+    return EditedColumns(query, rest)
+
+
+def _over_stored(value: exp.Expr, known: Mapping[exp.Expr, str]) -> exp.Expr | None:
+    """A value as an expression over stored columns; None if it reads what none of them has."""
+    made = replaced(
+        value,
+        lambda node: column(known[node], _STORED) if node in known and node.find(exp.Column) is not None else node,
+    )
+    is_of_rows = any(isinstance(e, exp.Window) or e.name == CALL for e in made.find_all(exp.Window, exp.Anonymous))
+    return made if not is_of_rows and all(each.table == _STORED for each in made.find_all(exp.Column)) else None
+
+
+def _of_conditions(old: Relation, new: Relation) -> EditedColumns | None:
+    """Filters, projections and inner joins over the same relations, whose conditions differ."""
     before, after = flatten(old), flatten(new)
     if (before.leaves, before.key) != (after.leaves, after.key):
         return None
-    stored, rest = _split(before.items, after.items)
-    if not stored:
-        return None
     gone, added = changed_conditions(before, after)
-    items = tuple(Named(each.name, column(each.name), each.type) for each in columns(new) if each.name not in stored)
-    narrow = _rows_of(Projection(new, items)) if items or added else None
-    query: exp.Query = _joined([name for name, _ in after.items], stored, narrow)
+    plain = [[(name, read_leaves(value)) for name, value in graph.items] for graph in (before, after)]
+    edited = _of_values(Values(*plain), old, new, added)
+    if edited is None:
+        return None
+    query = edited.rows
     if gone:
         entering = after.select([from_item(leaf) for leaf in after.leaves])
         query = stacked([query, entering.where(is_not_true(gone), copy=False)])
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
-    return EditedColumns(query, tuple(name for name, _ in rest), words)
+    return EditedColumns(query, edited.computed, words)
 
 
-def _rows_of(relation: Relation) -> exp.Select:
-    return rows(pruned_columns(relation))
+def _narrow(relation: Relation, names: Collection[str]) -> exp.Select:
+    """The rows of a relation with some of its columns."""
+    if isinstance(relation, Aggregate | Windowed):
+        items = tuple(item for item in relation.items if item.name in names)
+        narrow: Relation = replace(relation, items=items)
+        if isinstance(narrow, Aggregate):
+            shown = {each.name for item in items for each in item.expression.find_all(exp.Column)}
+            narrow = replace(narrow, calls=tuple(call for call in narrow.calls if call.name in shown))
+    else:
+        kept = [each for each in columns(relation) if each.name in names]
+        narrow = Projection(relation, tuple(Named(each.name, column(each.name), each.type) for each in kept))
+    return rows(pruned_columns(narrow))
 
 
-def _of_windows(before: Windowed, after: Windowed) -> EditedColumns | None:
-    stored, rest = _split(_values(before.items), _values(after.items))
-    items = _named(after.items, rest)
-    if not stored or not items:
-        return None
-    added = _rows_of(replace(after, items=items))
-    return EditedColumns(_joined([item.name for item in after.items], stored, added), tuple(i.name for i in items))
-
-
-def _of_groups(before: Aggregate, after: Aggregate, *, merges: bool) -> EditedColumns | None:
-    keys = [[(key.expression, key.type) for key in aggregate.keys] for aggregate in (before, after)]
-    if before.child != after.child or keys[0] != keys[1]:
-        return None
-    if merges:
-        return _of_states(before, after)
-    stored, rest = _split(_over_rows(before), _over_rows(after))
-    items = _named(after.items, rest)
-    if not stored or not items:
-        return None
-    read = {each.name for item in items for each in item.expression.find_all(exp.Column)}
-    part = replace(after, items=items, calls=tuple(call for call in after.calls if call.name in read))
-    query = _joined([item.name for item in after.items], stored, _rows_of(part))
-    return EditedColumns(query, tuple(item.name for item in items))
-
-
-def _of_states(before: Aggregate, after: Aggregate) -> EditedColumns:
+def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> EditedColumns:
     """States that the table has are read from it, others are computed in one pass; the columns follow from both."""
-    known = {_identity(state): state.name for state in states_of(before)}
-    is_missing = {call.name: not _identities(replace(after, calls=(call,))) <= known.keys() for call in after.calls}
-    part = replace(after, calls=tuple(call for call in after.calls if is_missing[call.name]), items=())
-    computed = {_identity(state): state.name for state in states_of(part)}
+    same = comparison.same(before.child, after.child)
+    keys = [(read(key.expression, same), key.type) for key in after.keys]
+    if keys != [(read(key.expression), key.type) for key in before.keys]:
+        raise OtherRowsError
+    known = {_identity(state, None): state.name for state in states_of(before)}
+    missing = [call for call in after.calls if not _identities(replace(after, calls=(call,)), same) <= known.keys()]
+    part = replace(after, calls=tuple(missing), items=())
+    computed = {_identity(state, same): state.name for state in states_of(part)}
     items: list[exp.Expr] = [column(KEY, _STORED)]
     for old, new in zip(before.keys, after.keys, strict=True):
         items.append(exp.alias_(column(old.name, _STORED), new.name, quoted=True))
     for state in states_of(after):
-        own = _identity(state)
+        own = _identity(state, same)
         source = column(known[own], _STORED) if own in known else column(computed[own], _ADDED)
         items.append(exp.alias_(source, state.name, quoted=True))
     groups = exp.select(*items).from_(_stored_rows())
@@ -130,46 +155,21 @@ def _of_states(before: Aggregate, after: Aggregate) -> EditedColumns:
     return EditedColumns(finished(groups.subquery("g"), after), tuple(shown))
 
 
-def _identities(aggregate: Aggregate) -> set[tuple[str, exp.Expr | None, str]]:
-    return {_identity(state) for state in states_of(aggregate)}
+_Identity = tuple[str, exp.Expr | None, str]
 
 
-def _identity(state: AggregateState) -> tuple[str, exp.Expr | None, str]:
+def _identities(aggregate: Aggregate, same: Same) -> set[_Identity]:
+    return {_identity(state, same) for state in states_of(aggregate)}
+
+
+def _identity(state: AggregateState, same: Same | None) -> _Identity:
     """What a state holds, whatever its name is."""
-    return state.kind, state.argument, state.type
+    return state.kind, None if state.argument is None else read(state.argument, same), state.type
 
 
-def _over_rows(aggregate: Aggregate) -> list[_Item]:
-    """The columns of an aggregate over those below it: each key and each call stands for itself."""
-    values = {named.name.lower(): named.expression for named in aggregate.keys}
-    values |= {call.name.lower(): call.call for call in aggregate.calls}
-
-    def whole(node: exp.Expr) -> exp.Expr:
-        is_own = isinstance(node, exp.Column) and node.name.lower() in values
-        return exp.Paren(this=values[node.name.lower()].copy()) if is_own else node
-
-    return [(item.name, item.expression.copy().transform(whole)) for item in aggregate.items]
-
-
-def _values(items: Iterable[Named]) -> list[_Item]:
-    return [(item.name, item.expression) for item in items]
-
-
-def _named(items: Iterable[Named], rest: Sequence[_Item]) -> tuple[Named, ...]:
-    names = {name for name, _ in rest}
-    return tuple(item for item in items if item.name in names)
-
-
-def _split(before: Sequence[_Item], after: Sequence[_Item]) -> tuple[Mapping[str, str], list[_Item]]:
-    """For the new columns whose values are stored: the names of the stored ones; and the others."""
-    known = {value: name for name, value in reversed(before)}
-    stored = {name: known[value] for name, value in after if value in known}
-    return stored, [(name, value) for name, value in after if name not in stored]
-
-
-def _joined(names: Sequence[str], stored: Mapping[str, str], added: exp.Query | None) -> exp.Select:
+def _joined(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:
     """Stored columns and added ones of the rows that have the same key; a stored row without one is left out."""
-    sources = [column(stored[name], _STORED) if name in stored else column(name, _ADDED) for name in names]
+    sources = [stored[name] if name in stored else column(name, _ADDED) for name in names]
     items = [exp.alias_(source, name, quoted=True) for name, source in zip(names, sources, strict=True)]
     query = exp.select(*items, column(KEY, _STORED)).from_(_stored_rows())
     return query if added is None else query.join(_added_rows(added), on=_same_key(), join_type="inner")

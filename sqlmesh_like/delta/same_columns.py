@@ -19,7 +19,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
-    Named,
     NodeNumbers,
     Projection,
     Relation,
@@ -35,6 +34,8 @@ from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten
 from sqlmesh_like.delta.keys import column
 
+CALL = "_sml_call"
+"""The function around a call of an aggregate: what is inside is of the rows of a group."""
 Same = Mapping[str, str]
 """The column of the old relation, by the lower-case name of the new one that has its values."""
 
@@ -76,17 +77,20 @@ class Comparison:
             return self._block(flatten(before), flatten(after))
         match before, after:
             case Scan(), Scan() if before.input_id == after.input_id:
-                return Values(*[[(c.name, column(f"{c.name}:{c.type}")) for c in s.schema] for s in (before, after)])
+                return Values(
+                    *[[(c.name, column(f"{c.name.lower()}:{c.type}")) for c in s.schema] for s in (before, after)]
+                )
             case TopK(), TopK() if (before.count, before.skipped) == (after.count, after.skipped):
                 same = self.same(before.child, after.child)
-                order = [(same.get(t.column.lower()), t.is_descending, t.is_null_first) for t in after.order]
-                if order == [(t.column, t.is_descending, t.is_null_first) for t in before.order]:
+                order = [(_named(t.column, same), t.is_descending, t.is_null_first) for t in after.order]
+                if order == [(t.column.lower(), t.is_descending, t.is_null_first) for t in before.order]:
                     return self.values(before.child, after.child)
             case Aggregate(), Aggregate():
                 return self._groups(before, after)
             case Windowed(), Windowed():
                 same = self.same(before.child, after.child)
-                return Values(_listed(before.items), [(n, read(v, same)) for n, v in _listed(after.items)])
+                items = [(item.name, read(item.expression, same)) for item in after.items]
+                return Values([(item.name, read(item.expression)) for item in before.items], items)
             case Join(), Join() if before.kind == after.kind:
                 return self._join(before, after)
             case UnionAll(), UnionAll() if len(before.branches) == len(after.branches):
@@ -101,23 +105,29 @@ class Comparison:
             raise OtherRowsError
         pairs = zip(before.leaves, after.leaves, strict=True)
         same = {f"_sml_t{number}": self.same(*pair) for number, pair in enumerate(pairs)}
-        conditions = {read_leaves(each, same) for each in after.predicates}
-        if conditions != set(before.predicates) or before.key != after.key:
+        conditions = [
+            {read_leaves(each) for each in before.predicates},
+            {read_leaves(p, same) for p in after.predicates},
+        ]
+        if conditions[0] != conditions[1] or before.key != after.key:
             raise OtherRowsError
-        return Values(before.items, [(name, read_leaves(value, same)) for name, value in after.items])
+        items = [(name, read_leaves(value, same)) for name, value in after.items]
+        return Values([(name, read_leaves(value)) for name, value in before.items], items)
 
     def _groups(self, before: Aggregate, after: Aggregate) -> Values:
         same = self.same(before.child, after.child)
         keys = [(read(key.expression, same), key.type) for key in after.keys]
-        if keys != [(key.expression, key.type) for key in before.keys]:
+        if keys != [(read(key.expression), key.type) for key in before.keys]:
             raise OtherRowsError
-        return Values(over_rows(before), [(name, read(value, same)) for name, value in over_rows(after)])
+        items = [(name, read(value, same)) for name, value in over_rows(after)]
+        return Values([(name, read(value)) for name, value in over_rows(before)], items)
 
     def _join(self, before: Join, after: Join) -> Values:
         same = {**self.same(before.left, after.left), **self.same(before.right, after.right)}
-        if (after.condition and read(after.condition, same)) != before.condition:
+        conditions = (before.condition and read(before.condition), after.condition and read(after.condition, same))
+        if conditions[0] != conditions[1]:
             raise OtherRowsError
-        return Values(_own(before), [(name, read(value, same)) for name, value in _own(after)])
+        return Values(_own(before), [(each.name, column(_named(each.name, same))) for each in columns(after)])
 
     def _union(self, before: UnionAll, after: UnionAll) -> Values:
         """A column is the same if it is the same one in all branches."""
@@ -130,46 +140,57 @@ class Comparison:
                 old = same.get(columns(branch)[number].name.lower())
                 olds.add(None if old is None else place[old.lower()])
             (only,) = olds if len(olds) == 1 else (None,)
-            known = only is not None and before.schema[only].type == shown.type
-            values.append((shown.name, column(before.schema[only].name if known and only is not None else "")))
+            is_known = only is not None and before.schema[only].type == shown.type
+            values.append((shown.name, column(before.schema[only or 0].name.lower() if is_known else _UNKNOWN)))
         return Values(_own(before), values)
 
     def _alike(self, before: Relation, after: Relation) -> Values:
         """Nodes whose rows depend on all columns below: these have to be the same ones in their order."""
         ((old,), (new,)) = children(before), children(after)
         same = self.same(old, new)
-        if [same.get(each.name.lower()) for each in columns(new)] != [each.name for each in columns(old)]:
+        if [_named(each.name, same) for each in columns(new)] != [each.name.lower() for each in columns(old)]:
             raise OtherRowsError
-        if isinstance(before, Explode) and isinstance(after, Explode) and read(after.array, same) != before.array:
+        if isinstance(before, Explode) and isinstance(after, Explode) and read(after.array, same) != read(before.array):
             raise OtherRowsError
         pairs = zip(columns(before), columns(after), strict=True)
-        return Values(_own(before), [(new.name, column(old.name)) for old, new in pairs])
+        return Values(_own(before), [(new.name, column(old.name.lower())) for old, new in pairs])
 
 
-def read(value: exp.Expr, same: Same) -> exp.Expr:
-    """An expression over the new columns as one over the old ones; a column that is not the same is told apart."""
+def read(value: exp.Expr, same: Same | None = None) -> exp.Expr:
+    """An expression with its columns named as in the old relation; without `same` it is one over that."""
 
     def change(node: exp.Expr) -> exp.Expr:
-        return column(same.get(node.name.lower(), f"\0{node.name}")) if isinstance(node, exp.Column) else node
+        return column(_named(node.name, same)) if isinstance(node, exp.Column) else node
 
     return replaced(value, change)
 
 
-def read_leaves(value: exp.Expr, same: Mapping[str, Same]) -> exp.Expr:
+def read_leaves(value: exp.Expr, same: Mapping[str, Same] | None = None) -> exp.Expr:
     """The same for columns of leaves, which are qualified by the leaf."""
 
     def change(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column) or node.table not in same:
+        if not isinstance(node, exp.Column):
             return node
-        return column(same[node.table].get(node.name.lower(), f"\0{node.name}"), node.table)
+        return column(_named(node.name, None if same is None else same[node.table]), node.table)
 
     return replaced(value, change)
+
+
+_UNKNOWN = "\0"
+
+
+def _named(name: str, same: Same | None) -> str:
+    """The old name of a new column, in lower case; one that no column has where there is none."""
+    if same is None:
+        return name.lower()
+    old = same.get(name.lower())
+    return f"{_UNKNOWN}{name.lower()}" if old is None else old.lower()
 
 
 def over_rows(aggregate: Aggregate) -> list[tuple[str, exp.Expr]]:
     """The columns of an aggregate over those below it: each key and each call stands for itself."""
     values = {named.name.lower(): named.expression for named in aggregate.keys}
-    values |= {call.name.lower(): call.call for call in aggregate.calls}
+    values |= {call.name.lower(): exp.Anonymous(this=CALL, expressions=[call.call]) for call in aggregate.calls}
 
     def whole(node: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and node.name.lower() in values
@@ -182,9 +203,5 @@ def _is_in_block(relation: Relation) -> bool:
     return isinstance(relation, Filter | Projection) or (isinstance(relation, Join) and relation.kind == "inner")
 
 
-def _listed(items: Sequence[Named]) -> list[tuple[str, exp.Expr]]:
-    return [(item.name, item.expression) for item in items]
-
-
 def _own(relation: Relation) -> list[tuple[str, exp.Expr]]:
-    return [(each.name, column(each.name)) for each in columns(relation)]
+    return [(each.name, column(each.name.lower())) for each in columns(relation)]

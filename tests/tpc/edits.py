@@ -1,4 +1,4 @@
-"""Random edits of real queries: those of TPC-H, TPC-DS and the demos. Owns the kinds of edits, and what they do to a text.
+"""Random edits of real queries: of TPC-H, TPC-DS and the demos. Owns the kinds of edits, and what each does to a text.
 
 Each kind changes the tree of a query, or says that it cannot. What an edit must do to a table is each test's matter.
 """

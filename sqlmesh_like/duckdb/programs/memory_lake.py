@@ -142,11 +142,10 @@ class MemoryLake:
         self._remember_only(compiled)
         self._load_changes(snapshot, snapshot)
         self._load("current", snapshot)
-        steps = MemorySteps(self._db)
-        steps.begin(self._empty)
-        writer = MemoryWriter(steps, lambda: self.build(compiled, snapshot))
+        self._steps.begin(self._empty)
+        writer = MemoryWriter(self._steps, lambda: self.build(compiled, snapshot))
         table = MaintainedTable(str(compiled.model.table))
-        Machine(plan, steps, writer, table, self._now, self._now).run(strategy, Moves(frozenset()))
+        Machine(plan, self._steps, writer, table, self._now, self._now).run(strategy, Moves(frozenset()))
 
     def columns(self) -> list[str]:
         """Visible columns of the target."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlmesh_like.analyze.algebra.relation import Relation
+from sqlmesh_like.analyze.algebra.relation import Relation, TopK
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
@@ -12,6 +12,7 @@ from sqlmesh_like.delta.compile import compile_table
 from sqlmesh_like.delta.edited_columns import edited_columns
 from sqlmesh_like.delta.edits import edit_change
 from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.edits.outline import Edit
 
 
@@ -35,13 +36,19 @@ def edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
             change = edit_change(old, new, table)
             if change is not None:
                 return Edit("; ".join(change.words), None, change.program)
-    if not merges and (before.table.state or after.table.state):
+    if not merges and any(each.table.state != _ordered_by(each) for each in (before, after)):
         return None
     edited = edited_columns(old, new, merges=merges)
     if edited is None:
         return None
     computed = [f"{' and '.join(edited.computed)} computed alone"] * bool(edited.computed)
     return Edit("; ".join([*edited.words, *computed]) or "other columns", edited.rows)
+
+
+def _ordered_by(compiled: CompiledModel) -> Schema:
+    """Hidden columns by which the rows of a LIMIT are ordered."""
+    relation = compiled.facts.relation
+    return relation.order_only if isinstance(relation, TopK) else ()
 
 
 def program_strategy(compiled: CompiledModel) -> Strategy:
