@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, TopK, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.delta.aggregates import current_states, finished
-from sqlmesh_like.delta.edits import changed_conditions, is_not_true
+from sqlmesh_like.delta.edits import changed_conditions, is_not_true, leaf_items, narrowed
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import from_item, rows, stacked, subquery
-from sqlmesh_like.delta.same_columns import CALL, Comparison, OtherRowsError, Same, Values, read, read_leaves
+from sqlmesh_like.delta.rows import rows, stacked, subquery
+from sqlmesh_like.delta.same_columns import CALL, Comparison, Names, OtherRowsError, Values, read, require_same_keys
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
@@ -102,13 +102,12 @@ def _of_conditions(old: Relation, new: Relation) -> EditedColumns | None:
     if (before.leaves, before.key) != (after.leaves, after.key):
         return None
     gone, added = changed_conditions(before, after)
-    plain = [[(name, read_leaves(value)) for name, value in graph.items] for graph in (before, after)]
-    edited = _of_values(Values(*plain), old, new, added)
+    edited = _of_values(Values(before.items, after.items), old, new, added)
     if edited is None:
         return None
     query = edited.rows
     if gone:
-        entering = after.select([from_item(leaf) for leaf in after.leaves])
+        entering = after.select(leaf_items(after, gone))
         query = stacked([query, entering.where(is_not_true(gone), copy=False)])
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
     return EditedColumns(query, edited.computed, words)
@@ -122,27 +121,23 @@ def _narrow(relation: Relation, names: Collection[str]) -> exp.Select:
         if isinstance(narrow, Aggregate):
             shown = {each.name for item in items for each in item.expression.find_all(exp.Column)}
             narrow = replace(narrow, calls=tuple(call for call in narrow.calls if call.name in shown))
-    else:
-        kept = [each for each in columns(relation) if each.name in names]
-        narrow = Projection(relation, tuple(Named(each.name, column(each.name), each.type) for each in kept))
-    return rows(pruned_columns(narrow))
+        return rows(pruned_columns(narrow))
+    return narrowed(relation, {name.lower() for name in names})
 
 
 def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> EditedColumns:
     """States that the table has are read from it, others are computed in one pass; the columns follow from both."""
     same = comparison.same(before.child, after.child)
-    keys = [(read(key.expression, same), key.type) for key in after.keys]
-    if keys != [(read(key.expression), key.type) for key in before.keys]:
-        raise OtherRowsError
-    known = {_identity(state, None): state.name for state in states_of(before)}
-    missing = [call for call in after.calls if not _identities(replace(after, calls=(call,)), same) <= known.keys()]
+    require_same_keys(before, after, same)
+    known = {_identity(state, same.before): state.name for state in states_of(before)}
+    missing = [c for c in after.calls if not _identities(replace(after, calls=(c,)), same.after) <= known.keys()]
     part = replace(after, calls=tuple(missing), items=())
-    computed = {_identity(state, same): state.name for state in states_of(part)}
+    computed = {_identity(state, same.after): state.name for state in states_of(part)}
     items: list[exp.Expr] = [column(KEY, _STORED)]
     for old, new in zip(before.keys, after.keys, strict=True):
         items.append(exp.alias_(column(old.name, _STORED), new.name, quoted=True))
     for state in states_of(after):
-        own = _identity(state, same)
+        own = _identity(state, same.after)
         source = column(known[own], _STORED) if own in known else column(computed[own], _ADDED)
         items.append(exp.alias_(source, state.name, quoted=True))
     groups = exp.select(*items).from_(_stored_rows())
@@ -158,13 +153,13 @@ def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> E
 _Identity = tuple[str, exp.Expr | None, str]
 
 
-def _identities(aggregate: Aggregate, same: Same) -> set[_Identity]:
-    return {_identity(state, same) for state in states_of(aggregate)}
+def _identities(aggregate: Aggregate, names: Names) -> set[_Identity]:
+    return {_identity(state, names) for state in states_of(aggregate)}
 
 
-def _identity(state: AggregateState, same: Same | None) -> _Identity:
+def _identity(state: AggregateState, names: Names) -> _Identity:
     """What a state holds, whatever its name is."""
-    return state.kind, None if state.argument is None else read(state.argument, same), state.type
+    return state.kind, None if state.argument is None else read(state.argument, names), state.type
 
 
 def _joined(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:

@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
+    Named,
     NodeNumbers,
     Projection,
     Relation,
@@ -34,7 +35,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.implied_conditions import implied, split_ranges
-from sqlmesh_like.delta.join_graph import JoinGraph, flatten
+from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation
 from sqlmesh_like.delta.rows import from_item, rows, stacked, subquery, union_rows
@@ -76,21 +77,19 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
     if program is None:
         return None
     read = scanned_columns(pruned_columns(marked))
-    needed = {name: {column.name for column in read[name]} for name in comparison.edited}
+    needed = {name: {each.name.lower() for each in read[name]} for name in comparison.edited}
     first = [ProgramStep(_step(name), node.change(needed[name])) for name, node in comparison.edited.items()]
-    steps = [_bound(step, comparison.edited) for step in program.steps]
+    current = {name: narrowed(node.relation, needed[name]) for name, node in comparison.edited.items()}
+    steps = [_bound(step, current) for step in program.steps]
     words = dict.fromkeys(word for node in comparison.edited.values() for word in node.words)
     return EditChange(replace(program, steps=(*first, *steps)), tuple(words))
 
 
 @dataclass(frozen=True)
 class _EditedNode:
-    """The rows of a node of the new query, and the signed rows by which it differs from the old one.
+    """A node of the new query, and the signed rows by which it differs from the old one, by the names of columns."""
 
-    `change`: these rows with the columns of some names.
-    """
-
-    current: exp.Query
+    relation: Relation
     change: _Change
     words: tuple[str, ...]
 
@@ -128,7 +127,7 @@ class _Comparison:
         """Filters, projections and inner joins: other conditions, or leaves that are edited themselves."""
         if len(before.leaves) != len(after.leaves) or (before.items, before.key) != (after.items, after.key):
             raise NotFollowedError
-        if before.leaves != after.leaves and set(before.predicates) == set(after.predicates):
+        if before.leaves != after.leaves and _conditions(before) == _conditions(after):
             leaves: dict[int, Relation] = {}
             for old, new in zip(before.leaves, after.leaves, strict=True):
                 marked = self._child(old, new)
@@ -138,7 +137,7 @@ class _Comparison:
         clocks = (call for graph in (before, after) for each in graph.predicates for call in clock_calls(each))
         if before.leaves != after.leaves or any(clocks):
             raise NotFollowedError
-        return self._edited(relation, rows(relation), *_of_conditions(before, after))
+        return self._edited(relation, *_of_conditions(before, after))
 
     def _union(self, before: UnionAll, after: UnionAll) -> Relation:
         """Branches at the end are added or removed; the others keep their numbers, which are part of row keys."""
@@ -155,16 +154,20 @@ class _Comparison:
         word = f"{len(added)} branch{'es' * (len(added) > 1)} of UNION ALL {'added' if sign > 0 else 'removed'}"
 
         def change(names: Collection[str]) -> exp.Query:
-            shown = [column(each.name) for each in after.schema if each.name in names]
+            shown = [column(each.name) for each in after.schema if each.name.lower() in names]
             query = exp.select(*shown, key(), _sign(sign))
             return query.from_(exp.alias_(subquery(union_rows(longer, added)), "x", table=True))
 
-        return self._edited(after, rows(after), change, (word,))
+        return self._edited(after, change, (word,))
 
-    def _edited(self, relation: Relation, current: exp.Query, change: _Change, words: tuple[str, ...]) -> Relation:
+    def _edited(self, relation: Relation, change: _Change, words: tuple[str, ...]) -> Relation:
         name = f"{_EDITED}{len(self.edited)}"
-        self.edited[name] = _EditedNode(current, change, words)
+        self.edited[name] = _EditedNode(relation, change, words)
         return Scan(name, columns(relation))
+
+
+def _conditions(graph: JoinGraph) -> set[exp.Expr]:
+    return set(split_ranges(graph.predicates))
 
 
 def changed_conditions(before: JoinGraph, after: JoinGraph) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -181,8 +184,8 @@ def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[
     def change(names: Collection[str]) -> exp.Query:
         parts: list[exp.Query] = []
         for graph, others, sign in ((after, gone, 1), (before, added, -1)):
-            shown = replace(graph, items=tuple(item for item in graph.items if item[0] in names))
-            query = shown.select([from_item(leaf) for leaf in graph.leaves], _sign(sign))
+            shown = replace(graph, items=tuple(item for item in graph.items if item[0].lower() in names))
+            query = shown.select(leaf_items(shown, others), _sign(sign))
             parts += [query.where(is_not_true(others), copy=False)] if others else []
         if parts:
             return stacked(parts)
@@ -190,6 +193,25 @@ def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[
 
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
     return change, words or ("the same filter",)
+
+
+def leaf_items(graph: JoinGraph, others: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The leaves as FROM items with the columns that the graph and other conditions read."""
+    every = [*graph.predicates, *others, *(value for _, value in graph.items)]
+    read = {(each.table, each.name.lower()) for value in every for each in value.find_all(exp.Column)}
+    return [
+        from_item(leaf)
+        if isinstance(leaf, Scan)
+        else subquery(narrowed(leaf, {n for t, n in read if t == alias(number)}))
+        for number, leaf in enumerate(graph.leaves)
+    ]
+
+
+def narrowed(relation: Relation, names: Collection[str]) -> exp.Select:
+    """The rows of a relation with the columns of these names (lower case)."""
+    shown = [each for each in columns(relation) if each.name.lower() in names]
+    narrow = Projection(relation, tuple(Named(each.name, column(each.name), each.type) for each in shown))
+    return rows(pruned_columns(narrow))
 
 
 def is_not_true(conditions: Sequence[exp.Expr]) -> exp.Expr:
@@ -217,19 +239,21 @@ def _step(name: str) -> str:
     return f"edited_{name.removeprefix(_EDITED)}"
 
 
-def _bound(step: ProgramStep, edited: Mapping[str, _EditedNode]) -> ProgramStep:
+def _bound(step: ProgramStep, current: Mapping[str, exp.Query]) -> ProgramStep:
     """A step over the steps and queries that stand for the inputs of edited nodes."""
 
     def bind(node: exp.Expr) -> exp.Expr:
         outside = split_relation(node) if isinstance(node, exp.Table) else None
-        if outside is None or outside[1] not in edited:
+        if outside is None or outside[1] not in current:
             return node
         role, name = outside
-        source: exp.Expr = exp.table_(_step(name)) if role == "changes" else subquery(edited[name].current.copy())
+        source: exp.Expr = exp.table_(_step(name)) if role == "changes" else subquery(current[name].copy())
         return exp.alias_(source, node.alias, table=True, quoted=True) if node.alias else source
 
     prunes = []
     for prune in step.prunes:
-        kept = {relation: pairs for relation, pairs in prune.columns.items() if relation not in edited}
+        kept = {relation: pairs for relation, pairs in prune.columns.items() if relation not in current}
         prunes += [replace(prune, columns=kept)] if kept else []
-    return replace(step, query=step.query.transform(bind), prunes=tuple(prunes))
+    query = step.query.transform(bind)
+    assert isinstance(query, exp.Query)
+    return replace(step, query=query, prunes=tuple(prunes))

@@ -19,14 +19,14 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def split_ranges(conditions: Iterable[exp.Expr]) -> list[exp.Expr]:
-    """The conditions with two comparisons for each BETWEEN; each once, in their order."""
+    """The conditions with two comparisons for each BETWEEN; each once, in their order, without what is always true."""
     split: dict[exp.Expr, None] = {}
     for condition in conditions:
         bare = condition.unnest()
         if isinstance(bare, exp.Between) and not bare.args.get("symmetric"):
             split[exp.GTE(this=bare.this.copy(), expression=bare.args["low"].copy())] = None
             split[exp.LTE(this=bare.this.copy(), expression=bare.args["high"].copy())] = None
-        else:
+        elif bare != exp.true():
             split[bare] = None
     return list(split)
 

@@ -31,13 +31,22 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.expression_copies import replaced
-from sqlmesh_like.delta.join_graph import JoinGraph, flatten
+from sqlmesh_like.delta.implied_conditions import split_ranges
+from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column
 
 CALL = "_sml_call"
 """The function around a call of an aggregate: what is inside is of the rows of a group."""
-Same = Mapping[str, str]
-"""The column of the old relation, by the lower-case name of the new one that has its values."""
+Names = Mapping[str, str]
+"""By the lower-case names of columns: the first column of the old relation, in lower case, that has the same values."""
+
+
+@dataclass(frozen=True)
+class Same:
+    """Which columns of two relations have the same values: those that have one name here."""
+
+    before: Names
+    after: Names
 
 
 class OtherRowsError(Exception):
@@ -53,8 +62,11 @@ class Values:
 
     @property
     def same(self) -> Same:
-        known = {value: name for name, value in reversed(self.before)}
-        return {name.lower(): known[value] for name, value in self.after if value in known}
+        known = {value: name.lower() for name, value in reversed(self.before)}
+        names = [
+            {name.lower(): known[value] for name, value in side if value in known} for side in (self.before, self.after)
+        ]
+        return Same(*names)
 
 
 @dataclass
@@ -81,21 +93,22 @@ class Comparison:
                     *[[(c.name, column(f"{c.name.lower()}:{c.type}")) for c in s.schema] for s in (before, after)]
                 )
             case TopK(), TopK() if (before.count, before.skipped) == (after.count, after.skipped):
-                same = self.same(before.child, after.child)
-                order = [(_named(t.column, same), t.is_descending, t.is_null_first) for t in after.order]
-                if order == [(t.column.lower(), t.is_descending, t.is_null_first) for t in before.order]:
-                    return self.values(before.child, after.child)
+                below = self.values(before.child, after.child)
+                if _order(before, below) == _order_after(before, after, below):
+                    return below
             case Aggregate(), Aggregate():
                 return self._groups(before, after)
             case Windowed(), Windowed():
                 same = self.same(before.child, after.child)
-                items = [(item.name, read(item.expression, same)) for item in after.items]
-                return Values([(item.name, read(item.expression)) for item in before.items], items)
+                old = [(item.name, read(item.expression, same.before)) for item in before.items]
+                return Values(old, [(item.name, read(item.expression, same.after)) for item in after.items])
             case Join(), Join() if before.kind == after.kind:
                 return self._join(before, after)
             case UnionAll(), UnionAll() if len(before.branches) == len(after.branches):
                 return self._union(before, after)
-            case (Explode(), Explode()) | (Distinct(), Distinct()) | (ScalarValue(), ScalarValue()):
+            case Explode(), Explode():
+                return self._elements(before, after)
+            case (Distinct(), Distinct()) | (ScalarValue(), ScalarValue()):
                 return self._alike(before, after)
         raise OtherRowsError
 
@@ -104,30 +117,33 @@ class Comparison:
         if len(before.leaves) != len(after.leaves):
             raise OtherRowsError
         pairs = zip(before.leaves, after.leaves, strict=True)
-        same = {f"_sml_t{number}": self.same(*pair) for number, pair in enumerate(pairs)}
+        same = {alias(number): self.same(*pair) for number, pair in enumerate(pairs)}
+        sides = [{name: one.before for name, one in same.items()}, {name: one.after for name, one in same.items()}]
         conditions = [
-            {read_leaves(each) for each in before.predicates},
-            {read_leaves(p, same) for p in after.predicates},
+            {read_leaves(each, names) for each in split_ranges(graph.predicates)}
+            for graph, names in zip((before, after), sides, strict=True)
         ]
         if conditions[0] != conditions[1] or before.key != after.key:
             raise OtherRowsError
-        items = [(name, read_leaves(value, same)) for name, value in after.items]
-        return Values([(name, read_leaves(value)) for name, value in before.items], items)
+        old = [(name, read_leaves(value, sides[0])) for name, value in before.items]
+        return Values(old, [(name, read_leaves(value, sides[1])) for name, value in after.items])
 
     def _groups(self, before: Aggregate, after: Aggregate) -> Values:
         same = self.same(before.child, after.child)
-        keys = [(read(key.expression, same), key.type) for key in after.keys]
-        if keys != [(read(key.expression), key.type) for key in before.keys]:
-            raise OtherRowsError
-        items = [(name, read(value, same)) for name, value in over_rows(after)]
-        return Values([(name, read(value)) for name, value in over_rows(before)], items)
+        require_same_keys(before, after, same)
+        old = [(name, read(value, same.before)) for name, value in over_rows(before)]
+        return Values(old, [(name, read(value, same.after)) for name, value in over_rows(after)])
 
     def _join(self, before: Join, after: Join) -> Values:
-        same = {**self.same(before.left, after.left), **self.same(before.right, after.right)}
-        conditions = (before.condition and read(before.condition), after.condition and read(after.condition, same))
-        if conditions[0] != conditions[1]:
+        left, right = self.same(before.left, after.left), self.same(before.right, after.right)
+        same = Same({**left.before, **right.before}, {**left.after, **right.after})
+        old, new = (
+            None if join.condition is None else read(join.condition, names)
+            for join, names in ((before, same.before), (after, same.after))
+        )
+        if old != new:
             raise OtherRowsError
-        return Values(_own(before), [(each.name, column(_named(each.name, same))) for each in columns(after)])
+        return Values(_named_as(before, same.before), _named_as(after, same.after))
 
     def _union(self, before: UnionAll, after: UnionAll) -> Values:
         """A column is the same if it is the same one in all branches."""
@@ -137,54 +153,62 @@ class Comparison:
         for number, shown in enumerate(after.schema):
             olds = set()
             for branch, same, place in zip(after.branches, every, places, strict=True):
-                old = same.get(columns(branch)[number].name.lower())
-                olds.add(None if old is None else place[old.lower()])
+                old = same.after.get(columns(branch)[number].name.lower())
+                olds.add(None if old is None else place[old])
             (only,) = olds if len(olds) == 1 else (None,)
             is_known = only is not None and before.schema[only].type == shown.type
             values.append((shown.name, column(before.schema[only or 0].name.lower() if is_known else _UNKNOWN)))
         return Values(_own(before), values)
 
+    def _elements(self, before: Explode, after: Explode) -> Values:
+        same = self.same(before.child, after.child)
+        if read(after.array, same.after) != read(before.array, same.before):
+            raise OtherRowsError
+        added = [{each.position.lower(): _PLACE, each.element.name.lower(): _ELEMENT} for each in (before, after)]
+        return Values(_named_as(before, {**same.before, **added[0]}), _named_as(after, {**same.after, **added[1]}))
+
     def _alike(self, before: Relation, after: Relation) -> Values:
         """Nodes whose rows depend on all columns below: these have to be the same ones in their order."""
         ((old,), (new,)) = children(before), children(after)
         same = self.same(old, new)
-        if [_named(each.name, same) for each in columns(new)] != [each.name.lower() for each in columns(old)]:
+        names = [[value for _, value in _named_as(old, same.before)], [v for _, v in _named_as(new, same.after)]]
+        if names[0] != names[1]:
             raise OtherRowsError
-        if isinstance(before, Explode) and isinstance(after, Explode) and read(after.array, same) != read(before.array):
-            raise OtherRowsError
-        pairs = zip(columns(before), columns(after), strict=True)
-        return Values(_own(before), [(new.name, column(old.name.lower())) for old, new in pairs])
+        values = [column(str(number)) for number, _ in enumerate(columns(before))]
+        sides = [list(zip((c.name for c in columns(side)), values, strict=True)) for side in (before, after)]
+        return Values(*sides)
 
 
-def read(value: exp.Expr, same: Same | None = None) -> exp.Expr:
-    """An expression with its columns named as in the old relation; without `same` it is one over that."""
+def require_same_keys(before: Aggregate, after: Aggregate, same: Same) -> None:
+    """Raise OtherRowsError unless rows that are the same are grouped by the same keys."""
+    old = [(read(key.expression, same.before), key.type) for key in before.keys]
+    if old != [(read(key.expression, same.after), key.type) for key in after.keys]:
+        raise OtherRowsError
+
+
+def read(value: exp.Expr, names: Names) -> exp.Expr:
+    """An expression over the columns that have the same values; one that has none is told apart."""
 
     def change(node: exp.Expr) -> exp.Expr:
-        return column(_named(node.name, same)) if isinstance(node, exp.Column) else node
+        return _column(node.name, names) if isinstance(node, exp.Column) else node
 
     return replaced(value, change)
 
 
-def read_leaves(value: exp.Expr, same: Mapping[str, Same] | None = None) -> exp.Expr:
+def read_leaves(value: exp.Expr, names: Mapping[str, Names]) -> exp.Expr:
     """The same for columns of leaves, which are qualified by the leaf."""
 
     def change(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        return column(_named(node.name, None if same is None else same[node.table]), node.table)
+        return _column(node.name, names[node.table], node.table) if isinstance(node, exp.Column) else node
 
     return replaced(value, change)
 
 
-_UNKNOWN = "\0"
+_UNKNOWN, _PLACE, _ELEMENT = "\0", "\0place", "\0element"
 
 
-def _named(name: str, same: Same | None) -> str:
-    """The old name of a new column, in lower case; one that no column has where there is none."""
-    if same is None:
-        return name.lower()
-    old = same.get(name.lower())
-    return f"{_UNKNOWN}{name.lower()}" if old is None else old.lower()
+def _column(name: str, names: Names, table: str | None = None) -> exp.Column:
+    return column(names.get(name.lower(), f"{_UNKNOWN}{name.lower()}"), table)
 
 
 def over_rows(aggregate: Aggregate) -> list[tuple[str, exp.Expr]]:
@@ -199,9 +223,37 @@ def over_rows(aggregate: Aggregate) -> list[tuple[str, exp.Expr]]:
     return [(item.name, replaced(item.expression, whole)) for item in aggregate.items]
 
 
+_Order = list[tuple[exp.Expr, bool, bool]]
+_WIDER = {"int": ("bigint", "decimal(20,0)"), "bigint": ("decimal(20,0)",), "date": ("timestamp",)}
+"""Types to which a cast keeps the order of values, and which of them are equal."""
+
+
+def _order(before: TopK, below: Values) -> _Order:
+    values = dict(below.before)
+    return [(values[term.column].unnest(), term.is_descending, term.is_null_first) for term in before.order]
+
+
+def _order_after(before: TopK, after: TopK, below: Values) -> _Order:
+    """By which values the new rows are ordered; that of a column that is only cast to a wider type is the old one."""
+    types = {value.unnest(): each.type for each, (_, value) in zip(columns(before.child), below.before, strict=True)}
+    wider = {each.name: each.type for each in columns(after.child)}
+    values, order = dict(below.after), _Order()
+    for term in after.order:
+        value = values[term.column].unnest()
+        source = value.this.unnest() if isinstance(value, exp.Cast) else None
+        if source is not None and wider[term.column] in _WIDER.get(types.get(source) or "", ()):
+            value = source
+        order.append((value, term.is_descending, term.is_null_first))
+    return order
+
+
 def _is_in_block(relation: Relation) -> bool:
     return isinstance(relation, Filter | Projection) or (isinstance(relation, Join) and relation.kind == "inner")
 
 
 def _own(relation: Relation) -> list[tuple[str, exp.Expr]]:
     return [(each.name, column(each.name.lower())) for each in columns(relation)]
+
+
+def _named_as(relation: Relation, names: Names) -> list[tuple[str, exp.Expr]]:
+    return [(each.name, _column(each.name, names)) for each in columns(relation)]

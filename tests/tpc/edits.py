@@ -13,10 +13,11 @@ from pathlib import Path
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.relation import scanned_columns, used_columns
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.renderer import render_project
@@ -59,33 +60,45 @@ def edited(seed: int, models: list[tuple[str, CompiledModel]]) -> EditedModel:
     rng = random.Random(seed)
     while True:
         name, before = rng.choice(models)
-        kinds = rng.choices(sorted(KINDS), k=rng.choice([1, 1, 1, 2]))
+        kinds = rng.choices(sorted([*KINDS, *_SOURCE]), k=rng.choice([1, 1, 1, 2]))
         after, done = before, list[str]()
         for kind in dict.fromkeys(kinds):
-            tree = sqlglot.parse_one(after.model.sql, dialect=SPARK)
-            assert isinstance(tree, exp.Query)
-            new = KINDS[kind](rng, tree, after)
-            if new is None:
-                break
             try:
-                after = recompiled(after, new.sql(SPARK))
-                _ = after.classification
+                new = _edited(rng, kind, after)
+                _ = new and new.classification
             except SqlError:
                 break
+            if new is None:
+                break
+            after = new
             done.append(kind)
         else:
             return EditedModel(name, tuple(done), before, after)
 
 
-def recompiled(model: CompiledModel, sql: str) -> CompiledModel:
-    """The model with another text."""
-    schemas: dict[str, Schema | None] = {ref.unique_id: ref.declared or None for ref in model.model.inputs}
-    known = Compiler(schemas)
-    edited_model = replace(model.model, sql=sql, raw_sql=sql)
-    from sqlmesh_like.analyze.algebra.relation import scanned_columns
-
+def _edited(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:
     assert model.facts.relation is not None
-    return known.compile(edited_model, {**scanned_columns(model.facts.relation)})
+    schemas: dict[str, Schema] = {**scanned_columns(model.facts.relation)}
+    if kind in _SOURCE:
+        name = rng.choice(sorted(schemas))
+        unread = {c.name for c in schemas[name]} - set(used_columns(model.facts.relation)[name])
+        schemas[name] = _SOURCE[kind](schemas[name], unread)
+        return Compiler(schemas).compile(model.model)
+    tree = sqlglot.parse_one(model.model.sql, dialect=SPARK)
+    assert isinstance(tree, exp.Query)
+    new = KINDS[kind](rng, tree, model)
+    if new is None:
+        return None
+    return Compiler(schemas).compile(replace(model.model, sql=new.sql(SPARK), raw_sql=new.sql(SPARK)))
+
+
+def _with_column(schema: Schema, unread: set[str]) -> Schema:
+    return (*schema, Column("sml_new_column", "string"))
+
+
+def _with_wider_column(schema: Schema, unread: set[str]) -> Schema:
+    """A column that the query does not read is wider."""
+    return tuple(replace(c, type="bigint") if c.name in unread and c.type == "int" else c for c in schema)
 
 
 def _last_select(query: exp.Query) -> exp.Select | None:
@@ -202,7 +215,9 @@ def _widened(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.
     if not parts:
         return None
     part = rng.choice(parts)
-    part.replace(exp.true())
+    where = part.find_ancestor(exp.Where)
+    assert where is not None
+    where.set("this", exp.and_(*[each.copy() for each in where.this.flatten() if each is not part]))
     return query
 
 
@@ -277,3 +292,5 @@ KINDS: dict[str, Edit] = {
     "branch": _branch, "left join": _left_join, "same": _same, "unread column": _unread,
 }  # fmt: skip
 """What an edit does, by its kind. `column added` is an aggregate where rows are grouped."""
+_SOURCE = {"source column": _with_column, "source type": _with_wider_column}
+"""What happens to the columns of an input, by the kind of the edit."""
