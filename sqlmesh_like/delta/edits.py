@@ -34,7 +34,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.expressions.clock import clock_calls
-from sqlmesh_like.delta.implied_conditions import implied, split_ranges
+from sqlmesh_like.delta.implied_conditions import implied, split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation
@@ -166,15 +166,15 @@ class _Comparison:
         return Scan(name, columns(relation))
 
 
-def _conditions(graph: JoinGraph) -> set[exp.Expr]:
-    return set(split_ranges(graph.predicates))
+def _conditions(graph: JoinGraph) -> set[str]:
+    return set(split_conditions(graph.predicates))
 
 
 def changed_conditions(before: JoinGraph, after: JoinGraph) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Conditions of the old graph that the new ones do not imply, and the other way round."""
-    old, new = split_ranges(before.predicates), split_ranges(after.predicates)
-    gone = [each for each in old if each not in new and not implied(each, new)]
-    return gone, [each for each in new if each not in old and not implied(each, old)]
+    old, new = split_conditions(before.predicates), split_conditions(after.predicates)
+    gone = [each for text, each in old.items() if text not in new and not implied(each, [*new.values()])]
+    return gone, [each for text, each in new.items() if text not in old and not implied(each, [*old.values()])]
 
 
 def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[str, ...]]:

@@ -12,23 +12,34 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.canonical_expressions import text_of
+
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE,
 }  # fmt: skip
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
-def split_ranges(conditions: Iterable[exp.Expr]) -> list[exp.Expr]:
-    """The conditions with two comparisons for each BETWEEN; each once, in their order, without what is always true."""
-    split: dict[exp.Expr, None] = {}
+def split_conditions(conditions: Iterable[exp.Expr]) -> dict[str, exp.Expr]:
+    """The conditions by a text that is the same however they are spelled, without what is always true.
+
+    Instead of BETWEEN there are two comparisons.
+
+    >>> import sqlglot
+    >>> [*split_conditions(map(sqlglot.parse_one, ["a = b", "(c between 1 and 2)", "true", "b = a"])).values()]
+    ... # doctest: +ELLIPSIS
+    [EQ(...), GTE(...), LTE(...)]
+    """
+    split: dict[str, exp.Expr] = {}
     for condition in conditions:
         bare = condition.unnest()
+        parts = [bare] if bare != exp.true() else []
         if isinstance(bare, exp.Between) and not bare.args.get("symmetric"):
-            split[exp.GTE(this=bare.this.copy(), expression=bare.args["low"].copy())] = None
-            split[exp.LTE(this=bare.this.copy(), expression=bare.args["high"].copy())] = None
-        elif bare != exp.true():
-            split[bare] = None
-    return list(split)
+            low = exp.GTE(this=bare.this.copy(), expression=bare.args["low"].copy())
+            parts = [low, exp.LTE(this=bare.this.copy(), expression=bare.args["high"].copy())]
+        for part in parts:
+            split.setdefault(text_of(part), part)
+    return split
 
 
 def implied(condition: exp.Expr, known: Sequence[exp.Expr]) -> bool:

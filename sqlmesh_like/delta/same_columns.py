@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.expression_copies import replaced
-from sqlmesh_like.delta.implied_conditions import split_ranges
+from sqlmesh_like.delta.implied_conditions import split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column
 
@@ -120,7 +120,7 @@ class Comparison:
         same = {alias(number): self.same(*pair) for number, pair in enumerate(pairs)}
         sides = [{name: one.before for name, one in same.items()}, {name: one.after for name, one in same.items()}]
         conditions = [
-            {read_leaves(each, names) for each in split_ranges(graph.predicates)}
+            set(split_conditions(read_leaves(each, names) for each in graph.predicates))
             for graph, names in zip((before, after), sides, strict=True)
         ]
         if conditions[0] != conditions[1] or before.key != after.key:

@@ -32,7 +32,7 @@ def way_of(before: CompiledModel, after: CompiledModel) -> tuple[Way, Edit | Non
     if edit is None and (known := query_before(record, after)) is not None:
         edit = edit_between(known, after)
     if edit is not None:
-        way: Way = "followed" if edit.rows is None else "columns computed" if edit.reads_inputs else "derived"
+        way: Way = "followed" if edit.rows is None else "columns computed" if edit.inputs else "derived"
         return way, edit
     if old == new and before.table.state == after.table.state:
         return "compared", None

@@ -27,7 +27,7 @@ from tests.properties.edited_table import Way, apply_edit
 
 Pool = Mapping[str, tuple[str, ...]]
 """Constants by the name of the column that queries compare them with, as literals of strings."""
-_ROWS, _KEYS = 1500, 200
+_ROWS, _KEYS = 600, 150
 
 
 @dataclass(frozen=True)

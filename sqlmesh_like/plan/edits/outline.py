@@ -18,7 +18,15 @@ from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
-from sqlmesh_like.delta.program import STATE_VERSION, TARGET, DeltaProgram, TablePlan, relation, split_relation
+from sqlmesh_like.delta.program import (
+    STATE_VERSION,
+    TARGET,
+    DeltaProgram,
+    RelationRole,
+    TablePlan,
+    relation,
+    split_relation,
+)
 from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.names import Schema
 
@@ -42,13 +50,22 @@ class Edit:
     program: DeltaProgram | None = None
 
     @property
-    def reads_inputs(self) -> bool:
-        """Whether any input is read."""
+    def inputs(self) -> frozenset[str]:
+        """The inputs that are read, by their ids."""
+        return frozenset(name for role, name in self._read if role == "current")
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether the stored rows are read."""
+        return any(role == "target" for role, _ in self._read)
+
+    @property
+    def _read(self) -> list[tuple[RelationRole, str]]:
         queries = (
             [self.rows] if self.rows is not None else [s.query for s in self.program.steps] if self.program else []
         )
         tables = (split_relation(table) for query in queries for table in query.find_all(exp.Table))
-        return any(outside is not None and outside[0] == "current" for outside in tables)
+        return [outside for outside in tables if outside is not None]
 
     def table(self, plan: TablePlan) -> TablePlan:
         """What a run executes, given the plan of the edited query."""
