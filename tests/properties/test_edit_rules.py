@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import UnionAll
-from sqlmesh_like.delta import edited_columns, edits, implied_conditions, same_columns
+from sqlmesh_like.delta.edits import changed_rows, edited_columns, implied_conditions, same_columns
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.properties.case import require_equal
 from tests.properties.edited_table import Way, apply_edit, way_of
@@ -104,12 +104,14 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def null_is_no_answer(patch: pytest.MonkeyPatch) -> None:
     """A row enters where the old conditions are false; a NULL is forgotten."""
-    patch.setattr(edits, "is_not_true", lambda conditions: exp.not_(exp.and_(*[each.copy() for each in conditions])))
+    patch.setattr(
+        changed_rows, "is_not_true", lambda conditions: exp.not_(exp.and_(*[each.copy() for each in conditions]))
+    )
 
 
 def nothing_leaves(patch: pytest.MonkeyPatch) -> None:
-    changed = edits.changed_conditions
-    patch.setattr(edits, "changed_conditions", lambda before, after: (changed(before, after)[0], []))
+    changed = changed_rows.changed_conditions
+    patch.setattr(changed_rows, "changed_conditions", lambda before, after: (changed(before, after)[0], []))
 
 
 def nothing_enters(patch: pytest.MonkeyPatch) -> None:
@@ -134,13 +136,13 @@ def open_ends_are_closed(patch: pytest.MonkeyPatch) -> None:
 
 def branches_have_other_numbers(patch: pytest.MonkeyPatch) -> None:
     """Added branches are numbered from 0 on, so that their rows have the keys of others."""
-    rows = edits.union_rows
+    rows = changed_rows.union_rows
 
     def naive(union: UnionAll, sources: dict[int, exp.Expr], **given: bool) -> exp.Select:
         branches = tuple(union.branches[number] for number in sources)
         return rows(replace(union, branches=branches), dict(enumerate(sources.values())), **given)
 
-    patch.setattr(edits, "union_rows", naive)
+    patch.setattr(changed_rows, "union_rows", naive)
 
 
 def any_groups_are_the_same(patch: pytest.MonkeyPatch) -> None:

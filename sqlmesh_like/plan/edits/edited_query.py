@@ -9,8 +9,8 @@ from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.compile import compile_table
-from sqlmesh_like.delta.edited_columns import edited_columns
-from sqlmesh_like.delta.edits import edit_change
+from sqlmesh_like.delta.edits.changed_rows import edit_change
+from sqlmesh_like.delta.edits.edited_columns import edited_columns
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.edits.outline import Edit

@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.binding.expression_copies import replaced
-from sqlmesh_like.delta.implied_conditions import split_conditions
+from sqlmesh_like.delta.edits.implied_conditions import split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column
 

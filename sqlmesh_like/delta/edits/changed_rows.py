@@ -34,7 +34,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.expressions.clock import clock_calls
-from sqlmesh_like.delta.implied_conditions import implied, split_conditions
+from sqlmesh_like.delta.edits.implied_conditions import implied, split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation

@@ -21,13 +21,21 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Win
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.delta.aggregates import current_states, finished
-from sqlmesh_like.delta.edits import changed_conditions, is_not_true, leaf_items, narrowed
+from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, narrowed
+from sqlmesh_like.delta.edits.same_columns import (
+    CALL,
+    Comparison,
+    Names,
+    OtherRowsError,
+    Values,
+    read,
+    require_same_keys,
+)
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import rows, stacked, subquery
-from sqlmesh_like.delta.same_columns import CALL, Comparison, Names, OtherRowsError, Values, read, require_same_keys
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
