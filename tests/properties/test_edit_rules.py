@@ -58,6 +58,8 @@ _TOP = "select a, b from ods.t order by b, s limit 3"
                      id="distinct"),
         pytest.param("select a, rank() over (partition by a order by b) as r from ods.t where b > 1",
                      "select a, rank() over (partition by a order by b) as r from ods.t", "followed", id="window"),
+        pytest.param("select a, rank() over (order by b) as r from ods.t where s = 'x'",
+                     "select a, rank() over (order by b) as r from ods.t", "followed", id="window over all"),
         pytest.param("select a, b from ods.t where b > 2 order by b, s limit 3", _TOP, "followed", id="limit"),
         pytest.param(_UNION,
                      f"{_A} union all select a, b from ods.u union all select b, a from ods.u where a > 1", "followed",

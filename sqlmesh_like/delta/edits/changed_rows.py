@@ -64,7 +64,7 @@ class EditChange:
 def edit_change(before: Relation, after: Relation, table: Callable[[Relation], TablePlan]) -> EditChange | None:
     """The change of a table of `before` that becomes one of `after`; None if it is not known.
 
-    `table`: the plan of a relation that stands for `after`, in which the edited nodes are inputs.
+    `table`: the plan of `after`, and of a relation that stands for it, in which the edited nodes are inputs.
     """
     comparison = _Comparison()
     try:
@@ -73,7 +73,8 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
         return None
     if columns(before) != columns(after) or not comparison.edited:
         return None
-    program = table(marked).program_for(Moves(frozenset(comparison.edited)))
+    plan = table(marked)
+    program = plan.program_for(Moves(frozenset(comparison.edited))) if plan.state == table(after).state else None
     if program is None:
         return None
     read = scanned_columns(pruned_columns(marked))

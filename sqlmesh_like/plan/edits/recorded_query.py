@@ -21,19 +21,23 @@ from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import TableRecord
 from sqlmesh_like.render.rendered import SourceMap
+from sqlmesh_like.secrets import scrubbed
 
 _MOST = 12_000
 """Characters of a query that is recorded; each commit of its table has them."""
 
 
 def recorded_query(compiled: CompiledModel) -> str:
-    """The query as a commit holds it; empty where it is too long, or rebuilt by design."""
+    """The query as a commit holds it; empty where it is too long, rebuilt by design, or has a secret in it."""
     relation = compiled.facts.relation
     if relation is None or compiled.table.build is None:
         return ""
     used, schemas = used_columns(relation), scanned_columns(relation)
     read = {name: [[c.name, c.type] for c in schema if c.name in used[name]] for name, schema in schemas.items()}
-    text = json.dumps({"sql": compiled.facts.tree.sql(SPARK, comments=False), "read": read}, separators=(",", ":"))
+    sql = compiled.facts.tree.sql(SPARK, comments=False)
+    if scrubbed(sql) != sql:
+        return ""
+    text = json.dumps({"sql": sql, "read": read}, separators=(",", ":"))
     packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
     return packed if len(packed) <= _MOST else ""
 
