@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow.parquet as pq
 from sqlglot import exp
 
@@ -21,6 +22,7 @@ from sqlmesh_like.delta.program import split_relation
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from sqlmesh_like.duckdb.programs.memory_steps import STORED, MemorySteps
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, Schema
 from sqlmesh_like.sql_text import standard_literal
 from tests.properties.edited_table import Way, apply_edit
@@ -38,6 +40,10 @@ class EditCost:
     bytes: int
     rebuild: int
     differs: bool  # the table is not that of the edited query
+
+
+class UnbuiltError(Exception):
+    """Raised where random rows are not those that a query can be computed for."""
 
 
 class _LoggedSteps(MemorySteps):
@@ -72,8 +78,13 @@ class EditLake(MemoryLake):
         self._steps = _LoggedSteps(self._db)
 
     def edit(self, before: CompiledModel, after: CompiledModel) -> EditCost:
-        """Build a table of the query before, and bring it to the one after."""
-        self.build(before, {})
+        """Build a table of the query before, and bring it to the one after. Raises UnbuiltError."""
+        try:
+            for model in (after, before):
+                self._remember_only(model)
+                self.build(model, {})
+        except (duckdb.Error, NodeError) as error:  # several rows of a scalar subquery, too many of a join
+            raise UnbuiltError from error
         stored = self._column_bytes(STORED)
         rows = sorted(map(repr, self.stored()))
         self._remember_only(after)

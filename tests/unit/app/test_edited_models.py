@@ -114,19 +114,20 @@ def test_rows_of_a_partitioned_table_leave_their_partition_where_a_column_is_add
 
 
 @parametrize(
-    ("path", "before", "after", "strategy"),
+    ("path", "before", "after", "strategy", "moves"),
     suite=[
-        (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh"),
-        ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh"),
-        ("models/daily.sql", "amount > 10", "amount > 5 and id <> 3", "row_based"),
+        (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", True),
+        ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh", False),
+        ("models/daily.sql", "amount > 10", "amount > 5 and id <> 3", "row_based", True),
     ],
     release=[
-        ("models/region.sql", "ref('detail') }}", "ref('detail') }} where amount < 40", "aggregate_merge"),
-        ("models/customer.sql", "ref('orders') }}", "ref('orders') }} where amount > 12", "group_recompute"),
-        ("models/daily.sql", "day, id, amount", "day, customer, amount + 1 as amount", "full_refresh"),
+        (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", False),
+        ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh", True),
+        ("models/region.sql", "ref('detail') }}", "ref('detail') }} where amount < 40", "aggregate_merge", True),
+        ("models/customer.sql", "ref('orders') }}", "ref('orders') }} where amount > 12", "group_recompute", False),
+        ("models/daily.sql", "day, id, amount", "day, customer, amount + 1 as amount", "full_refresh", False),
     ],
-)  # fmt: skip
-@pytest.mark.parametrize("moves", [False, True])
+)
 def test_only_what_an_edit_changes_is_computed(
     shop: Shop, path: str, before: str, after: str, strategy: str, moves: bool
 ) -> None:
