@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -142,3 +143,11 @@ def test_only_what_an_edit_changes_is_computed(
     with Project.load(shop.root) as project:
         assert {each.status for each in project.run(full_refresh=True).results} == {"success"}
     assert stored == {name: shop.stored(name) for name in stored}
+
+
+def test_a_plan_names_the_edit_and_what_it_reads_beside_a_rebuild(shop: Shop) -> None:
+    edit(shop, "amount > 10", "amount > 8", "models/daily.sql")
+    with Project.load(shop.root) as project:
+        plan = next(each for each in project.plan().models if each.unique_id == DAILY)
+    told = {reason.rule: reason.message for reason in plan.next_run_reasons}
+    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", told["EDT003"]), told
