@@ -149,5 +149,5 @@ def test_a_plan_names_the_edit_and_what_it_reads_beside_a_rebuild(shop: Shop) ->
     edit(shop, "amount > 10", "amount > 8", "models/daily.sql")
     with Project.load(shop.root) as project:
         plan = next(each for each in project.plan().models if each.unique_id == DAILY)
-    told = {reason.rule: reason.message for reason in plan.next_run_reasons}
-    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", told["EDT003"]), told
+    messages = {reason.rule: reason.message for reason in plan.next_run_reasons}
+    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", messages["EDT003"]), messages
