@@ -150,4 +150,4 @@ def test_a_plan_names_the_edit_and_what_it_reads_beside_a_rebuild(shop: Shop) ->
     with Project.load(shop.root) as project:
         plan = next(each for each in project.plan().models if each.unique_id == DAILY)
     messages = {reason.rule: reason.message for reason in plan.next_run_reasons}
-    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", messages["EDT003"]), messages
+    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", messages["EDT003"])
