@@ -12,21 +12,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import (
-    Aggregate,
-    Distinct,
-    Explode,
     Filter,
     Join,
     NodeNumbers,
-    Projection,
     Relation,
-    ScalarValue,
-    Scan,
-    TopK,
-    UnionAll,
-    Windowed,
     children,
     columns,
+    with_children,
 )
 from sqlmesh_like.analyze.binding.joining import conjuncts, make_join
 from sqlmesh_like.analyze.expressions.clock import clock_calls
@@ -53,7 +45,7 @@ class _Rewrite:
     def _rewritten(self, relation: Relation) -> Relation:
         below = tuple(self.of(child) for child in children(relation))
         if any(new is not old for new, old in zip(below, children(relation), strict=True)):
-            relation = _over(relation, below)
+            relation = with_children(relation, below)
         if not isinstance(relation, Filter):
             return relation
         child, kept = relation.child, list[exp.Expr]()
@@ -66,18 +58,6 @@ class _Rewrite:
         if len(kept) == len(conjuncts(relation.condition)):
             return relation
         return Filter(child, exp.and_(*kept)) if kept else child
-
-
-def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
-    match relation:
-        case Scan():
-            return relation
-        case UnionAll():
-            return replace(relation, branches=below)
-        case Join():
-            return replace(relation, left=below[0], right=below[1])
-        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK() | ScalarValue():
-            return replace(relation, child=below[0])
 
 
 def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:

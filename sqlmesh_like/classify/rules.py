@@ -111,6 +111,7 @@ _ALL = (
     Rule("HIS006", "data files of the table are missing"),
     Rule("EDT001", "the query is run and compared with the table: only rows that differ are written"),
     Rule("EDT002", "the edited query's rows follow from the stored ones: no input is read"),
+    Rule("EDT003", "only what the edit changes is computed: rows that enter and leave, or columns that are added"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),

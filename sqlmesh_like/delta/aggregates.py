@@ -26,8 +26,12 @@ _ZERO = exp.Literal.number(0)
 
 def build_aggregate(aggregate: Aggregate) -> exp.Select:
     """The whole table: key, visible columns, states."""
-    grouped = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
-    return _finish(grouped.subquery("g"), aggregate)
+    return finished(current_states(aggregate).subquery("g"), aggregate)
+
+
+def current_states(aggregate: Aggregate) -> exp.Select:
+    """Key, group keys and states of all groups, over the current inputs."""
+    return grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
 
 
 def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
@@ -200,7 +204,7 @@ def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
     alive = exp.select("*").from_(merged)
     if aggregate.keys:
         alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
-    return signed(names, old, _finish(alive.subquery("m"), aggregate).subquery("f"))
+    return signed(names, old, finished(alive.subquery("m"), aggregate).subquery("f"))
 
 
 def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
@@ -209,7 +213,7 @@ def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
     return keys + tuple(Column(state.name, state.type) for state in states_of(aggregate))
 
 
-def _finish(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
+def finished(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
     """Key, visible columns and states: in the items, call columns are replaced by their values."""
     states = states_of(aggregate)
     values = {call.name: value(call, states) for call in aggregate.calls}

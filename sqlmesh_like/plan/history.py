@@ -46,6 +46,7 @@ class TableRecord:
     outline: Mapping[str, str] = field(
         default_factory=dict
     )  # digests of what the query selects, see `plan.edits.outline`
+    query: str = ""  # the query itself, compressed, see `plan.edits.recorded_query`
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

@@ -24,6 +24,7 @@ from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
+from sqlmesh_like.plan.edits.recorded_query import recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
@@ -73,7 +74,7 @@ class PlannedModel:
     advances: bool = False
     reconciles: bool = False  # the stored rows, of another query or of lost history, are compared with all of the query
     rewrites: bool = False  # all rows may be replaced within the table, which gets other columns
-    edit: Edit | None = None  # the new rows follow from the stored ones, so inputs are those of the recorded frontier
+    edit: Edit | None = None  # what the edit changes is computed alone, with inputs as of the recorded frontier
     follows: bool = False  # inputs have changed since: another plan has to follow this one
 
     @property
@@ -86,8 +87,7 @@ class PlannedModel:
     @property
     def table(self) -> TablePlan:
         """What this run executes."""
-        plan = self.compiled.table
-        return plan if self.edit is None else replace(plan, build=self.edit.rows)
+        return self.compiled.table if self.edit is None else self.edit.table(self.compiled.table)
 
     @property
     def then(self) -> datetime | None:
@@ -140,6 +140,7 @@ class PlannedModel:
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
+            recorded_query(self.compiled),
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -179,7 +180,7 @@ def plan_model(
     inputs = tuple(replace(item, end=item.start, awaits=False) for item in inputs) if edit is not None else inputs
     if kept is not None and not kept.rewrites:
         return PlannedModel(
-            compiled, target, "recompute_merge", kept.reasons, inputs, print_, now,
+            compiled, target, kept.strategy, kept.reasons, inputs, print_, now,
             reconciles=True, edit=edit, follows=follows,
         )  # fmt: skip
     forced = kept.reasons if kept is not None else forced

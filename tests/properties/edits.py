@@ -142,6 +142,39 @@ def _with_computed_column(draw: DrawFn, query: exp.Query, columns: Sequence[Col]
     return _around(f"*, {expression(draw, columns, 'int')} as computed", query)
 
 
+def _with_column_added(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """One more column, of an expression that the query has anywhere: one of its own, or of an aggregate."""
+    copy = query.copy()
+    if not isinstance(copy, exp.Select) or copy.is_star or copy.args.get("distinct"):
+        return copy
+    calls = [call.copy() for call in copy.find_all(exp.AggFunc) if call.find_ancestor(exp.Select) is copy]
+    read = [c.copy() for c in copy.find_all(exp.Column) if c.find_ancestor(exp.Select, exp.AggFunc) is copy]
+    if copy.args.get("group") or calls:
+        arguments = [node.copy() for call in calls for node in call.find_all(exp.Column)]
+        made: list[exp.Expr] = [exp.Count(this=exp.Star()), *[exp.Max(this=each) for each in arguments]]
+        made += [exp.Sum(this=exp.cast(each.copy(), "bigint", dialect=SPARK)) for each in arguments]
+    else:
+        made = [exp.Coalesce(this=each, expressions=[each.copy()]) for each in read]
+    if made:
+        item = exp.alias_(draw(st.sampled_from(made)), "added")
+        copy.set("expressions", draw(st.permutations([*copy.expressions, item])))
+    return copy
+
+
+def _with_branch_at_the_end(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """A UNION ALL anywhere has its last branch once more, or does not have it any more."""
+    copy = query.copy()
+    unions = [u for u in copy.find_all(exp.Union) if not u.args.get("distinct") and not u.args.get("with_")]
+    if unions:
+        union = draw(st.sampled_from(unions))
+        more = exp.union(union.copy(), union.expression.copy(), distinct=False)
+        other = more if draw(st.booleans()) else union.this.copy()
+        if union is copy:
+            return other
+        union.replace(other)
+    return copy
+
+
 SAME: dict[str, Edit] = {
     "in a subquery": _wrapped, "renamed inside": _renamed_inside, "operands turned": _turned,
     "a column that is not read": _with_unread_column,
@@ -151,7 +184,8 @@ OTHER: dict[str, Edit] = {
     "filter narrowed": _narrowed, "filter widened": _widened, "branch added": _extended, "number": _with_other_number,
     "columns": _with_fewer_columns, "operator": _with_other_operator, "sides swapped": _with_sides_swapped,
     "keys turned": _with_keys_turned, "column computed": _with_computed_column,
-    "renamed at the top": _renamed_at_top,
+    "renamed at the top": _renamed_at_top, "column added": _with_column_added,
+    "branch at the end": _with_branch_at_the_end,
 }  # fmt: skip
 
 
@@ -165,7 +199,7 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
-        if name in ("columns", "column computed", "renamed at the top"):
+        if name in ("columns", "column added", "column computed", "renamed at the top"):
             break  # the types of its columns are not known here
     after = replace(before, sql=query.sql(SPARK))
     try:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import sampled_from
 
-from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
-from sqlmesh_like.plan.edits.outline import edit_of, stored_outline
 from sqlmesh_like.plan.fingerprint import meaning
 from tests.levels import count
 from tests.properties.case import Case, require_equal
 from tests.properties.cases import CONSTRUCTS, examples
+from tests.properties.edited_table import apply_edit
 from tests.properties.edits import OTHER, SAME, edited
 
 CASES = count(2, 200, 10_000)
@@ -27,27 +26,12 @@ def _follow_edit(before: Case, after: Case) -> str:
         lake.build(before.plan, before.path[0])
         for old, new in pairwise(before.path[: turn + 1]):
             lake.apply(before.plan, old, new)
-        done = _apply(before, after, turn, lake)
+        done, _ = apply_edit(before.plan, after.plan, lake, before.path[turn])
         require_equal(lake, after.plan, f"the edit of {before.sql}")
         for old, new in pairwise(after.path[turn:]):
             lake.apply(after.plan, old, new)
             require_equal(lake, after.plan, f"a change after the edit of {before.sql}")
     return done
-
-
-def _apply(before: Case, after: Case, turn: int, lake: MemoryLake) -> str:
-    if meaning(before.plan) and meaning(before.plan) == meaning(after.plan):
-        return "kept"
-    outline, stored = stored_outline(before.plan), before.plan.facts.schema or ()
-    if (edit := edit_of(outline, after.plan, stored)) is not None:
-        lake.derive(edit.rows)
-        return "derived"
-    is_alike = before.plan.facts.schema == after.plan.facts.schema and before.plan.table.state == after.plan.table.state
-    if not is_alike or after.plan.table.build is None or before.plan.table.build is None:
-        lake.build(after.plan, after.path[turn])
-        return "rebuilt"
-    lake.apply(after.plan, after.path[turn], after.path[turn], strategy="recompute_merge")
-    return "compared"
 
 
 def test_a_table_is_that_of_the_edited_query() -> None:

@@ -8,7 +8,7 @@ sqlglot trees whose columns are unqualified names of the child's output. Every r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -251,6 +251,19 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return (relation.left, relation.right)
         case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK() | ScalarValue():
             return (relation.child,)
+
+
+def with_children(relation: Relation, below: tuple[Relation, ...]) -> Relation:
+    """The node over other children, in their order."""
+    match relation:
+        case Scan():
+            return relation
+        case UnionAll():
+            return replace(relation, branches=below)
+        case Join():
+            return replace(relation, left=below[0], right=below[1])
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate() | TopK() | ScalarValue():
+            return replace(relation, child=below[0])
 
 
 def expressions(relation: Relation) -> list[exp.Expr]:

@@ -198,7 +198,8 @@ class LocalModels:
 
     def _must_commit(self, planned: PlannedModel) -> bool:
         """Whether a commit is needed, by Spark if necessary, even if the change has no effect on the table."""
-        return planned.strategy == "recompute_merge" or must_advance_frontier(planned, self.history)
+        is_other_query = planned.reconciles or planned.strategy == "recompute_merge"
+        return is_other_query or must_advance_frontier(planned, self.history)
 
     def _committed(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
         """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""

@@ -22,11 +22,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries
-from sqlmesh_like.delta.program import (
-    Moves,
-    relation,
-    split_relation,
-)
+from sqlmesh_like.delta.program import Moves, TablePlan, relation, split_relation
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import time_limit, workspace
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, without_zone
@@ -137,9 +133,19 @@ class MemoryLake:
         return machine.run(chosen, Moves(moved, self._small - moved))
 
     def derive(self, rows: exp.Query) -> None:
-        """Replace the target by the rows of a query over it."""
+        """Replace the target by the rows of a query over it and the inputs as they are."""
         self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bound_text(rows.copy())}")
         self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT * FROM _sml_derived")
+
+    def apply_edit(self, compiled: CompiledModel, plan: TablePlan, strategy: Strategy, snapshot: LakeSnapshot) -> None:
+        """Bring the target from the query before to this one by the program of a plan, while the inputs stay."""
+        self._remember_only(compiled)
+        self._load_changes(snapshot, snapshot)
+        self._load("current", snapshot)
+        self._steps.begin(self._empty)
+        writer = MemoryWriter(self._steps, lambda: self.build(compiled, snapshot))
+        table = MaintainedTable(str(compiled.model.table))
+        Machine(plan, self._steps, writer, table, self._now, self._now).run(strategy, Moves(frozenset()))
 
     def columns(self) -> list[str]:
         """Visible columns of the target."""

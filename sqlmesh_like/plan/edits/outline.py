@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -18,7 +18,15 @@ from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
-from sqlmesh_like.delta.program import STATE_VERSION, TARGET, relation
+from sqlmesh_like.delta.program import (
+    STATE_VERSION,
+    TARGET,
+    DeltaProgram,
+    RelationRole,
+    TablePlan,
+    relation,
+    split_relation,
+)
 from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.names import Schema
 
@@ -32,10 +40,39 @@ _MOST_PARTS = 400
 
 @dataclass(frozen=True)
 class Edit:
-    """What an edit is, in words, and the query over `target.this` that yields the new rows."""
+    """What an edit is, in words, and the query that yields the new rows, over `target.this` and inputs.
+
+    `program`: that of the rows that leave and enter, where the others stay as they are; then there are no such `rows`.
+    """
 
     words: str
-    rows: exp.Query
+    rows: exp.Query | None
+    program: DeltaProgram | None = None
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The inputs that are read, by their ids."""
+        return frozenset(name for role, name in self._read if role == "current")
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether the stored rows are read."""
+        return any(role == "target" for role, _ in self._read)
+
+    @property
+    def _read(self) -> list[tuple[RelationRole, str]]:
+        queries = (
+            [self.rows] if self.rows is not None else [s.query for s in self.program.steps] if self.program else []
+        )
+        tables = (split_relation(table) for query in queries for table in query.find_all(exp.Table))
+        return [outside for outside in tables if outside is not None]
+
+    def table(self, plan: TablePlan) -> TablePlan:
+        """What a run executes, given the plan of the edited query."""
+        if self.program is not None:
+            program = self.program
+            return TablePlan(plan.build, plan.state, derive=lambda _: program)
+        return replace(plan, build=self.rows)
 
 
 def stored_outline(compiled: CompiledModel) -> Mapping[str, str]:

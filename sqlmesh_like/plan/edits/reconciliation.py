@@ -12,10 +12,14 @@ from typing import Protocol
 
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.plan.edits.edited_query import edit_between, program_strategy
 from sqlmesh_like.plan.edits.outline import Edit, edit_of
-from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
+from sqlmesh_like.plan.edits.recorded_query import query_before
+from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState, Volume
+from sqlmesh_like.render.rendered import InputRef
 
 _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
 """Reasons that say nothing against the stored rows but that they are those of another query, or of earlier inputs."""
@@ -31,18 +35,25 @@ class ReadInput(Protocol):
     @property
     def has_moved(self) -> bool: ...
 
+    @property
+    def ref(self) -> InputRef: ...
+
+    @property
+    def volume(self) -> Volume | None: ...
+
 
 @dataclass(frozen=True)
 class Reconciliation:
     """A run whose query is run as a whole, over a table that keeps its files and history.
 
     `rewrites`: the table gets other columns or state, so all rows are written; else only those that differ. `edit`: the
-    query need not be run, the new rows follow from the stored ones.
+    query need not be run as a whole. `strategy`: what is run where not all rows are written.
     """
 
     reasons: tuple[Reason, ...]
     rewrites: bool
     edit: Edit | None = None
+    strategy: Strategy = "recompute_merge"
 
 
 def reconciliation(
@@ -64,17 +75,38 @@ def reconciliation(
     rewrites = not _has_columns(compiled, target)
     if edit is not None:
         follows = "; then the inputs' changes are followed" if any(item.has_moved for item in inputs) else ""
-        return Reconciliation((*forced, reason("EDT002", edit.words + follows)), rewrites, edit)
+        strategy = "recompute_merge" if edit.program is None else program_strategy(compiled)
+        words = f"{edit.words} ({_cost(edit, target, inputs, history)}){follows}"
+        rule = "EDT003" if edit.inputs else "EDT002"
+        return Reconciliation((*forced, reason(rule, words)), rewrites, edit, strategy)
     if rewrites:
         return Reconciliation(forced, rewrites)
     return Reconciliation((*forced, reason("EDT001", "the stored rows are compared with those of the query")), rewrites)
+
+
+def _cost(edit: Edit, target: TableState, inputs: Sequence[ReadInput], history: History) -> str:
+    """What an edit reads at most, beside a rebuild, in words: the columns that both read are not known in advance."""
+    sizes = {item.ref.unique_id: item.volume.bytes for item in inputs if item.volume is not None}
+    stored = history.volume(target.uri, target.frontier).bytes if target.frontier is not None else 0
+    read = stored * edit.reads_table + sum(size for name, size in sizes.items() if name in edit.inputs)
+    return f"reads at most {_megabytes(read)}, a rebuild {_megabytes(sum(sizes.values()))}"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 def _edit(compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...]) -> Edit | None:
     """The edit, where nothing but the query has changed: what inputs have changed since can still be followed."""
     if target.record is None or target.schema is None or any(each.rule != "HIS002" for each in forced):
         return None
-    return edit_of(target.record.outline, compiled, target.schema)
+    edit = edit_of(target.record.outline, compiled, target.schema)
+    if edit is not None:
+        return edit
+    before = query_before(target.record, compiled)
+    if before is None or not _has_columns(before, target):
+        return None
+    return edit_between(before, compiled)
 
 
 def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:

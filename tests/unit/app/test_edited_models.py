@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_models_below_an_edited_filter_see_the_rows_that_leave_and_enter(shop: S
     edit(shop, " where o.amount > 12", "")
     done = run(shop)
     assert shop.stored(DETAIL) == before and shop.stored(REGION) == shop.expected(REGION)
-    assert done[DETAIL] == ("recompute_merge", len(left), ["HIS002", "EDT001"])
+    assert done[DETAIL] == ("row_based", len(left), ["HIS002", "EDT003"])
 
 
 def test_changes_of_the_inputs_are_followed_after_the_edit(shop: Shop) -> None:
@@ -111,3 +112,42 @@ def test_rows_of_a_partitioned_table_leave_their_partition_where_a_column_is_add
     expected = [(day, key, amount, amount + 1) for day, key, amount in shop.expected(DAILY) if amount > 20]
     run(shop)
     assert shop.stored(DAILY) == expected
+
+
+@parametrize(
+    ("path", "before", "after", "strategy", "moves"),
+    suite=[
+        (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", True),
+        ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh", False),
+        ("models/daily.sql", "amount > 10", "amount > 5 and id <> 3", "row_based", True),
+    ],
+    release=[
+        (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", False),
+        ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh", True),
+        ("models/region.sql", "ref('detail') }}", "ref('detail') }} where amount < 40", "aggregate_merge", True),
+        ("models/customer.sql", "ref('orders') }}", "ref('orders') }} where amount > 12", "group_recompute", False),
+        ("models/daily.sql", "day, id, amount", "day, customer, amount + 1 as amount", "full_refresh", False),
+    ],
+)
+def test_only_what_an_edit_changes_is_computed(
+    shop: Shop, path: str, before: str, after: str, strategy: str, moves: bool
+) -> None:
+    if moves:
+        shop.change(random.Random(4))
+    edit(shop, before, after, path)
+    node = f"model.shop.{Path(path).stem}"
+    done = run(shop)[node]
+    assert "EDT003" in done[2] and (moves or done[0] == strategy), done
+    assert run(shop)[node][0] == "no_op"
+    stored = {name: shop.stored(name) for name in (node, REGION)}
+    with Project.load(shop.root) as project:
+        assert {each.status for each in project.run(full_refresh=True).results} == {"success"}
+    assert stored == {name: shop.stored(name) for name in stored}
+
+
+def test_a_plan_names_the_edit_and_what_it_reads_beside_a_rebuild(shop: Shop) -> None:
+    edit(shop, "amount > 10", "amount > 8", "models/daily.sql")
+    with Project.load(shop.root) as project:
+        plan = next(each for each in project.plan().models if each.unique_id == DAILY)
+    messages = {reason.rule: reason.message for reason in plan.next_run_reasons}
+    assert re.fullmatch(r"a wider filter \(reads at most \d+\.\d MB, a rebuild \d+\.\d MB\)", messages["EDT003"])

@@ -27,7 +27,7 @@ OF_THE_FIRST_RELEASE = {
 OF_TODAY = {
     **OF_THE_FIRST_RELEASE, "partition_by": ["d"], "buckets": 3, "rows": {"m": 1}, "repeating": [], "started": "",
     "seconds_expected": 1.5, "paces": {"row_based": 1.0}, "parts": {"where": "x"}, "meaning": "m",
-    "outline": {"source": "s"},
+    "outline": {"source": "s"}, "query": "q",
 }  # fmt: skip
 NEWER = {**OF_TODAY, "later": {"a": 1}}
 FILES = {

@@ -150,5 +150,6 @@ class _EnvironmentPlanner:
         if planned.estimate is not None and planned.edit is None:
             work = planned.estimate.work(planned.strategy)
             return PlannedBytes(work.read, work.rewritten, everything, is_bound=False)
-        read = stored if planned.edit is not None and not planned.follows else everything + stored
+        is_of_stored = planned.edit is not None and not planned.edit.inputs and not planned.follows
+        read = stored if is_of_stored else everything + stored
         return PlannedBytes(read, stored, everything, is_bound=True)

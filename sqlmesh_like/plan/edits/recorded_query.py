@@ -1,0 +1,82 @@
+"""The query of a table as its commits hold it, so that an edited one can be compared with it. Owns its form.
+
+That is its SQL, with views inlined, and the input columns that it reads, in JSON that is compressed. A query that is
+read back is believed only if it has the recorded fingerprint.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlmesh_like.analyze.algebra.relation import Relation, Scan, children, scanned_columns, used_columns, with_children
+from sqlmesh_like.analyze.query_analysis import analyze
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.errors import SqlError
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.history import TableRecord
+from sqlmesh_like.render.rendered import SourceMap
+from sqlmesh_like.secrets import scrubbed
+
+_MOST = 12_000
+"""Characters of a query that is recorded; each commit of its table has them."""
+
+
+def recorded_query(compiled: CompiledModel) -> str:
+    """The query as a commit holds it; empty where it is too long, rebuilt by design, or has a secret in it."""
+    relation = compiled.facts.relation
+    if relation is None or compiled.table.build is None:
+        return ""
+    used, schemas = used_columns(relation), scanned_columns(relation)
+    read = {name: [[c.name, c.type] for c in schema if c.name in used[name]] for name, schema in schemas.items()}
+    sql = compiled.facts.tree.sql(SPARK, comments=False)
+    if scrubbed(sql) != sql:
+        return ""
+    text = json.dumps({"sql": sql, "read": read}, separators=(",", ":"))
+    packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+    return packed if len(packed) <= _MOST else ""
+
+
+def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | None:
+    """The query of a record, over the inputs as they are now; None if it is not known.
+
+    It has the settings of the edited model: whether these are the recorded ones, the fingerprint says.
+    """
+    relation = edited.facts.relation
+    if not record.query or relation is None:
+        return None
+    try:
+        stored = json.loads(zlib.decompress(base64.b85decode(record.query)))
+        sql, read = str(stored["sql"]), {n: _schema(columns) for n, columns in stored["read"].items()}
+        model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=edited.facts.inputs)
+        schemas = scanned_columns(relation)
+        for columns in (schemas, read):  # the recorded ones where `select *` reads more columns now
+            before = CompiledModel(analyze(model, columns, {}))
+            if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
+                now = _as_now(before.facts.relation, schemas, {})
+                return None if now is None else CompiledModel(replace(before.facts, relation=now))
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error, SqlError, RecursionError):
+        pass  # recorded by another version, or a column that it reads is gone
+    return None
+
+
+def _schema(columns: list[list[str | None]]) -> Schema:
+    return tuple(Column(str(name), type_) for name, type_ in columns)
+
+
+def _as_now(relation: Relation, schemas: Mapping[str, Schema], done: dict[int, Relation | None]) -> Relation | None:
+    """The relation over inputs that may have further columns now; None where a column is gone or of another type."""
+    if id(relation) not in done:
+        if isinstance(relation, Scan):
+            now = schemas.get(relation.input_id, ())
+            done[id(relation)] = replace(relation, schema=now) if set(relation.schema) <= set(now) else None
+        else:
+            below = [_as_now(child, schemas, done) for child in children(relation)]
+            known = tuple(child for child in below if child is not None)
+            done[id(relation)] = with_children(relation, known) if len(known) == len(below) else None
+    return done[id(relation)]
