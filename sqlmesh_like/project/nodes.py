@@ -218,6 +218,7 @@ class ModelConfig:
     materialized: Materialized = "incremental"
     unique_key: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
+    frozen_before: str | None = None  # rows whose first partition column is below it stay as they are
     table_type: TableType = "cow"
     refresh: Refresh = "auto"
     tags: tuple[str, ...] = ()
