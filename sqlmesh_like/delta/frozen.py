@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import datetime
 
 from sqlglot import exp
 
@@ -32,7 +32,6 @@ from sqlmesh_like.names import KEY, Schema
 
 _KEYED = "keyed"
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -56,17 +55,17 @@ class FrozenPartitions:
         """Whether all rows before `other`, a boundary of the same column, are frozen. Raises ValueError."""
         return _order(self.type, other) <= _order(self.type, self.before)
 
-    def left_out(self, upserts: int, deletes: int) -> Reason | None:
-        """What a run says of rows that it has not written; None if there are none."""
+    def left_out(self, upserts: int, deletes: int) -> tuple[Reason, ...]:
+        """What a run says of rows that it has not written; nothing if there are none."""
         parts = [f"{upserts:,} that are new or changed"] * bool(upserts) + [f"{deletes:,} that are gone"] * bool(
             deletes
         )
         if not parts:
-            return None
+            return ()
         words = (
             f"of rows with {self.column} before {self.before}, which are frozen, {' and '.join(parts)} were left out"
         )
-        return reason("FRZ003", words)
+        return (reason("FRZ003", words),)
 
     def _boundary(self) -> exp.Expr:
         if self.type in _INTEGERS:
@@ -87,9 +86,10 @@ def _order(type_: str, text: str) -> tuple[int, str]:
             raise ValueError(f"{text!r} is not a whole number of type {type_}")
         return int(text), ""
     if type_ == "date":
-        if not _DATE.fullmatch(text):
-            raise ValueError(f"{text!r} is not a date such as 2024-01-31")
-        return 0, date.fromisoformat(text).isoformat()
+        try:
+            return 0, datetime.strptime(text, "%Y-%m-%d").date().isoformat()
+        except ValueError:
+            raise ValueError(f"{text!r} is not a date such as 2024-01-31") from None
     if type_ == "string":
         return 0, text
     raise ValueError(f"its type is {type_ or 'not known'}; only dates, texts and whole numbers are compared")
@@ -112,7 +112,9 @@ def with_frozen_partitions(plan: TablePlan, relation: Relation, partition: str, 
     """
     names = [each.name for each in (*shown, *plan.state)]
     if _keys_determine(relation, partition):
-        return replace(plan, rescan=None)
+        if not isinstance(relation, Aggregate) or plan.derive is None:
+            return replace(plan, rescan=None)
+        return replace(plan, rescan=None, derive=_grouped_program(plan.derive, relation, partition))
     assert plan.build is not None
     build = _keyed(plan.build.subquery("k"), partition, names)
     is_over_stored = isinstance(relation, TopK | Aggregate) or with_rows_below(relation) is not None
@@ -130,6 +132,25 @@ def _keys_determine(relation: Relation, partition: str) -> bool:
             read = {each.name.lower() for each in item.expression.find_all(exp.Column)}
             return read <= {each.name.lower() for each in relation.keys} and not clock_calls(item.expression)
     return False
+
+
+def _grouped_program(
+    derive: Callable[[Moves], DeltaProgram], relation: Aggregate, partition: str
+) -> Callable[[Moves], DeltaProgram]:
+    """The program with the partitions of the groups that it merges.
+
+    What is merged into the stored state of a frozen group, which is not up to date, does not tell whether it changes.
+    """
+    [item] = [each for each in relation.items if each.name.lower() == partition.lower()]
+
+    def grouped(moves: Moves) -> DeltaProgram:
+        program = derive(moves)
+        if not program.groups:
+            return program
+        value = exp.alias_(item.expression.copy(), item.name, quoted=True)
+        return replace(program, partitions=exp.select(value).from_(exp.table_(program.groups, quoted=True)))
+
+    return grouped
 
 
 def _keyed_program(

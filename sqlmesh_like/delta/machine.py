@@ -183,6 +183,7 @@ class Machine(Generic[Output]):
     _empty: set[str] = field(default_factory=set)
     _skipped: dict[str, ProgramStep] = field(default_factory=dict)
     _notes: tuple[Reason, ...] = ()
+    _counts_groups: bool = False
 
     def run(self, strategy: Strategy, moves: Moves) -> Output:
         """Bring the table up to date. Raises NodeError where a key is NULL or not unique; nothing is committed then."""
@@ -232,11 +233,12 @@ class Machine(Generic[Output]):
     def _apply(self, signed: str | None) -> Output:
         """Net signed rows to one action per key, check the keys, and commit."""
         if signed is None:
-            return self.writer.keep()
+            return self.writer.keep(self._notes)
         signed = self.writer.stored_form(signed)
         names = tuple(name for name in self.backend.columns(signed) if name != WEIGHT)
         if self.frozen is not None:
-            self._note_frozen(signed, names, self.frozen)
+            if not self._counts_groups:
+                self._note_frozen_rows(signed, names, self.frozen)
             if self._create_proven(_LIVE, _rows_of(signed, self.frozen.is_live())):
                 return self.writer.keep(self._notes)
             signed = _LIVE
@@ -255,13 +257,22 @@ class Machine(Generic[Output]):
             self._require_unique(entering, staying)
         return self.writer.apply_actions(Actions(signed, _number(upserts), _number(deletes), by_group, self._notes))
 
-    def _note_frozen(self, signed: str, names: tuple[str, ...], frozen: FrozenPartitions) -> None:
+    def _note_frozen_rows(self, signed: str, names: tuple[str, ...], frozen: FrozenPartitions) -> None:
         """Count the rows of frozen partitions that would have come, changed or gone."""
         if self._create_proven(_FROZEN, _rows_of(signed, frozen.is_frozen()), "repeatedly"):
             return
         upserts, deletes = self.backend.first_row(actions.frozen_counts(_FROZEN, names, self.table.at))
-        if note := frozen.left_out(_number(upserts), _number(deletes)):
-            self._notes = (*self._notes, note)
+        self._notes = (*self._notes, *frozen.left_out(_number(upserts), _number(deletes)))
+
+    def _note_frozen_groups(self, program: DeltaProgram) -> None:
+        """Count the groups of frozen partitions that would have changed, if the program merges stored states."""
+        if self.frozen is None or program.partitions is None or program.groups in self._empty:
+            return
+        self._counts_groups = True
+        groups = exp.select("*").from_(program.partitions.subquery("g")).where(self.frozen.is_frozen())
+        if not self._create(ProgramStep(_FROZEN, groups)):
+            [count] = self.backend.first_row(actions.row_count(_FROZEN))
+            self._notes = (*self._notes, *self.frozen.left_out(_number(count), 0))
 
     def _are_single(self, signed: str) -> bool:
         """Whether at most one row of each key leaves. Raises NodeError if more than one enters."""
@@ -279,6 +290,7 @@ class Machine(Generic[Output]):
         for step in program.steps:
             self._create(step, needs[step.name])
         self._notes = tuple(note for step, note in program.notes if step not in self._empty)
+        self._note_frozen_groups(program)
         return None if not program.steps or program.result in self._empty else program.result
 
     def _create(self, step: ProgramStep, need: Need = "once") -> bool:

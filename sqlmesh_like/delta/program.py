@@ -79,11 +79,14 @@ class ProgramStep:
 class DeltaProgram:
     """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight).
 
-    No steps: the table cannot change. `notes`: what a run says if a step has rows.
+    No steps: the table cannot change. `notes`: what a run says if a step has rows. `groups`: the step with a row for
+    each group that changes, where stored states are merged. `partitions`: the partition of each of them, as a query.
     """
 
     steps: tuple[ProgramStep, ...]
     notes: tuple[tuple[str, Reason], ...] = ()
+    groups: str = ""
+    partitions: exp.Query | None = None
 
     @property
     def result(self) -> str:

@@ -57,7 +57,7 @@ class IngestTable:
     order_by: tuple[str, ...] = ()
     partition_by: PartitionBy | None = None
     table_type: TableType = "cow"
-    deletes: Literal["hard", "soft"] = "hard"
+    deletes: Literal["hard", "soft", "retention"] = "hard"
     updates: Literal["full", "partial"] = "full"
     zero_dates: ZeroDates = "dead_letter"
     origin: str | None = None

@@ -18,7 +18,7 @@ from sqlmesh_like.duckdb.local_files import PLAIN
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.writer.new_table import table_name
-from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden, is_storable, visible
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, is_hidden, is_storable, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.sql_text import standard_literal
@@ -57,7 +57,8 @@ class LocalWriter:
         columns = self._columns(signed)
         if any(types.get(column.name) != stored_type(column.type) for column in columns):
             raise Unproven("the table will have other types after this commit")
-        if signed == SIGNED and {c.name for c in columns} != set(self.steps.columns(f"target.{TARGET}")):
+        stored = set(self.steps.columns(f"target.{TARGET}")) - {PARTITION}  # which the writer adds
+        if signed == SIGNED and {c.name for c in columns} != stored:
             raise Unproven("other columns than the stored ones")
         if self.steps.planned.reconciles:
             refuse_breach(self.steps.planned.compiled.model, visible(columns))

@@ -21,8 +21,8 @@ from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.clock_boundary import at_clocks
-from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries
 from sqlmesh_like.delta.frozen import FrozenPartitions
+from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries
 from sqlmesh_like.delta.program import (
     Moves,
     relation,

@@ -61,9 +61,12 @@ def kept_strategy(
     if strategy == "no_op":
         return strategy, reasons
     kept = reason("FRZ001", f"rows with {frozen.column} before {frozen.before} stay as they are")
+    if strategy == "full_refresh" and _has_more_columns(compiled, target):
+        edited = f"the query as it is now holds from {frozen.before} on; in earlier rows its new columns are NULL"
+        return "full_refresh", (*reasons, reason("FRZ001", edited))
     if strategy == "full_refresh":
-        has_more = _has_more_columns(compiled, target)
-        return "full_refresh" if has_more else "recompute_merge", (*reasons, kept)
+        others = reason("EDT001", f"the rows from {frozen.column} {frozen.before} on are compared with the query's")
+        return "recompute_merge", (*reasons, kept, others)
     if strategy != "recompute_merge" and compiled.table.derive is None:
         alone = reason("FRZ002", "a row's partition does not follow from the keys by which it is found in the table")
         return "recompute_merge", (*reasons, alone, kept)
