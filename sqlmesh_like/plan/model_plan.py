@@ -27,7 +27,7 @@ from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
-from sqlmesh_like.plan.frozen.kept import kept_partitions, kept_strategy, require_tables
+from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.render.rendered import InputRef

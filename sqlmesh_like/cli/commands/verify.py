@@ -181,7 +181,10 @@ def _row_lines(row: DifferentRow) -> Iterator[str]:
 
 def _print(output: Output, number: int, total: int, result: Verification) -> None:
     difference = result.difference
-    compared = f" ({_keys(difference.keys)})" if difference is not None and difference.keys is not None else ""
+    parts = [_keys(difference.keys)] if difference is not None and difference.keys is not None else []
+    if (frozen := result.model.config.frozen_before) is not None:
+        parts.append(f"from {frozen} on")
+    compared = f" ({', '.join(parts)})" if parts else ""
     step = LogStep(number, total, "table", f"table {result.model.table}{compared}")
     output.tested(step, result.status, difference.total if difference else 0, result.seconds)
     lines = [f"  {result.error}"] if difference is None else _lines(difference)

@@ -101,7 +101,7 @@ def orders(shop: Shop) -> Rows:
 
 def test_live_rows_follow_every_change_and_frozen_rows_none(shop: Shop) -> None:
     dice, said = random.Random(7), 0
-    for number in range(count(5, 60, 1000)):
+    for number in range(count(4, 60, 1000)):
         before = f"2024-01-{10 + number // 2 if number < 30 else 28:02d}"
         freeze(shop, before)
         kept = {unique_id: split(shop.stored(unique_id), before)[0] for unique_id in QUERIES}
