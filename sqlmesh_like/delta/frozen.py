@@ -100,9 +100,9 @@ def _fits(value: int, bits: int) -> bool:
 
 
 def frozen_rows_lost(table: object) -> NodeError:
-    """The error of a table that can only be replaced as a whole."""
-    hint = "as long as frozen_before is set, the table keeps its columns, partitions and type; see docs/frozen.md"
-    return NodeError(f"{table} has frozen partitions and cannot be built anew: their rows would be lost", hint=hint)
+    """The error of a table that here can only be replaced as a whole."""
+    hint = "columns are added by DuckDB alone, up to 256 MB of rows; or give the model another name (docs/frozen.md)"
+    return NodeError(f"{table} would be built anew, and rows of its frozen partitions would be lost", hint=hint)
 
 
 def with_frozen_partitions(plan: TablePlan, relation: Relation, partition: str, shown: Schema) -> TablePlan:
