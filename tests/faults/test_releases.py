@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sqlmesh_like import Project
@@ -61,6 +64,42 @@ def test_sums_along_a_chain_are_equal_at_any_step(
     code, output = finished(start(tmp_path, "build"))
     assert code == 0, output
     assert sums(tmp_path) == (NEW, NEW)
+
+
+@parametrize(
+    "step",
+    suite=["publish.written:2", "publish.together:1"],
+    release=["publish.written:1", "publish.begin:2", "publish.together:2"],
+)
+@pytest.mark.fault("a run is killed while it publishes the tables of a release", ends="recovers")
+def test_destinations_show_whole_releases(step: str, tmp_path: Path) -> None:
+    files = {
+        **FILES,
+        "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
+        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}}}}}\n",
+        "models/orders_d.sql": "{{ config(publish=['bi', 'db']) }}" + FILES["models/orders_d.sql"],
+        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db']"),
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert finished(start(tmp_path, "build"))[0] == 0
+    assert published(tmp_path) == {(OLD, OLD)}
+    (tmp_path / "seeds/orders.csv").write_text(MORE)
+    code, output = finished(start(tmp_path, "build", fault=step))
+    assert code == -signal.SIGKILL, output
+    assert published(tmp_path) <= {(OLD, OLD), (NEW, NEW)}, "tables of two releases"
+    assert (OLD, OLD) in published(tmp_path) and sums(tmp_path) == (NEW, NEW)
+    assert finished(start(tmp_path, "publish"))[0] == 0
+    assert published(tmp_path) == {(NEW, NEW)}
+
+
+def published(root: Path) -> set[tuple[int, int]]:
+    """The sums of both tables at each destination."""
+    query = "select (select sum(amount) from orders_d), (select sum(total) from daily)"
+    with duckdb.connect(str(root / "bi.duckdb")) as bi, closing(sqlite3.connect(root / "db.sqlite")) as db:
+        rows = (bi.execute(query).fetchone(), db.execute(query).fetchone())
+    return {(int(row[0]), int(row[1])) for row in rows if row is not None}
 
 
 @pytest.mark.release

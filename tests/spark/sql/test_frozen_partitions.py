@@ -28,9 +28,10 @@ def test_live_rows_follow_and_frozen_rows_stay(tmp_path: Path) -> None:
     for path in (shop.root / "models").iterdir():
         path.unlink()
     (shop.root / "profiles.yml").write_text(SPARK)
-    before = "2024-01-10"
+    before = "2024-01-15"
     freeze(shop, before)
     run(shop, full_refresh=True)
+    assert split(shop.stored(DAILY), before)[0]
     for number in range(3):
         kept = {unique_id: split(shop.stored(unique_id), before)[0] for unique_id in QUERIES}
         shop.commit(ORDERS, dice)

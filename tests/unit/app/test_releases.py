@@ -106,6 +106,21 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert main(["show", "rates_v", "--output", "csv"]) == 0 and capsys.readouterr().out.split()[-1] == "4"
 
 
+def test_a_table_that_cannot_be_sent_keeps_all_of_its_destination_back(root: Path, capsys: Shown) -> None:
+    text = (root / "models/orders_d.sql").read_text().replace("schema='dwd'", "schema='dwd', publish='bi'")
+    (root / "models/orders_d.sql").write_text(text)
+    with duckdb.connect(str(root / "bi.duckdb")) as db:
+        db.execute("create table orders_d (own int)")
+    before = published(root)
+    assert change(root, MORE, "build") == 1 and published(root) == before
+    assert (
+        "nothing was sent to bi: dwd.orders_d: bi has a table orders_d that no publication" in capsys.readouterr().out
+    )
+    with duckdb.connect(str(root / "bi.duckdb")) as db:
+        db.execute("drop table orders_d")
+    assert main(["publish"]) == 0 and published(root) == [(1, 25), (2, 37)]
+
+
 def test_the_site_shows_tables_as_the_current_release_has_them(root: Path) -> None:
     assert change(root, MORE, "build") == 0 and change(root, TWICE, "build") == 1
     for name, released in (("2", "2"), ("1", "1")):
