@@ -28,7 +28,7 @@ def test_live_rows_follow_and_frozen_rows_stay(tmp_path: Path) -> None:
     for path in (shop.root / "models").iterdir():
         path.unlink()
     (shop.root / "profiles.yml").write_text(SPARK)
-    before = "2024-01-15"
+    before = "2024-01-18"
     freeze(shop, before)
     run(shop, full_refresh=True)
     assert split(shop.stored(DAILY), before)[0]
