@@ -21,7 +21,7 @@ TIMES := target/suite
 # Each of some hundred processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py tests/spark/sql/test_random_cases.py
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py released_kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py tests/spark/sql/test_random_cases.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint lint-types lint-style lint-layers lint-words fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check

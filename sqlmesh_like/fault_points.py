@@ -31,6 +31,8 @@ CREATE_POINTS = ("create.begin", "create.built", "create.end")
 """Steps of a table that is made without Spark; those of its commit come between the first two."""
 PUBLISH_POINTS = ("publish.begin", "publish.read", "publish.written", "publish.end")
 """`publish.written`: rows are written but not visible yet; in a database, its transaction is still open."""
+PUBLISH_TOGETHER_POINTS = ("publish.together",)
+"""All tables of a destination are written, and their transaction is still open."""
 MAINTAIN_POINTS = (
     "maintain.begin", "maintain.compacted", "maintain.rebucketed", "maintain.cleaned", "maintain.archived",
     "maintain.log_removed",
@@ -79,7 +81,7 @@ POINTS = frozenset(
     + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + DATABASE_POINTS + SOURCE_REPAIR_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
     + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS
-    + NODE_POINTS
+    + NODE_POINTS + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

@@ -65,12 +65,13 @@ class _Choice:
     profiles_dir: Path | None
     vars: str
     threads: int | None
+    environment: str | None = None
 
     def invocation(self, select: Words, exclude: Words, full_refresh: bool, fail_fast: bool) -> Invocation:
         return Invocation(
             select=_words(select), exclude=_words(exclude), target=self.target, profile=self.profile,
             profiles_dir=self.profiles_dir, project_dir=self.root, vars=self.vars, threads=self.threads,
-            full_refresh=full_refresh, fail_fast=fail_fast,
+            full_refresh=full_refresh, fail_fast=fail_fast, environment=self.environment,
         )  # fmt: skip
 
 
@@ -98,15 +99,17 @@ class Project:
         *,
         profile: str | None = None,
         threads: int | None = None,
+        environment: str | None = None,
         spark: Session | None = None,
     ) -> Self:
         """Return the project that contains this folder; it is read once to find its errors.
 
-        `spark` is an existing session, such as that of a notebook: it is used as it is, and never stopped. Raises
-        ProjectError with file, line and column, or UsageError.
+        `environment`: its tables are read and made instead of production's, as with `-e`. `spark` is an existing
+        session, such as that of a notebook: it is used as it is, and never stopped. Raises ProjectError with file, line
+        and column, or UsageError.
         """
         folder = None if profiles_dir is None else Path(profiles_dir)
-        chosen = _Choice(Path(path).resolve(), target, profile, folder, _yaml(vars or {}), threads)
+        chosen = _Choice(Path(path).resolve(), target, profile, folder, _yaml(vars or {}), threads, environment)
         project = cls(chosen, SharedSpark(spark))
         project._load()
         return project
@@ -157,6 +160,7 @@ class Project:
 
     def snapshot(self, select: Words = (), exclude: Words = (), *, now: datetime | None = None) -> RunResult:
         """Record new versions of rows in the selected snapshots, as `sml snapshot`."""
+        self._require_production("snapshots")
         return self._run("snapshot", select, exclude, now=now)
 
     def test(
@@ -180,6 +184,7 @@ class Project:
 
     def ingest(self, sources: Words = ()) -> tuple[IngestReport, ...]:
         """Ingest the pending events of these sources (none given: of all) and return their reports, as `sml ingest`."""
+        self._require_production("ingestion")
         selected = [word if ":" in word else f"source:{word}" for word in _words(sources)]
         return tuple(ingest(self._load(selected), IngestRequest(), LogListener()))
 
@@ -214,6 +219,7 @@ class Project:
         `at`: a release, as of `sql`. A table that could not be sent is in the result with its `error`. Raises
         SelectionError where no selected model is published, UsageError where the target has no lake.
         """
+        self._require_production("publishing")
         loaded = self._load(select, exclude, full_refresh=full_refresh)
         return publish_tables(loaded, TableLog(), _release(at))
 
@@ -226,6 +232,7 @@ class Project:
         with its `error`. Raises UsageError where the target has no lake, RetryableError where another process is
         writing.
         """
+        self._require_production("maintenance")
         return maintain(self._load(select, exclude), TableLog(), rebucket=rebucket)
 
     def freshness(self, select: Words = (), exclude: Words = ()) -> tuple[FreshnessResult, ...]:
@@ -286,6 +293,11 @@ class Project:
     def _load(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> Loaded:
         call = self._choice_of(select, exclude, full_refresh=full_refresh)
         return load(call, reporter=self._reporter, spark=self._spark)
+
+    def _require_production(self, what: str) -> None:
+        if self._choice.environment is not None:
+            hint = "load the project without an environment for that"
+            raise UsageError(f"{what} in an environment: it would be production's", hint=hint)
 
     def _choice_of(
         self, select: Words, exclude: Words, *, full_refresh: bool = False, fail_fast: bool = False

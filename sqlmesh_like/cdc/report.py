@@ -19,7 +19,8 @@ class TableReport:
 
     `late`: keys whose events were older than the table's version. `changes`: of its columns, in words. `events`: lines
     for this table. `lag`: seconds between logging and ingesting the newest of them. `error`: why it is behind; it
-    catches up by itself. `dead_letters`: rows of events that could not be ingested.
+    catches up by itself. `dead_letters`: rows of events that could not be ingested. `retained`: deletions that the
+    table does not follow, see `deletes: retention`.
     """
 
     table: TableName
@@ -33,11 +34,12 @@ class TableReport:
     events: int = 0
     lag: float | None = None
     dead_letters: int = 0
+    retained: int = 0
 
     @property
     def has_only_dead_letters(self) -> bool:
         """Whether none of the table's events could be ingested."""
-        done = self.upserts or self.deletes or self.late or self.replayed
+        done = self.upserts or self.deletes or self.late or self.replayed or self.retained
         return bool(self.dead_letters) and not done and not self.error
 
     def plus(self, other: TableReport) -> TableReport:
@@ -54,6 +56,7 @@ class TableReport:
             self.events + other.events,
             self.lag if other.lag is None else other.lag,
             self.dead_letters + other.dead_letters,
+            self.retained + other.retained,
         )
 
 

@@ -112,6 +112,11 @@ _ALL = (
     Rule("EDT001", "the query is run and compared with the table: only rows that differ are written"),
     Rule("EDT002", "the edited query's rows follow from the stored ones: no input is read"),
     Rule("EDT003", "only what the edit changes is computed: rows that enter and leave, or columns that are added"),
+    Rule("FRZ001", "frozen_before: rows of partitions before it stay as they are; those of the others are the query's"),
+    Rule("FRZ002", "following the change would need stored rows of frozen partitions: the query is run, and compared"
+         " with the other partitions", "group by the first column of partition_by, or leave LIMIT and windows over all"
+         " rows to a model above"),
+    Rule("FRZ003", "rows of frozen partitions that would have come, changed or gone, and have not"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),

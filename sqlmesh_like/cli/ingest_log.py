@@ -80,6 +80,7 @@ def _line(index: int, total: int, table: TableReport, color: bool, seconds: floa
     '1 of 3 OK ingested ods.user .......................................... [2 upserts, 0 deletes in 0.61s]'
     """
     late = f", {table.late} late" if table.late else ""
+    late += f", {table.retained} deletions left out" if table.retained else ""
     verb, detail, shade = {
         "success": ("OK ingested", f"{table.upserts} upserts, {table.deletes} deletes{late}", "green"),
         "no-op": ("NO-OP", f"{table.replayed} events were in already", None),

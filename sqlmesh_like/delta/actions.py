@@ -97,6 +97,17 @@ def action_counts(*, has_copies: bool) -> exp.Select:
     return exp.select(_count_if(exp.not_(column(IS_DELETED))), deletes, most).from_(exp.table_(ACTIONS, quoted=True))
 
 
+def row_count(step: str) -> exp.Select:
+    """One row: the number of rows of a step."""
+    return exp.select(exp.Count(this=exp.Star())).from_(exp.table_(step, quoted=True))
+
+
+def frozen_counts(signed: str, names: tuple[str, ...], at: tuple[str, ...]) -> exp.Select:
+    """One row: upserts and deletes that signed rows would lead to; `names` and `at` as in `actions_by_group`."""
+    counts = [_count_if(condition) for condition in (exp.not_(column(IS_DELETED)), column(IS_DELETED))]
+    return exp.select(*counts).from_(_as(actions_by_join(signed, names, at).copy(), "f"))
+
+
 def key_conflicts(entering: exp.Select, staying: exp.Select, unique_key: Sequence[str]) -> exp.Select:
     """One row: the most rows that share a declared key with an entering row, and how many such keys have a NULL.
 

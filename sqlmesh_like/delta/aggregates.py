@@ -7,6 +7,8 @@ counting and summary-delta algorithms (Gupta, Mumick, Subrahmanian 1993; Mumick,
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
@@ -52,7 +54,7 @@ def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     pooled = steps.add("pooled", _pooled(aggregate, states, groups, old, stale))
     merged = steps.add("merged", _merged(aggregate, states, pooled, recomputed))
     steps.add("signed", _signed(aggregate, old, merged))
-    return steps.program()
+    return replace(steps.program(), groups=groups)
 
 
 def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False) -> exp.Select:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
-from sqlmesh_like.analyze.algebra.relation import Aggregate, TopK
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, columns
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.strategy import Classification
 from sqlmesh_like.delta import aggregates, changes, limits, partitions, rows
+from sqlmesh_like.delta.frozen import with_frozen_partitions
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 
@@ -16,6 +17,13 @@ from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
     """The plan of a model's table: how it is built in full and how it follows changes."""
     relation = pruned_columns(facts.relation) if facts.relation is not None else None
+    plan, config = _table_plan(facts, classification, relation), facts.model.config
+    if config.frozen_before is None or not config.partition_by or plan.build is None or relation is None:
+        return plan
+    return with_frozen_partitions(plan, relation, config.partition_by[0], columns(relation))
+
+
+def _table_plan(facts: QueryFacts, classification: Classification, relation: Relation | None) -> TablePlan:
     match classification.strategy:
         case "row_based" | "group_recompute":
             assert relation is not None

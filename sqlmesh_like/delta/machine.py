@@ -23,6 +23,7 @@ from sqlmesh_like.delta.actions import ACTIONS
 from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import (
@@ -40,6 +41,8 @@ from sqlmesh_like.delta.program import (
 from sqlmesh_like.delta.rows import stacked
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 
+_LIVE, _FROZEN = "_sml_live", "_sml_frozen"
+"""Steps of a table with frozen partitions: its signed rows, those that are applied and those that are not."""
 FRESH, SIGNED = "_sml_fresh", "_sml_signed"
 """Steps of a recompute: the rows as they are to be; these and the rows that they replace, signed."""
 Need = Literal["once", "repeatedly", "at once"]
@@ -133,12 +136,12 @@ class TableWriter(Protocol[Result]):
         """Replace the partitions of the step `AFFECTED` by the rows of the step `FRESH`."""
         ...
 
-    def keep(self) -> Result:
-        """No row changes."""
+    def keep(self, notes: tuple[Reason, ...] = ()) -> Result:
+        """No row changes. `notes`: what the run says of its work."""
         ...
 
     def rebuild(self) -> Result:
-        """Replace all rows."""
+        """Replace all rows but those of frozen partitions. Raises NodeError where these cannot be kept."""
         ...
 
     def apply_author_strategy(self) -> Result:
@@ -167,7 +170,7 @@ class PreparedQueries:
 
 @dataclass
 class Machine(Generic[Output]):
-    """One run of a plan. `prepared`: what earlier runs of it prepared."""
+    """One run of a plan. `prepared`: what earlier runs of it prepared. `frozen`: stored rows that stay as they are."""
 
     plan: TablePlan
     backend: Backend
@@ -176,9 +179,11 @@ class Machine(Generic[Output]):
     now: datetime
     then: datetime | None
     prepared: PreparedQueries | None = None
+    frozen: FrozenPartitions | None = None
     _empty: set[str] = field(default_factory=set)
     _skipped: dict[str, ProgramStep] = field(default_factory=dict)
     _notes: tuple[Reason, ...] = ()
+    _counts_groups: bool = False
 
     def run(self, strategy: Strategy, moves: Moves) -> Output:
         """Bring the table up to date. Raises NodeError where a key is NULL or not unique; nothing is committed then."""
@@ -228,9 +233,15 @@ class Machine(Generic[Output]):
     def _apply(self, signed: str | None) -> Output:
         """Net signed rows to one action per key, check the keys, and commit."""
         if signed is None:
-            return self.writer.keep()
+            return self.writer.keep(self._notes)
         signed = self.writer.stored_form(signed)
         names = tuple(name for name in self.backend.columns(signed) if name != WEIGHT)
+        if self.frozen is not None:
+            if not self._counts_groups:
+                self._note_frozen_rows(signed, names, self.frozen)
+            if self._create_proven(_LIVE, _rows_of(signed, self.frozen.is_live())):
+                return self.writer.keep(self._notes)
+            signed = _LIVE
         by_group = self.backend.nets_by == "group" or not self._are_single(signed)
         net = actions.actions_by_group if by_group else actions.actions_by_join
         self._create_proven(ACTIONS, net(signed, names, self.table.at), "repeatedly")
@@ -240,8 +251,28 @@ class Machine(Generic[Output]):
             rows = exp.table_(ACTIONS, quoted=True)
             entering = exp.select(*map(column, self.table.unique_key)).from_(rows)
             entering = entering.where(exp.not_(column(IS_DELETED)))
-            self._require_unique(entering, _matching(ACTIONS, ((KEY, KEY),), self.table.unique_key, join_type="anti"))
+            staying = _matching(ACTIONS, ((KEY, KEY),), self.table.unique_key, join_type="anti")
+            if self.frozen is not None:  # a row that has moved may be there, too
+                staying = staying.where(self.frozen.is_live("t"))
+            self._require_unique(entering, staying)
         return self.writer.apply_actions(Actions(signed, _number(upserts), _number(deletes), by_group, self._notes))
+
+    def _note_frozen_rows(self, signed: str, names: tuple[str, ...], frozen: FrozenPartitions) -> None:
+        """Count the rows of frozen partitions that would have come, changed or gone."""
+        if self._create_proven(_FROZEN, _rows_of(signed, frozen.is_frozen()), "repeatedly"):
+            return
+        upserts, deletes = self.backend.first_row(actions.frozen_counts(_FROZEN, names, self.table.at))
+        self._notes = (*self._notes, *frozen.left_out(_number(upserts), _number(deletes)))
+
+    def _note_frozen_groups(self, program: DeltaProgram) -> None:
+        """Count the groups of frozen partitions that would have changed, if the program merges stored states."""
+        if self.frozen is None or program.partitions is None or program.groups in self._empty:
+            return
+        self._counts_groups = True
+        groups = exp.select("*").from_(program.partitions.subquery("g")).where(self.frozen.is_frozen())
+        if not self._create(ProgramStep(_FROZEN, groups)):
+            [count] = self.backend.first_row(actions.row_count(_FROZEN))
+            self._notes = (*self._notes, *self.frozen.left_out(_number(count), 0))
 
     def _are_single(self, signed: str) -> bool:
         """Whether at most one row of each key leaves. Raises NodeError if more than one enters."""
@@ -259,6 +290,7 @@ class Machine(Generic[Output]):
         for step in program.steps:
             self._create(step, needs[step.name])
         self._notes = tuple(note for step, note in program.notes if step not in self._empty)
+        self._note_frozen_groups(program)
         return None if not program.steps or program.result in self._empty else program.result
 
     def _create(self, step: ProgramStep, need: Need = "once") -> bool:
@@ -346,6 +378,10 @@ def _needs(program: DeltaProgram) -> Mapping[str, Need]:
         step.name: "at once" if step.name in reading | deciding or readers[step.name] > 1 else "once"
         for step in program.steps
     }
+
+
+def _rows_of(step: str, condition: exp.Expr) -> exp.Select:
+    return exp.select("*").from_(exp.table_(step, quoted=True)).where(condition)
 
 
 def _matching(

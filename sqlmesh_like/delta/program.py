@@ -79,11 +79,14 @@ class ProgramStep:
 class DeltaProgram:
     """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight).
 
-    No steps: the table cannot change. `notes`: what a run says if a step has rows.
+    No steps: the table cannot change. `notes`: what a run says if a step has rows. `groups`: the step with a row for
+    each group that changes, where stored states are merged. `partitions`: the partition of each of them, as a query.
     """
 
     steps: tuple[ProgramStep, ...]
     notes: tuple[tuple[str, Reason], ...] = ()
+    groups: str = ""
+    partitions: exp.Query | None = None
 
     @property
     def result(self) -> str:
@@ -109,13 +112,15 @@ class TablePlan:
     """Everything derived from a model's query. `build` yields the whole table: `_sml_key`, visible and state columns.
 
     If `build` is None, the query is run as written and rows are keyed by their content. `derive` compiles the program
-    for a change of certain inputs. If there is a `rescan` too, both produce the same rows, keys and state.
+    for a change of certain inputs. If there is a `rescan` too, both produce the same rows, keys and state. `keyed_by`:
+    the column whose value keys hold beside those of the query, see `delta.frozen`.
     """
 
     build: exp.Query | None
     state: Schema = ()
     derive: Callable[[Moves], DeltaProgram] | None = None
     rescan: RescanProgram | None = None
+    keyed_by: str = ""
     _programs: dict[Moves, DeltaProgram] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -20,6 +20,7 @@ from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.program import split_relation
+from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
@@ -67,7 +68,7 @@ class _Comparison:
 
     def difference(self, limit: int, sample: Sample) -> RowDifference:
         shown = visible(self.planned.target.schema or ())
-        self._create_view(_STORED, self.planned.target, shown)
+        self._create_view(_STORED, self.planned.target, shown, self._live())
         self._create_expected(shown)
         keys, condition = self._sampled(sample_columns(self.planned.compiled, shown), sample)
         names = ", ".join(duck_quoted(column.name) for column in shown)
@@ -118,7 +119,13 @@ class _Comparison:
             if stored_type(types[column.name.lower()]) != column.type:
                 raise Unproven(f"a {types[column.name.lower()]} that is stored as {column.type}")
         items = ", ".join(cast_item(column.name, column.type) for column in shown)
-        self.db.execute(f"CREATE TEMP VIEW {_EXPECTED} AS SELECT {items} FROM ({query.sql})")
+        rows = f"SELECT {items} FROM ({query.sql})"
+        self.db.execute(f"CREATE TEMP VIEW {_EXPECTED} AS SELECT * FROM ({rows}){self._live()}")
+
+    def _live(self) -> str:
+        """The condition for rows that are compared: those of frozen partitions may be other rows than the query's."""
+        frozen = self.planned.frozen
+        return f" WHERE {duck_text(frozen.is_live(), is_exact=True)}" if frozen is not None else ""
 
     def _recompute(self) -> ExactQuery:
         compiled = self.planned.compiled
@@ -171,13 +178,13 @@ class _Comparison:
             self._create_view(view, state, (*shown, Column(KEY, "string")) if with_key else shown)
         return view
 
-    def _create_view(self, view: str, state: TableState, shown: Schema) -> None:
+    def _create_view(self, view: str, state: TableState, shown: Schema, where: str = "") -> None:
         """Create the view of the rows of a table as of its frontier, with these columns."""
         table = local_table(state, self.merged, hidden=False)
         if table is None or state.frontier is None:
             raise Unproven(f"the table {state.uri}")
         names = ", ".join(duck_quoted(column.name) for column in shown)
-        self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT {names} FROM ({table.rows(state.frontier)})")
+        self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT {names} FROM ({table.rows(state.frontier)}){where}")
         self.views[view] = shown
 
     def _fetch(self, query: str) -> list[tuple[object, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import islice
 
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.hudi.commits import Commit
 from sqlmesh_like.hudi.history import commit_summary, record_of
 from sqlmesh_like.hudi.timeline import Timeline
@@ -15,16 +15,21 @@ from sqlmesh_like.plan.table_facts import CommitFacts, TableFacts
 
 
 def table_facts(catalog: Catalog, unique_id: str, commits: int = 20) -> TableFacts:
-    """One table of the catalog with its newest commits, oldest first. `problem` says why a table cannot be read."""
+    """One table of the catalog with its newest commits up to its state's, oldest first.
+
+    `problem` says why a table cannot be read.
+    """
     place = catalog.places[unique_id]
     try:
         state = catalog.state(unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             return TableFacts(unique_id, state)
         timeline = Timeline(place.uri)
+        if timeline.frontier != state.frontier:  # an earlier state, such as that of a release
+            timeline = Timeline(place.uri, timeline.snapshot_instant(state.frontier))
         newest = [commit_facts(commit) for commit in islice(timeline.newest_first(), commits)]
         volume = catalog.history.volume(place.uri, state.frontier)
-    except NodeError as error:
+    except (NodeError, UsageError) as error:
         return TableFacts(unique_id, TableState(place.uri, "missing"), problem=str(error))
     return TableFacts(unique_id, state, volume, state.layout.columns, tuple(reversed(newest)))
 

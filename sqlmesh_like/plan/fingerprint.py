@@ -64,6 +64,8 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
         parts["joins"] = "flat"
     if compiled.facts.relation is not None and _averages_decimals(compiled.facts.relation):
         parts["averages"] = "doubles"
+    if model.config.frozen_before is not None and compiled.table.keyed_by:
+        parts["keyed_by"] = compiled.table.keyed_by
     return parts
 
 

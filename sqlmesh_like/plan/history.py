@@ -47,9 +47,12 @@ class TableRecord:
         default_factory=dict
     )  # digests of what the query selects, see `plan.edits.outline`
     query: str = ""  # the query itself, compressed, see `plan.edits.recorded_query`
+    frozen_before: str = ""  # rows whose first partition column is below it may be those of earlier inputs and queries
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        """The record as text; an older version can read it, unless partitions are frozen."""
+        values = asdict(self)
+        return json.dumps(values if self.frozen_before else _without(values, "frozen_before"), sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> TableRecord:
@@ -66,6 +69,10 @@ class TableRecord:
             why = f"its record has {unknown[0]!r}, which this one does not know"
             raise NewerVersionError(f"the table of {values['unique_id']}", why)
         return TableRecord(**values)
+
+
+def _without(values: dict[str, object], name: str) -> dict[str, object]:
+    return {key: value for key, value in values.items() if key != name}
 
 
 _FIELDS = frozenset(one.name for one in fields(TableRecord))

@@ -18,6 +18,7 @@ from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.delta.whole_window import with_rows_below
 from sqlmesh_like.errors import Location, NodeError
@@ -26,6 +27,8 @@ from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
 from sqlmesh_like.plan.edits.recorded_query import recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
+from sqlmesh_like.plan.frozen.declared import frozen_partitions
+from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.render.rendered import InputRef
@@ -76,6 +79,7 @@ class PlannedModel:
     rewrites: bool = False  # all rows may be replaced within the table, which gets other columns
     edit: Edit | None = None  # what the edit changes is computed alone, with inputs as of the recorded frontier
     follows: bool = False  # inputs have changed since: another plan has to follow this one
+    frozen: FrozenPartitions | None = None  # stored rows that stay as they are
 
     @property
     def moves(self) -> Moves:
@@ -141,6 +145,7 @@ class PlannedModel:
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
             recorded_query(self.compiled),
+            model.config.frozen_before or "",
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -174,7 +179,10 @@ def plan_model(
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
-    kept = reconciliation(compiled, target, inputs, forced, history)
+    declared = frozen_partitions(compiled)
+    require_tables(compiled, declared, (item.state.kind for item in inputs))
+    frozen = kept_partitions(compiled, target, declared, full_refresh=full_refresh)
+    kept = reconciliation(compiled, target, inputs, forced, history) if frozen is None else None
     edit = kept.edit if kept is not None else None
     follows = edit is not None and any(item.has_moved for item in inputs)
     inputs = tuple(replace(item, end=item.start, awaits=False) for item in inputs) if edit is not None else inputs
@@ -188,9 +196,13 @@ def plan_model(
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
+    if frozen is not None:
+        strategy, reasons = kept_strategy(compiled, target, frozen, strategy, reasons)
     return PlannedModel(
         compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated,
-        rewrites=kept is not None, edit=edit, follows=follows,
+        advances=declared is not None, reconciles=frozen is not None and strategy == "recompute_merge",
+        rewrites=kept is not None or (frozen is not None and strategy == "full_refresh"), edit=edit, follows=follows,
+        frozen=frozen,
     )  # fmt: skip
 
 

@@ -142,6 +142,8 @@ class Planner:
         compiled = self.compile(live, states)
         states |= self._unforeseen(compiled, states)
         target = self._target(model)
+        if model.config.frozen_before is not None:
+            self._require_whole(model, target)
         if not self._is_full(model) and (live.author_strategy is not None or model.config.materialized == "snapshot"):
             self._require_whole(model, target)
         if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
@@ -157,7 +159,9 @@ class Planner:
         try:
             return self.catalog.state(model.unique_id)
         except UnreadableTableError as error:
-            if model.config.materialized == "snapshot":  # its old versions are stored nowhere else
+            if model.config.frozen_before is not None:
+                hint = "restore that file from a backup of the table: rows of frozen partitions are stored nowhere else"
+            elif model.config.materialized == "snapshot":  # its old versions are stored nowhere else
                 hint = "restore that file from a backup of the table: no query gives a snapshot's old versions again"
             elif self._is_full(model):
                 return TableState(self.catalog.places[model.unique_id].uri, "unreadable")
@@ -171,7 +175,7 @@ class Planner:
         if missing is None:
             return
         hint = "restore the files from a backup of the table"
-        if model.config.materialized != "snapshot":
+        if model.config.materialized != "snapshot" and model.config.frozen_before is None:
             hint += f", or build it again: sml run --full-refresh --select {model.name}"
         raise UnreadableTableError(f"{model.table}: {missing} ({target.uri})", hint=hint)
 

@@ -57,7 +57,7 @@ class IngestTable:
     order_by: tuple[str, ...] = ()
     partition_by: PartitionBy | None = None
     table_type: TableType = "cow"
-    deletes: Literal["hard", "soft"] = "hard"
+    deletes: Literal["hard", "soft", "retention"] = "hard"
     updates: Literal["full", "partial"] = "full"
     zero_dates: ZeroDates = "dead_letter"
     origin: str | None = None
@@ -218,6 +218,7 @@ class ModelConfig:
     materialized: Materialized = "incremental"
     unique_key: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
+    frozen_before: str | None = None  # rows whose first partition column is below it stay as they are
     table_type: TableType = "cow"
     refresh: Refresh = "auto"
     tags: tuple[str, ...] = ()

@@ -267,7 +267,7 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         order_by=tuple(map(storable_name, text_list(node, "order_by"))),
         partition_by=None if partition is None else _partition(partition),
         table_type=cast(TableType, INGEST_TABLE.value(node, "table_type")),
-        deletes=cast(Literal["hard", "soft"], INGEST_TABLE.value(node, "deletes")),
+        deletes=cast(Literal["hard", "soft", "retention"], INGEST_TABLE.value(node, "deletes")),
         updates="partial" if is_partial else cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
         zero_dates=_zero_dates(node, INGEST_TABLE) or stream.zero_dates,
         origin=None if origin is None else storable_name(origin),

@@ -8,7 +8,7 @@ two tables, which is needed where columns were removed or changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -46,11 +46,47 @@ class DatabaseStore:
             sa.Column("published_at", sa.DateTime), **_INNODB,
         )  # fmt: skip
 
+        self._shared: sa.Connection | None = None
+        self._changes = 0
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self._failing(), self._engine.connect() as db:
+            if db.dialect.name in _IMPLICIT_COMMIT:  # tables are created meanwhile, which a snapshot would not have
+                db.execution_options(isolation_level="READ COMMITTED")
+            with db.begin():
+                self._shared = db
+                try:
+                    yield
+                finally:
+                    self._shared = None
+                fault_point("publish.together")
+
+    @contextmanager
+    def _connected(self) -> Iterator[sa.Connection]:
+        if self._shared is not None:
+            yield self._shared
+            return
+        with self._engine.connect() as db:
+            yield db
+
+    @contextmanager
+    def _preparing(self, db: sa.Connection) -> Iterator[sa.Connection]:
+        """A connection for DDL that must not commit what is written together."""
+        if db is self._shared and db.dialect.name in _IMPLICIT_COMMIT:
+            with self._engine.connect() as own:
+                yield own
+        else:
+            yield db
+
+    def _begin(self, db: sa.Connection) -> AbstractContextManager[object]:
+        return nullcontext() if db is self._shared else db.begin()
+
     def close(self) -> None:
         self._engine.dispose()
 
     def published(self, table: str) -> Published | None:
-        with self._failing(), self._engine.connect() as db:
+        with self._failing(), self._connected() as db:
             row = None
             if sa.inspect(db).has_table(STATE, schema=self._schema):
                 row = db.execute(sa.select(self._state).where(self._state.c.table_name == table)).first()
@@ -63,13 +99,14 @@ class DatabaseStore:
             return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
-        with self._failing(), self._engine.connect() as db:
-            self._claim(db, table, old, new)
+        with self._failing(), self._connected() as db:
             target = self._table(table, export.schema)
-            if export.whole and self._needs_exchange(db, target, old):
-                self._exchange(db, target, export, new)
-                return
-            with db.begin():
+            with self._preparing(db) as own:
+                self._claim(own, table, old, new)
+                if export.whole and self._needs_exchange(own, target, old):
+                    self._exchange(own, target, export, new)
+                    return
+            with self._begin(db):
                 if not export.whole:
                     self._mark(db, table, old, new)
                     self._follow(db, target, export)
@@ -84,7 +121,7 @@ class DatabaseStore:
 
     def _claim(self, db: sa.Connection, table: str, old: Published | None, new: Published) -> None:
         """Record a new table's name before the table is created: a crash must not leave a table of unknown origin."""
-        with db.begin():
+        with self._begin(db):
             if self._schema and not sa.inspect(db).has_schema(self._schema):
                 db.execute(sa.schema.CreateSchema(self._schema))
             self._state.create(db, checkfirst=True)
@@ -97,7 +134,7 @@ class DatabaseStore:
 
         A table that does not exist is created.
         """
-        with db.begin():
+        with self._begin(db):
             if not sa.inspect(db).has_table(target.name, schema=self._schema):
                 target.create(db)  # empty until its rows are loaded
                 return False
@@ -116,26 +153,26 @@ class DatabaseStore:
     def _exchange(self, db: sa.Connection, target: sa.Table, export: Export, new: Published) -> None:
         """Load a new table with the new columns and exchange it with the old one atomically."""
         beside, aside = self._table(target.name + _NEW, export.schema), self._table(target.name + _OLD, export.schema)
-        with db.begin():
+        with self._begin(db):
             beside.drop(db, checkfirst=True)
             aside.drop(db, checkfirst=True)
             beside.create(db)
-        with db.begin():
+        with self._begin(db):
             self._load(db, beside, export)
         if db.dialect.name in _IMPLICIT_COMMIT:
             # The exchange is not part of a transaction: until its end the frontier is unknown, so after a crash here
             # the whole table is published again.
-            with db.begin():
+            with self._begin(db):
                 self._mark(db, target.name, None, replace(new, frontier=None))
-            with db.begin():
+            with self._begin(db):
                 there, fresh, gone = (self._spelt(db, each) for each in (target, beside, aside))
                 self._run(db, f"RENAME TABLE {there} TO {gone}, {fresh} TO {there}")
-            with db.begin():
+            with self._begin(db):
                 self._mark(db, target.name, None, new)
-            with db.begin():
+            with self._begin(db):
                 aside.drop(db)
             return
-        with db.begin():
+        with self._begin(db):
             self._mark(db, target.name, None, new)
             for each, name in ((target, aside.name), (beside, target.name)):
                 spelt = db.dialect.identifier_preparer.quote(name)
@@ -158,7 +195,10 @@ class DatabaseStore:
         """Apply a change through a temporary table, which is dropped with the connection."""
         gone: sa.Column[bool] = sa.Column(DELETED_COLUMN, sa.Boolean(create_constraint=False))
         columns = self._columns(export.schema)
-        staged = sa.Table("_sml_change", sa.MetaData(), *columns, gone, prefixes=["TEMPORARY"], **_INNODB)
+        self._changes += 1  # several in one transaction, which a DROP could end
+        staged = sa.Table(
+            f"_sml_change_{self._changes}", sa.MetaData(), *columns, gone, prefixes=["TEMPORARY"], **_INNODB
+        )
         staged.create(db)
         self._load(db, staged, export)
         db.execute(self._delete(target, staged))

@@ -34,12 +34,25 @@ class DuckDBStore:
         self._path = Path(destination.place)
         self._schema = destination.schema or "main"
         self._state = f"{quoted(self._schema)}.{quoted(STATE)}"
+        self._shared: duckdb.DuckDBPyConnection | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self._open() as db:
+            db.execute("BEGIN")
+            self._shared = db
+            try:
+                yield
+                fault_point("publish.together")
+                db.execute("COMMIT")
+            finally:
+                self._shared = None
 
     def close(self) -> None:
         """Do nothing: the file is not left open."""
 
     def published(self, table: str) -> Published | None:
-        if not self._path.exists():
+        if self._shared is None and not self._path.exists():
             return None
         with self._open() as db:
             if not self._has(db, STATE):
@@ -57,7 +70,8 @@ class DuckDBStore:
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
         with self._open() as db:
-            db.execute("BEGIN")
+            if self._shared is None:
+                db.execute("BEGIN")
             self._mark(db, table, None if export.whole else old, new)
             target = f"{quoted(self._schema)}.{quoted(table)}"
             db.register(_ROWS, pa.RecordBatchReader.from_batches(export.schema, export.batches()))
@@ -65,13 +79,14 @@ class DuckDBStore:
             if export.whole:
                 db.execute(f"CREATE OR REPLACE TABLE {target} AS {staying} FROM {_ROWS}")
             else:
-                db.execute(f"CREATE TEMP TABLE {_CHANGE} AS FROM {_ROWS}")
+                db.execute(f"CREATE OR REPLACE TEMP TABLE {_CHANGE} AS FROM {_ROWS}")
                 db.execute(
                     f"DELETE FROM {target} USING {_CHANGE} c WHERE {quoted(table)}.{KEY_COLUMN} = c.{KEY_COLUMN}"
                 )
                 db.execute(f"INSERT INTO {target} BY NAME {staying} FROM {_CHANGE} WHERE NOT {DELETED_COLUMN}")
             fault_point("publish.written")
-            db.execute("COMMIT")
+            if self._shared is None:
+                db.execute("COMMIT")
 
     def _mark(self, db: duckdb.DuckDBPyConnection, table: str, followed: Published | None, new: Published) -> None:
         db.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(self._schema)}")
@@ -98,6 +113,9 @@ class DuckDBStore:
     @contextmanager
     def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection; changes that are not committed when it is closed are lost."""
+        if self._shared is not None:
+            yield self._shared
+            return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with database(str(self._path)) as db:

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import duckdb
@@ -37,6 +37,10 @@ class ParquetStore:
         self._name = destination.name
         below = f"/{destination.schema}" if destination.schema else ""
         self._folder = folder(destination.place.rstrip("/") + below)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Nothing is held back: each file is replaced when it is written."""
+        return nullcontext()
 
     def close(self) -> None:
         """Do nothing: no file is left open."""

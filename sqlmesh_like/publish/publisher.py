@@ -6,7 +6,7 @@ table. If that commit or its files are gone, or columns differ, the whole table 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -21,6 +21,7 @@ from sqlmesh_like.publish.store import Published, Store, published_columns
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import ChangeExporter, Export, PublishResult
 
+Outcome = tuple[PublishResult, ...] | SmlError
 OpenStore = Callable[[Destination], Store]
 
 
@@ -65,10 +66,61 @@ class LakePublisher:
         # Created in advance: if two threads each created one of their own, neither would wait.
         self._locks = {to.name: Lock() for places in self.chosen.values() for to in places}
 
-    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
+    def publish_together(self, models: Sequence[RenderedModel]) -> Mapping[str, Outcome]:
+        """Bring destinations up to date with several tables, those of each destination in one transaction.
+
+        Returns what was sent of each model, by unique id, or why it was not: where one table of a destination fails,
+        none of them is sent there.
+        """
+        sent: dict[str, tuple[PublishResult, ...]] = {model.unique_id: () for model in models}
+        errors: dict[str, list[SmlError]] = {}
+        with ExitStack() as held:
+            exports: dict[str, _Exports] = {
+                model.unique_id: _Exports(self.engine, self.staging, held) for model in models
+            }
+            for name, to in {to.name: to for places in self.chosen.values() for to in places}.items():
+                own = [each for each in models if name in {to.name for to in self.chosen.get(each.unique_id, ())}]
+                try:
+                    results = self._send_together(own, to, exports) if own else {}
+                except SmlError as error:
+                    for model in own:
+                        errors.setdefault(model.unique_id, []).append(error)
+                    continue
+                for unique_id, result in results.items():
+                    sent[unique_id] = (*sent[unique_id], result)
+        return {unique_id: _united(errors[unique_id]) if unique_id in errors else sent[unique_id] for unique_id in sent}
+
+    def _send_together(
+        self, models: Sequence[RenderedModel], to: Destination, exports: Mapping[str, _Exports]
+    ) -> Mapping[str, PublishResult]:
+        def attempt() -> Mapping[str, PublishResult]:
+            with self._store(to).together():
+                return {each.unique_id: self._attempt_of(each, to, exports[each.unique_id]) for each in models}
+
+        with self._locks[to.name]:
+            try:
+                return attempt()
+            except RetryableError:
+                return attempt()
+
+    def _attempt_of(self, model: RenderedModel, to: Destination, exports: _Exports) -> PublishResult:
+        try:
+            self._require_built(model)
+            return self._attempt(model, to, published_name(model), exports)
+        except RetryableError:
+            raise
+        except SmlError as error:
+            raise NodeError(
+                f"nothing was sent to {to.name}: {model.table}: {error.message}", hint=error.hint
+            ) from error
+
+    def _require_built(self, model: RenderedModel) -> None:
         state = self.catalog.state(model.unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             raise NodeError(f"{model.table} does not exist yet", hint="run it first: sml run")
+
+    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
+        self._require_built(model)
         table = published_name(model)
         with ExitStack() as held:
             exports = _Exports(self.engine, self.staging, held)
@@ -80,7 +132,7 @@ class LakePublisher:
                 except SmlError as error:
                     errors.append(error)
             if errors:
-                raise errors[0] if len(errors) == 1 else NodeError("\n".join(map(str, errors)))
+                raise _united(errors)
             return tuple(sent)
 
     def close(self) -> None:
@@ -131,6 +183,24 @@ class LakePublisher:
         if to.name not in self._stores:
             self._stores[to.name] = self.open_store(to)
         return self._stores[to.name]
+
+
+@dataclass(frozen=True)
+class SentTables:
+    """What was published of models, by unique id."""
+
+    outcomes: Mapping[str, Outcome]
+
+    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
+        """Return what was sent of a model. Raises the error for which nothing was."""
+        outcome = self.outcomes[model.unique_id]
+        if isinstance(outcome, SmlError):
+            raise outcome
+        return outcome
+
+
+def _united(errors: Sequence[SmlError]) -> SmlError:
+    return errors[0] if len(errors) == 1 else NodeError("\n".join(map(str, errors)))
 
 
 def _written(

@@ -8,6 +8,7 @@ transaction: after a crash a destination has the old rows and the old frontier.
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,6 +64,14 @@ class Store(Protocol):
 
         A whole export replaces the table and its columns. Another one is the change since `old`, with the same columns:
         raises RetryableError where the table no longer has the content `old`.
+        """
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """While it is open, writes are one transaction: readers see all of them at its end, or none where it raises.
+
+        A write that a destination cannot do within one is on its own: a file of a Parquet folder, and in MySQL and
+        MariaDB a table whose columns have changed.
         """
         ...
 

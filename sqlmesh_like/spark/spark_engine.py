@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from sqlmesh_like.delta.machine import Machine, MaintainedTable
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
@@ -112,7 +113,9 @@ class SparkEngine:
         table = MaintainedTable(writer.target.table.name, at, writer.target.unique_key)
         if planned.reconciles and not writer.is_comparable:
             return writer.rebuild()
-        machine = Machine(planned.table, steps, writer, table, planned.now, planned.then)
+        machine = Machine(
+            planned.table, steps, writer, table, planned.now, planned.then, frozen=planned.frozen
+        )  # fmt: skip
         return machine.run(planned.strategy, planned.moves)
 
     def _writer(self, steps: SparkSteps) -> SparkWriter:
@@ -165,6 +168,9 @@ class SparkEngine:
             feed = change_feed(bindings.session, Timeline(planned.target.uri))
             stored = feed.current(planned.target.frontier).drop(KEY)
             stored = stored.select(*[f"`{name}`" for name in expected.columns])
+            if planned.frozen is not None:  # rows of frozen partitions may be other rows than the query's
+                live = planned.frozen.is_live().sql(SPARK)
+                stored, expected = stored.where(live), expected.where(live)
             shown = sinks.frame_schema(stored)
             inexact = inexact_columns(recorded.compiled, shown)
             if sample is None:

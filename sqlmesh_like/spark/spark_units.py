@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from sqlmesh_like.analyze.author_text import Bind
+from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.actions import ACTIONS
 from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.machine import FRESH, Actions, Machine, MaintainedTable
@@ -109,7 +110,7 @@ class _FrameWriter:
         staying = stored.join(affected, reduce(SparkColumn.__and__, same), "left_anti")
         self.table.replace(staying, self.steps.frames[FRESH])
 
-    def keep(self) -> None:
+    def keep(self, notes: tuple[Reason, ...] = ()) -> None:
         """No row changes."""
 
     def rebuild(self) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
+import sqlalchemy
 
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
@@ -17,9 +22,11 @@ from tests.faults.calls import finished, kill_group, start, wait_until_stopped
 from tests.faults.shop import CUSTOMERS, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
+from tests.services import mariadb, postgres
 from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
+from tests.services.wanted import need
 from tests.unit.app.test_releases import FILES, MORE, SUMS
 
 OLD, NEW = 55, 62
@@ -61,6 +68,94 @@ def test_sums_along_a_chain_are_equal_at_any_step(
     code, output = finished(start(tmp_path, "build"))
     assert code == 0, output
     assert sums(tmp_path) == (NEW, NEW)
+
+
+@parametrize(
+    "step",
+    suite=["publish.written:2", "publish.together:1"],
+    release=["publish.written:1", "publish.begin:2", "publish.together:2"],
+)
+@pytest.mark.fault("a run is killed while it publishes the tables of a release", ends="recovers")
+def test_destinations_show_whole_releases(step: str, tmp_path: Path) -> None:
+    files = {
+        **FILES,
+        "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
+        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}}}}}\n",
+        "models/orders_d.sql": "{{ config(publish=['bi', 'db']) }}" + FILES["models/orders_d.sql"],
+        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db']"),
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert finished(start(tmp_path, "build"))[0] == 0
+    assert published(tmp_path) == {(OLD, OLD)}
+    (tmp_path / "seeds/orders.csv").write_text(MORE)
+    code, output = finished(start(tmp_path, "build", fault=step))
+    assert code == -signal.SIGKILL, output
+    assert published(tmp_path) <= {(OLD, OLD), (NEW, NEW)}, "tables of two releases"
+    assert (OLD, OLD) in published(tmp_path) and sums(tmp_path) == (NEW, NEW)
+    assert finished(start(tmp_path, "publish"))[0] == 0
+    assert published(tmp_path) == {(NEW, NEW)}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("step", ["publish.written:2", "publish.together:1", "publish.written:4", "publish.together:2"])
+def test_servers_show_whole_releases(step: str, tmp_path: Path) -> None:
+    need(mariadb.find_server, postgres.find_server)
+    with mariadb.mariadb(tmp_path) as maria, postgres.postgres(tmp_path) as post:
+        with maria.connect() as db, db.cursor() as cursor:
+            cursor.execute("create database bi")
+        urls = (
+            f"mysql+pymysql://{maria.user}@127.0.0.1:{maria.port}/bi?charset=utf8mb4",
+            f"postgresql+psycopg://{post.user}@127.0.0.1:{post.port}/postgres",
+        )
+        places = ", ".join(f"db{number}: {{url: '{url}'}}" for number, url in enumerate(urls))
+        root, to = tmp_path / "shop", "['db0', 'db1']"
+        files = {
+            **FILES,
+            "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
+            f"publish: {{{places}}}}}}}}}\n",
+            "models/orders_d.sql": f"{{{{ config(publish={to}) }}}}{FILES['models/orders_d.sql']}",
+            "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", to),
+        }
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        code, output = finished(start(root, "build"))
+        assert code == 0, output
+        assert shown(urls) == {(OLD, OLD)}
+        (root / "seeds/orders.csv").write_text(MORE)
+        code, output = finished(start(root, "build", fault=step))
+        assert code == -signal.SIGKILL, output
+        assert shown(urls) <= {(OLD, OLD), (NEW, NEW)} and (OLD, OLD) in shown(urls), "tables of two releases"
+        code, output = finished(start(root, "publish"))
+        assert code == 0 and shown(urls) == {(NEW, NEW)}, output
+        # Another column, which needs a table beside the old one.
+        for each in ("orders_d", "daily"):
+            text = (root / f"models/{each}.sql").read_text()
+            (root / f"models/{each}.sql").write_text(text.replace("select customer", "select customer, 1 as one"))
+        code, output = finished(start(root, "build"))
+        assert code == 0 and shown(urls) == {(NEW, NEW)}, output
+
+
+def shown(urls: Iterable[str]) -> set[tuple[int, int]]:
+    """The sums of both tables at each server."""
+    sums: set[tuple[int, int]] = set()
+    for url in urls:
+        engine = sqlalchemy.create_engine(url)
+        with engine.connect() as db:
+            (row,) = db.exec_driver_sql("select (select sum(amount) from orders_d), (select sum(total) from daily)")
+            sums.add((int(row[0]), int(row[1])))
+        engine.dispose()
+    return sums
+
+
+def published(root: Path) -> set[tuple[int, int]]:
+    """The sums of both tables at each destination."""
+    query = "select (select sum(amount) from orders_d), (select sum(total) from daily)"
+    with duckdb.connect(str(root / "bi.duckdb")) as bi, closing(sqlite3.connect(root / "db.sqlite")) as db:
+        rows = (bi.execute(query).fetchone(), db.execute(query).fetchone())
+    return {(int(row[0]), int(row[1])) for row in rows if row is not None}
 
 
 @pytest.mark.release

@@ -40,6 +40,7 @@ class Case:
     batches: Sequence[Batch]
     partition_by: Sequence[str] = ()
     clocks: Sequence[datetime.datetime] = ()
+    frozen_before: str | None = None
 
     def __str__(self) -> str:
         return "import datetime\nfrom decimal import Decimal\n\n" + pformat(self, width=118, sort_dicts=False)
@@ -55,8 +56,8 @@ class Case:
         refs = tuple(InputRef(_id(t), TableName("ods", t), "source") for t in self.tables)
         model = RenderedModel(
             NodeId("model", "shop", "m"), "m", "models/m.sql", self.sql, self.sql,
-            ModelConfig(partition_by=tuple(self.partition_by)), TableName("dws", "m"), refs,
-            SourceMap(self.sql, self.sql),
+            ModelConfig(partition_by=tuple(self.partition_by), frozen_before=self.frozen_before),
+            TableName("dws", "m"), refs, SourceMap(self.sql, self.sql),
         )  # fmt: skip
         return Compiler(self.schemas).compile(model)
 

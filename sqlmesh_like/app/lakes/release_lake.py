@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,7 +11,8 @@ from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake, require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.lock_registry import Locks
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.releases.release import Release
 from sqlmesh_like.releases.release_file import ReleaseFile, release_file
@@ -48,6 +49,27 @@ def reading_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
     if name is None:
         return production_lake(loaded, at)
     return in_environment(production_lake(loaded, at), find_environment(loaded, name))
+
+
+def newest_lake(loaded: Loaded, selected: Collection[str] = ()) -> HudiLake:
+    """Return the lake at its newest commits; of a call in an environment, as runs there see it."""
+    return open_lake(loaded, selected) if loaded.invocation.environment is None else reading_lake(loaded)
+
+
+def environment_tables(loaded: Loaded, selected: Iterable[NodeId]) -> list[NodeId]:
+    """Return those of the selected nodes that the environment of the call has; all of them where it is in none.
+
+    Raises UsageError where there is no such environment, SelectionError where it has none of them.
+    """
+    name = loaded.invocation.environment
+    if name is None:
+        return list(selected)
+    tables, wanted = find_environment(loaded, name).tables, list(selected)
+    own = [unique_id for unique_id in wanted if unique_id in tables]
+    if wanted and not own:
+        hint = f"it has {', '.join(sorted(tables)) or 'no tables'}; leave -e out for production's"
+        raise SelectionError(f"the environment {name!r} has no table of the selected models", hint=hint)
+    return own
 
 
 def production_lake(loaded: Loaded, at: str | None = None) -> HudiLake:

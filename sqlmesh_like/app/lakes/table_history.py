@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlmesh_like.app.lakes.lake import open_lake
+from sqlmesh_like.app.lakes.release_lake import newest_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters, with_discovered_tables
 from sqlmesh_like.errors import NodeError
@@ -18,7 +19,7 @@ from sqlmesh_like.plan.table_facts import CommitFacts
 
 def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tuple[CommitFacts, ...]]:
     """Return a table's name and its newest commits (`limit` -1: all), oldest first. Raises ProjectError, NodeError."""
-    place = open_lake(with_dead_letters(with_discovered_tables(loaded))).catalog.find(name)
+    place = newest_lake(with_dead_letters(with_discovered_tables(loaded))).catalog.find(name)
     timeline = Timeline(place.uri)
     if not timeline.commits:
         raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")

@@ -70,13 +70,20 @@ def write_site(loaded: Loaded, *, compiles: bool = True, asks_lake: bool = True,
 
 
 def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
-    """Return the catalog and the tables of the target's lake by unique id; None and no tables without a lake."""
+    """Return the catalog and the tables of the target's lake by unique id; None and no tables without a lake.
+
+    Where the project makes releases: as the current one has them, if there is one.
+    """
     if loaded.target.type != "spark":
         return None, {}
+    from sqlmesh_like.app.lakes.release_lake import production_lake, releases_of
     from sqlmesh_like.hudi.history import LakeHistory
     from sqlmesh_like.hudi.table_facts import table_facts
 
-    places = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
+    if loaded.project.release is not None and releases_of(loaded).read().newest is not None:
+        places = production_lake(loaded).catalog
+    else:
+        places = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
     return places, {unique_id: table_facts(places, unique_id) for unique_id in places.places}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sqlmesh_like.app.lakes.lake import Lake, clock, hudi_options, open_lake
+from sqlmesh_like.app.lakes.lake import Lake, clock, hudi_options
+from sqlmesh_like.app.lakes.release_lake import environment_tables, newest_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import fixture_schemas
 from sqlmesh_like.classify.rules import Reason
@@ -92,9 +93,12 @@ class Plan:
 
 
 def plan_models(loaded: Loaded) -> Plan:
-    """Plan the selected models that have a table. Starts no JVM. Raises UsageError where the target has no lake."""
-    selected = [node.unique_id for node in loaded.selected("model")]
-    lake = open_lake(loaded, selected)
+    """Plan the selected models that have a table; in an environment, those that it has. Starts no JVM.
+
+    Raises UsageError where the target has no lake, or there is no such environment.
+    """
+    selected = environment_tables(loaded, [node.unique_id for node in loaded.selected("model")])
+    lake = newest_lake(loaded, selected)
     with lake.catalog.keep([*selected, *loaded.graph.above(selected)]):
         plans = _plans(lake, selected)
         router = Router(loaded.target)

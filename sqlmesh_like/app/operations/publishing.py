@@ -15,10 +15,10 @@ from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, SelectionError, SmlError
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.publisher import LakePublisher
+from sqlmesh_like.publish.publisher import LakePublisher, SentTables
 from sqlmesh_like.publish.store import Store
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import PublishResult
+from sqlmesh_like.run.ports import Publisher, PublishResult
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,14 @@ def publish_tables(loaded: Loaded, listener: PublishListener, at: str | None = N
     results: list[Publication] = []
     with lake_lock(loaded, "publish", publication_locks(lake, publisher)):
         try:
+            sender: Publisher = publisher
+            if loaded.project.release is not None:  # its tables belong together at the destinations, too
+                loaded.reporter.phase(f"publishing {len(models)} tables")
+                sender = SentTables(publisher.publish_together(models))
             for number, model in enumerate(models, 1):
                 loaded.reporter.phase(f"publishing {number} of {len(models)}, {model.table}")
                 listener.started(number, len(models), model)
-                results.append(_publish(model, publisher))
+                results.append(_publish(model, sender))
                 listener.ended(number, len(models), results[-1])
         finally:
             publisher.close()
@@ -66,7 +70,7 @@ def publish_tables(loaded: Loaded, listener: PublishListener, at: str | None = N
     return tuple(results)
 
 
-def _publish(model: RenderedModel, publisher: LakePublisher) -> Publication:
+def _publish(model: RenderedModel, publisher: Publisher) -> Publication:
     started = perf_counter()
     try:
         sent = publisher.publish(model)

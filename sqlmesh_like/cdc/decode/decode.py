@@ -76,6 +76,7 @@ class Decoded:
     cannot be ingested, or NULL. `lacks_before_position`: the event does not say, or with `order_by` need not say,
     where its row is stored. `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated
     size of the rows in a table. `is_of_files`: they are rows of typed files, and have the columns `OF_FILE`.
+    `retained`: deletions that the table does not follow (`deletes: retention`), which are not among the events.
     """
 
     layout: OdsLayout
@@ -86,6 +87,7 @@ class Decoded:
     defaults: Mapping[str, str] = field(default_factory=dict)
     bytes: int = 0
     is_of_files: bool = False
+    retained: int = 0
 
     @property
     def events(self) -> DataFrame:
@@ -146,7 +148,17 @@ def decode(
         *(layout, held, count_events(held.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
+    if share.table.ingest.deletes == "retention":
+        decoded = _without_deletes(decoded)
     return _completed(decoded, shapes, uri if stored else None, letter_rows)
+
+
+def _without_deletes(decoded: Decoded) -> Decoded:
+    """The events without deletions, which are counted: the source no longer keeps these rows, and the table does."""
+    retained = decoded.events.where(_IS_DELETE).count()
+    if retained:
+        decoded = with_events(decoded, decoded.events.where(f"not ({_IS_DELETE})"))
+    return replace(decoded, truncates=(), retained=retained + len(decoded.truncates))
 
 
 def _completed(
@@ -221,6 +233,7 @@ def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
     return replace(decoded, held=kept, counts=counts)
 
 
+_IS_DELETE = "kind <=> 'delete'"
 _IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
 
 

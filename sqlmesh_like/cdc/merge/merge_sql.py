@@ -185,7 +185,7 @@ where not ({late})"""
 
 def new_floors(layout: OdsLayout) -> str:
     """From `{{decisions}}`: the floors to remember (grain: key). `part` is NULL where the row is gone."""
-    gone = "winner.removed" if layout.ingest.deletes == "hard" else "false"
+    gone = "false" if layout.ingest.deletes == "soft" else "winner.removed"
     return f"""
 select {KEY}, {_each("winner.{0} as {0}", layout)}, if({gone}, null, winner.part) as part,
   array_join(parts, '/') as parts, current_timestamp() as noted_at, false as {IS_DELETED}

@@ -81,7 +81,7 @@ def _commit_batch(
     if not decoded.counts.good and not (decoded.truncates and Timeline(uri).commit_instants):
         # A table without commits has no rows to delete, but a replay of its dead letters must know the truncate.
         note_truncates(place, layout.table, decoded.truncates)
-        return TableReport(layout.table.table)
+        return TableReport(layout.table.table, retained=decoded.retained)
     spark = decoded.events.sparkSession
     table, metadata = _hudi_table(place, layout, uri, decoded)
     _keep_columns(spark, place, decoded, uri)
@@ -115,7 +115,8 @@ def _commit_batch(
             _upsert(place, decoded, rows, table, written, report.upserts + report.deletes)
         fault_point("ingest.table")
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
-        return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
+        seconds = time.monotonic() - started
+        return replace(report, seconds=seconds, changes=decoded.settled.changes, retained=decoded.retained)
     finally:
         if kept is not None:
             kept.release()

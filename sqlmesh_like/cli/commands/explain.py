@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.app.operations.planning import plan_models
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_costs_text
 from sqlmesh_like.cli.printing.writer import echo_json, echo_sql, echo_styled
 
@@ -18,6 +18,7 @@ from sqlmesh_like.cli.printing.writer import echo_json, echo_sql, echo_styled
 @click.argument("models", nargs=-1, shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the plan.")
 @click.option("--sql", "with_sql", is_flag=True, help="Also print the delta program.")
+@in_environment
 @shared_options
 def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) -> int:
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""

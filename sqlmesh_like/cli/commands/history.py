@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.app.lakes.table_history import table_commits
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
 from sqlmesh_like.cli.printing.writer import echo, echo_json
@@ -27,6 +27,7 @@ _COLUMNS = (
 @click.argument("table", shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the list.")
 @click.option("--limit", type=int, default=50, help="Newest commits to show (-1: all).")
+@in_environment
 @shared_options
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
     """Show a table's commits: time, instant, kind, rows, bytes, strategy, frontier, savepoint.

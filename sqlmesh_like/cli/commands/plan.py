@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from sqlmesh_like.app.operations.environments.environment_plan import (
@@ -13,18 +15,21 @@ from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree
+from sqlmesh_like.cli.printing.question import confirmed
 from sqlmesh_like.cli.printing.writer import echo, echo_json, echo_styled
+from sqlmesh_like.cli.run_service import run_selected
 from sqlmesh_like.errors import UsageError
 
 
 @click.command("plan")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the plan.")
+@click.option("--yes", is_flag=True, help="Make these tables without asking.")
 @in_environment
 @shared_options
-def command(flags: Flags, output: str) -> int:
-    """Show what `sml run` with the same -e would make beside production, and at what cost. Changes nothing.
+def command(flags: Flags, output: str, yes: bool) -> int:
+    """Show what `sml run` with the same -e would make beside production, and at what cost; then ask whether to make it.
 
-    Starts no JVM.
+    Without a terminal, and as JSON, it is only shown, unless --yes is given. To show it starts no JVM, changes nothing.
     """
     name = flags.environment
     if name is None:
@@ -32,7 +37,7 @@ def command(flags: Flags, output: str) -> int:
     plan = plan_environment(open_project(flags), name)
     if output == "json":
         echo_json(plan.to_dict(), indent=2)
-        return 0
+        return run_selected(flags, "run") if yes and _has_work(plan) else 0
     color = None if make_output(flags).color else False
     for each in plan.tables:
         echo(_origin(each))
@@ -41,7 +46,16 @@ def command(flags: Flags, output: str) -> int:
     if plan.tables:
         echo_styled(plan_summary(each.plan.planned for each in plan.tables), color=color)
     echo("\n".join(_summary(plan)))
+    if not _has_work(plan):
+        return 0
+    if yes or (sys.stdin.isatty() and confirmed(f"Make this in {name}?", "", "")):
+        return run_selected(flags, "run")
+    echo("Nothing was changed; add --yes to make it")
     return 0
+
+
+def _has_work(plan: EnvironmentPlan) -> bool:
+    return bool(plan.leaving) or any(each.origin != "kept" or each.plan.next_run != "no_op" for each in plan.tables)
 
 
 def _origin(each: PlannedTable) -> str:

@@ -25,7 +25,7 @@ from sqlmesh_like.cdc.sources.database.comparison.repair import why_not_repaired
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.ingest_log import IngestLog
-from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.nodes import Source
@@ -35,6 +35,7 @@ from sqlmesh_like.run.ports import ComparedKeys, RowDifference, Sample
 
 @click.command("verify")
 @shared_options  # above its own options, so that `--sample` is not the one that dbt has
+@in_environment
 @click.argument("models", nargs=-1)
 @click.option("--limit", type=int, default=20, help="Differing rows to print per table.")
 @click.option("--sample", "is_sampled", is_flag=True, help="Compare only the rows of some random keys of each table.")
@@ -79,6 +80,8 @@ def command(
         raise UsageError("--share and --max-rows-per-second are for sources", hint="select one: -s source:shop")
     if not sources and is_repaired:
         raise UsageError("--repair is for sources", hint="select one: -s source:shop; tables of models: sml repair")
+    if sources and flags.environment is not None:
+        raise UsageError("an environment has no sources of its own", hint="leave -e out")
     request = ComparisonRequest(limit, max_rows_per_second, share / 100, seed or 0)
     compare = partial(verify_sources, loaded, request=request, on_compared=partial(_print_source, output))
     compared = compare(sources)
@@ -181,7 +184,10 @@ def _row_lines(row: DifferentRow) -> Iterator[str]:
 
 def _print(output: Output, number: int, total: int, result: Verification) -> None:
     difference = result.difference
-    compared = f" ({_keys(difference.keys)})" if difference is not None and difference.keys is not None else ""
+    parts = [_keys(difference.keys)] if difference is not None and difference.keys is not None else []
+    if (frozen := result.model.config.frozen_before) is not None:
+        parts.append(f"from {frozen} on")
+    compared = f" ({', '.join(parts)})" if parts else ""
     step = LogStep(number, total, "table", f"table {result.model.table}{compared}")
     output.tested(step, result.status, difference.total if difference else 0, result.seconds)
     lines = [f"  {result.error}"] if difference is None else _lines(difference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
@@ -11,13 +11,14 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.actions import ACTIONS, require_unique
 from sqlmesh_like.delta.machine import FRESH, SIGNED, Actions, ReadyStep, ready_query
 from sqlmesh_like.delta.program import TARGET, RescanProgram
+from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import PLAIN
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.writer.new_table import table_name
-from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden, is_storable, visible
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, is_hidden, is_storable, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.sql_text import standard_literal
@@ -58,7 +59,8 @@ class LocalWriter:
         columns = self._columns(signed)
         if any(types.get(column.name) != stored_type(column.type) for column in columns):
             raise Unproven("the table will have other types after this commit")
-        if signed == SIGNED and {c.name for c in columns} != set(self.steps.columns(f"target.{TARGET}")):
+        stored = set(self.steps.columns(f"target.{TARGET}")) - {PARTITION}  # which the writer adds
+        if signed == SIGNED and {c.name for c in columns} != stored:
             raise Unproven("other columns than the stored ones")
         if self.steps.planned.reconciles:
             refuse_breach(self.steps.planned.compiled.model, visible(columns))
@@ -74,8 +76,8 @@ class LocalWriter:
         log = self._log(columns, done.signed) if is_logged else None
         return LocalActions(self.path, columns, done.upserts, done.deletes, log, done.notes)
 
-    def keep(self) -> LocalActions:
-        return NOTHING
+    def keep(self, notes: tuple[Reason, ...] = ()) -> LocalActions:
+        return replace(NOTHING, notes=notes)
 
     def overwrite_partitions(self, rescan: RescanProgram) -> LocalActions:
         raise AssertionError(f"partitions by {rescan.partition_by} are merged row by row")
@@ -99,7 +101,8 @@ class LocalWriter:
         items = ", ".join(parquet_item(column, "f") for column in columns)
         rows = f"SELECT {items} FROM {duck_quoted(FRESH)} AS f"
         if planned.rewrites:
-            return self._rewritten(rows, columns)
+            live = f" WHERE {duck_text(planned.frozen.is_live('f'), is_exact=True)}" if planned.frozen else ""
+            return self._rewritten(f"{rows}{live}", columns)
         return LocalActions(self.path, columns, self._written(rows), 0)
 
     def _rewritten(self, rows: str, columns: Schema) -> LocalActions:
@@ -113,6 +116,8 @@ class LocalWriter:
         same = " AND ".join(f"f.{duck_quoted(name)} IS NOT DISTINCT FROM t.{duck_quoted(name)}" for name in at)
         items = ", ".join(parquet_item(c, "t") if c.name in at else _null_item(c) for c in columns)
         gone = f"SELECT {items}, true FROM {target} AS t ANTI JOIN {duck_quoted(FRESH)} AS f ON {same}"
+        if planned.frozen is not None:
+            gone += f" WHERE {duck_text(planned.frozen.is_live('t'), is_exact=True)}"
         (deletes,) = self.steps.db.execute(f"SELECT count(*) FROM ({gone})").fetchall()[0]
         marked = f"SELECT *, false AS {IS_DELETED} FROM ({rows})"
         count = self._written(f"{marked} UNION ALL {gone}")

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sqlmesh_like.delta.frozen import frozen_rows_lost
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.duckdb.programs.local_programs import local_actions
 from sqlmesh_like.duckdb.programs.local_snapshots import snapshot_actions
@@ -67,6 +68,8 @@ class LocalModels:
         with _writing(planned):
             if planned.rewrites and (done := self._rewritten(planned, named)):
                 return done
+            if planned.rewrites and planned.frozen is not None:
+                raise frozen_rows_lost(planned.compiled.model.table)
             return self._built(replace(planned, rewrites=False), named) if is_whole else self._written(planned, named)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult | None:

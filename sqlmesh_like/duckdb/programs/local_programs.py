@@ -46,7 +46,9 @@ def local_actions(
         with closing(shared.cursor()) as db:
             steps = LocalSteps(shared, db, planned, tables, named)
             writer = LocalWriter(steps, shared.new_file(), logged)
-            machine = Machine(planned.table, steps, writer, target, planned.now, planned.then)
+            machine = Machine(
+                planned.table, steps, writer, target, planned.now, planned.then, frozen=planned.frozen
+            )  # fmt: skip
             return machine.run(planned.strategy, planned.moves)
     except (Unproven, duckdb.Error, OSError) as error:
         # It may fail in Spark as well, which then reports the reason.

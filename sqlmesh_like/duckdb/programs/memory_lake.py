@@ -21,6 +21,7 @@ from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.clock_boundary import at_clocks
+from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries
 from sqlmesh_like.delta.program import Moves, TablePlan, relation, split_relation
 from sqlmesh_like.duckdb.dialect import duck_text
@@ -112,10 +113,12 @@ class MemoryLake:
         after: LakeSnapshot,
         now: datetime | None = None,
         strategy: Strategy | None = None,
+        frozen: FrozenPartitions | None = None,
     ) -> RowActions:
         """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
 
         `now` advances the lake's clock; without it the clock stays. `strategy` overrides the plan's.
+        `frozen`: rows of the target that stay as they are.
         """
         self._remember_only(compiled)
         self._then, self._now = self._now, now or self._now
@@ -124,12 +127,12 @@ class MemoryLake:
         relation = compiled.facts.relation
         chosen = strategy or compiled.classification.strategy
         if relation is not None and has_moved(time_value_calls(relation), self._then, self._now):
-            chosen = "full_refresh"
+            chosen = "full_refresh" if frozen is None else "recompute_merge"
         moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
         self._steps.begin(self._empty)
         writer = MemoryWriter(self._steps, lambda: self.build(compiled, after))
         table = MaintainedTable(str(compiled.model.table))
-        machine = Machine(compiled.table, self._steps, writer, table, self._now, self._then, self._prepared)
+        machine = Machine(compiled.table, self._steps, writer, table, self._now, self._then, self._prepared, frozen)
         return machine.run(chosen, Moves(moved, self._small - moved))
 
     def derive(self, rows: exp.Query) -> None:

@@ -91,8 +91,8 @@ class MemoryWriter:
         self.steps.db.execute(f"INSERT INTO {STORED} ({names}) {entering}")
         return RowActions(done.upserts, done.deletes, done.notes)
 
-    def keep(self) -> RowActions:
-        return RowActions(0, 0)
+    def keep(self, notes: tuple[Reason, ...] = ()) -> RowActions:
+        return RowActions(0, 0, notes)
 
     def overwrite_partitions(self, rescan: RescanProgram) -> RowActions:
         raise AssertionError(f"partitions by {rescan.partition_by} are merged row by row")

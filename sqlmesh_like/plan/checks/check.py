@@ -27,10 +27,12 @@ from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, requi
 from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.checks.column_names import column_places, refuse_unnamed, refuse_unstorable
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
+from sqlmesh_like.plan.checks.config_place import config_place
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
 from sqlmesh_like.plan.checks.refused_operands import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.plan.checks.written_types import WrittenTypes
+from sqlmesh_like.plan.frozen.declared import declared_partitions
 from sqlmesh_like.render.rendered import PythonCode, RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"\b(\w+)\s*\(")
@@ -129,6 +131,7 @@ class _Check:
                 self._check_config(facts.model)
                 refuse_unstorable(facts, self._schemas.get(model.unique_id))
                 shown = self._shown(facts)
+                declared_partitions(facts, shown)
                 refuse_breach(model, shown, column_places(facts) if model.has_contract else None)
                 if model.branch is not None:
                     self._check_branch(model.branch, shown)
@@ -274,7 +277,7 @@ class _Check:
                     hint = nearest(name, names) or f"its columns: {', '.join(names)}"
                     raise SqlError(
                         f"{key} names {name!r}, which is not one of its columns",
-                        location=_config_place(model, key),
+                        location=config_place(model, key),
                         hint=hint,
                     )
 
@@ -337,7 +340,7 @@ def _check_predicates(branch: RenderedModel) -> None:
     predicates, strategy = branch.config.incremental_predicates, branch.author_strategy
     if not predicates or strategy is None:
         return
-    place = _config_place(branch, "incremental_predicates")
+    place = config_place(branch, "incremental_predicates")
     if strategy not in ("merge", "delete+insert"):
         raise SqlError(f"incremental_predicates have no meaning with {strategy}", location=place, hint="leave them out")
     for text in predicates:
@@ -356,12 +359,3 @@ def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], .
     moment = () if snapshot.updated_at is None else (snapshot.updated_at,)
     keys = tuple(name for part in snapshot.unique_key for name in key_columns(part))
     return partitions, ("unique_key", keys), ("updated_at", moment), ("check_cols", snapshot.check or ())
-
-
-def _config_place(model: RenderedModel, key: str) -> Location:
-    """Where the model's own file or its properties set a config key; its first line if settings by folder do."""
-    match = re.search(rf"\b{key}\s*=", model.raw_sql)
-    if match is None:
-        return model.config_places.get(key, Location(model.path, 1, 1))
-    before = model.raw_sql[: match.start()]
-    return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

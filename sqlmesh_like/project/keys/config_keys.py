@@ -11,6 +11,7 @@ from sqlmesh_like.project.keys.config_values import (
     ConfigFault,
     Setting,
     boolean_setting,
+    boundary_setting,
     hooks_setting,
     key_setting,
     mapping_setting,
@@ -30,6 +31,9 @@ CHECKED: Mapping[str, Setting] = {
     "materialized": one_of_setting("What the model becomes.", *get_args(Materialized)),
     "unique_key": key_setting("Columns that identify a row; derived from the SQL by default.", ["order_id"]),
     "partition_by": partitions_setting("Columns by which the table's files are partitioned.", ["year_month"]),
+    "frozen_before": boundary_setting(
+        "Partitions with smaller values of the first column of `partition_by` keep their rows.", "2024-01-01"
+    ),
     "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
     "refresh": one_of_setting("How the table is updated when its inputs change.", *get_args(Refresh)),
     "tags": texts_setting("Tags to select by; those of all levels are combined.", ["nightly"]),

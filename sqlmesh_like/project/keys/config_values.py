@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key
@@ -86,6 +87,10 @@ def partitions_setting(help_: str, example: object) -> Setting:
     return Setting(
         _partitions, "column or list of columns", {"anyOf": [_STRING, _STRINGS, {"type": "object"}]}, help_, example
     )
+
+
+def boundary_setting(help_: str, example: object) -> Setting:
+    return Setting(_boundary, "date, text or whole number", {"type": ["string", "integer"]}, help_, example)
 
 
 def hooks_setting(help_: str, example: object) -> Setting:
@@ -182,6 +187,15 @@ def _partitions(key: str, value: object) -> tuple[str, ...]:
         hint = "give a column, or a list of them; this form is known for a date by day alone"
         raise UnusedSetting(key, f"config {key!r} of another database is ignored: the table is not partitioned", hint)
     return (column,)
+
+
+def _boundary(key: str, value: object) -> str:
+    """A value of a partition column as text; which type that column has is known later."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise ConfigFault(key, f"config {key!r} must be a date, a text or a whole number, not {value!r}")
+    return str(value)
 
 
 def _hooks(key: str, value: object) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.delta.actions import ACTIONS
 from sqlmesh_like.delta.affected_keys import key_columns
+from sqlmesh_like.delta.frozen import frozen_rows_lost
 from sqlmesh_like.delta.machine import FRESH, Actions
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import RescanProgram
@@ -66,7 +67,7 @@ class SparkWriter:
 
     def apply_actions(self, done: Actions) -> WriteResult:
         planned, counts = self.planned, sinks.WriteCounts(done.upserts, done.deletes)
-        if planned.reconciles and self._is_most(done.upserts + done.deletes):
+        if planned.reconciles and planned.frozen is None and self._is_most(done.upserts + done.deletes):
             return self.rebuild()
         self._require_kept()
         stored = None if _has_stored_images(planned) else self._stored()
@@ -77,20 +78,20 @@ class SparkWriter:
     def write_local(self, done: LocalActions) -> WriteResult:
         """Commit the actions that DuckDB has computed."""
         if not done.upserts and not done.deletes:
-            return replace(self.keep(), engine="duckdb", reasons=done.notes)
+            return replace(self.keep(done.notes), engine="duckdb")
         columns = ", ".join(f"`{column.name}` {column.type}" for column in done.schema)
         reader = self.steps.bindings.session.read.schema(f"{columns}, {IS_DELETED} boolean")
         metadata = self._metadata(self.planned.strategy, {"upserts": done.upserts, "deletes": done.deletes})
         sinks.upsert_rows(self.target.prepared(reader.parquet(str(done.path))), self.target, metadata, done.log)
         return WriteResult(self.planned.strategy, done.upserts, done.deletes, True, done.notes, engine="duckdb")
 
-    def keep(self) -> WriteResult:
+    def keep(self, notes: tuple[Reason, ...] = ()) -> WriteResult:
         """Commit the new frontier without rows, so that the same changes are not read again."""
         if self.planned.strategy == "no_op":
             return WriteResult("no_op", 0, 0, committed=False)
         self._require_kept()
         sinks.merge_nothing(self._stored(), self.target, self._metadata(self.planned.strategy, _NO_ROWS))
-        return WriteResult(self.planned.strategy, 0, 0, committed=True)
+        return WriteResult(self.planned.strategy, 0, 0, committed=True, reasons=notes)
 
     def overwrite_partitions(self, rescan: RescanProgram) -> WriteResult:
         names = key_columns(len(rescan.partition_by))
@@ -114,6 +115,8 @@ class SparkWriter:
 
     def rebuild(self) -> WriteResult:
         planned = replace(self.planned, strategy="full_refresh")
+        if planned.frozen is not None:
+            raise frozen_rows_lost(planned.compiled.model.table)
         if recover(planned.target.uri):
             name = planned.compiled.model.table
             raise RetryableError(f"{name}: a swap cut short by a crash was finished: plan anew")
@@ -122,6 +125,10 @@ class SparkWriter:
         if target.unique_key:
             sinks.check_rows(frame, target)
         record = planned.record("full_refresh", target.table.buckets, {}, self.steps.bindings.started)
+        if not is_as_derived and planned.compiled.model.config.frozen_before is not None:
+            why = "; ".join(each.message for each in strategy_reasons)
+            hint = "cast the columns in question; or leave frozen_before out"
+            raise NodeError(f"{planned.compiled.model.table} cannot have frozen partitions: {why}", hint=hint)
         if not is_as_derived:
             # The stored rows lack the state that the program needs, so no later run may be incremental.
             record = replace(record, fingerprint=record.fingerprint + AS_WRITTEN)

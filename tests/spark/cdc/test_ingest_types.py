@@ -113,6 +113,18 @@ def test_soft_deletes_keep_the_row_marked(spark: SparkSession, tmp_path: Path) -
     assert shop.rows("t", "id", "_sml_deleted") == [(1, False), (2, True)]
 
 
+def test_deletions_of_retention_leave_rows_as_they_are_and_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Lake(spark, tmp_path, (table(deletes="retention"),))
+    shop.ingest(event("c", {"id": 1, "v": "a"}), event("c", {"id": 2, "v": "b"}))
+    [report] = shop.ingest(event("d", None, {"id": 2}), event("u", {"id": 1, "v": "c"}, {"id": 1, "v": "a"})).tables
+    assert shop.rows("t", "id", "v") == [(1, "c"), (2, "b")]
+    assert (report.upserts, report.deletes, report.retained, report.dead_letters) == (1, 0, 1, 0)
+    [report] = shop.ingest(event("d", None, {"id": 1}), event("t", None)).tables
+    assert report.retained == 2 and shop.rows("t", "id", "v") == [(1, "c"), (2, "b")]
+    shop.ingest(event("c", {"id": 2, "v": "again"}))
+    assert shop.rows("t", "id", "v") == [(1, "c"), (2, "again")]
+
+
 def test_a_column_of_nulls_has_no_type_yet_and_one_of_empty_values_is_text(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(),))
     shop.ingest(

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
@@ -302,3 +304,45 @@ def test_what_is_not_up_to_date_is_not_promoted(shop: Shop, capsys: Shown) -> No
     assert main(["run", "-e", "dev"]) == 0
     promoted(root)
     assert shop.stored(DETAIL) == expected(shop, DETAIL)
+
+
+def test_its_tables_are_explained_verified_and_their_commits_shown(shop: Shop, capsys: Shown) -> None:
+    before = production(shop.root)
+    edit(shop.root, *FILTER)
+    assert main(["run", "-e", "dev"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "-e", "dev", "--output", "json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["models"]
+    assert {each["unique_id"]: each["next_run"] for each in planned} == {DETAIL: "no_op", REGION: "no_op"}
+    assert main(["history", "detail", "-e", "dev", "--output", "json"]) == 0
+    own = json.loads(capsys.readouterr().out)
+    assert main(["history", "detail", "--output", "json"]) == 0
+    assert own[:-1] == json.loads(capsys.readouterr().out) and own[-1]["strategy"] == "recompute_merge"
+    assert main(["verify", "-e", "dev", "--sample"]) == 0
+    assert "2 of 2 PASS" in capsys.readouterr().out
+    assert "has no table of the selected models" in refusal(capsys, "verify", "-e", "dev", "daily", "--sample")
+    assert "there is no environment 'other'" in refusal(capsys, "explain", "-e", "other")
+    with Project.load(shop.root, environment="dev") as project:
+        assert {each.next_run for each in project.plan().models} == {"no_op"}
+        assert len(project.sql("select * from dws.detail")) == len(expected(shop, DETAIL))
+        for call in (project.ingest, project.publish, project.maintain, project.snapshot):
+            with pytest.raises(UsageError, match="in an environment"):
+                call()
+    assert production(shop.root) == before
+
+
+def test_a_plan_is_made_where_that_is_asked_for(shop: Shop, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(shop.root, *FILTER)
+    assert main(["plan", "-e", "dev"]) == 0  # no terminal
+    assert "Nothing was changed; add --yes to make it" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    for answer, count in ((False, 0), (True, 1)):
+        monkeypatch.setattr("click.confirm", lambda *_words, answer=answer, **_flags: answer)
+        assert main(["plan", "-e", "dev"]) == 0
+        assert len(list((shop.root / "warehouse/_sml").glob("environments/dev/environment.json"))) == count
+    assert rows_in(shop.root, DETAIL) == expected(shop, DETAIL)
+    capsys.readouterr()
+    assert main(["plan", "-e", "dev"]) == 0  # nothing to do, nothing to ask
+    assert "Nothing was changed" not in capsys.readouterr().out
+    assert main(["plan", "-e", "other", "--yes"]) == 0
+    assert rows_in(shop.root, DETAIL, "other") == expected(shop, DETAIL)

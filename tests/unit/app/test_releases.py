@@ -10,6 +10,9 @@ import duckdb
 import pytest
 
 from sqlmesh_like import Project
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.docs_content import lake_tables
 from sqlmesh_like.cli.app import main
 from tests.levels import parametrize
 from tests.projects import enter_project
@@ -101,6 +104,37 @@ def test_rows_whose_tests_have_not_passed_are_not_seen(root: Path, capsys: Shown
     assert main(["release", "create"]) == 0  # on one's own word
     assert seen(capsys) == (62, 62) == seen(capsys, "--at", "3") and seen(capsys, "--at", "1") == (55, 55)
     assert main(["show", "rates_v", "--output", "csv"]) == 0 and capsys.readouterr().out.split()[-1] == "4"
+
+
+def test_a_table_that_cannot_be_sent_keeps_all_of_its_destination_back(root: Path, capsys: Shown) -> None:
+    text = (root / "models/orders_d.sql").read_text().replace("schema='dwd'", "schema='dwd', publish='bi'")
+    (root / "models/orders_d.sql").write_text(text)
+    with duckdb.connect(str(root / "bi.duckdb")) as db:
+        db.execute("create table orders_d (own int)")
+    before = published(root)
+    assert change(root, MORE, "build") == 1 and published(root) == before
+    assert (
+        "nothing was sent to bi: dwd.orders_d: bi has a table orders_d that no publication" in capsys.readouterr().out
+    )
+    with duckdb.connect(str(root / "bi.duckdb")) as db:
+        db.execute("drop table orders_d")
+    assert main(["publish"]) == 0 and published(root) == [(1, 25), (2, 37)]
+
+
+def test_the_site_shows_tables_as_the_current_release_has_them(root: Path) -> None:
+    assert change(root, MORE, "build") == 0 and change(root, TWICE, "build") == 1
+    for name, released in (("2", "2"), ("1", "1")):
+        assert main(["release", "rollback", name]) == 0
+        document = json.loads((root / "warehouse/_sml/releases/shop.dws.json").read_bytes())
+        [tables] = [each["tables"] for each in document["releases"] if str(each["id"]) == released]
+        _, facts = lake_tables(load(Invocation(project_dir=root)))
+        for unique_id in ("model.shop.orders_d", "model.shop.daily"):
+            commit = tables[unique_id]["commit"]
+            assert (facts[unique_id].state.frontier, facts[unique_id].commits[-1].instant) == (commit, commit)
+    assert main(["docs", "generate"]) == 0
+    (root / "warehouse/_sml/releases/shop.dws.json").unlink()
+    _, facts = lake_tables(load(Invocation(project_dir=root)))
+    assert facts["model.shop.orders_d"].commits[-1].instant not in {each["commit"] for each in tables.values()}
 
 
 @parametrize(("mode", "total"), suite=[("manual", 55)], release=[("always", 62)])

@@ -292,6 +292,10 @@ def require_erasable(erasure: Erasure) -> None:
         reason = unremovable_reason(uri) or (undeletable_reason(uri) if is_ours else None)
         if reason is not None:
             raise NodeError(f"{uri} cannot be erased from: {reason}", hint="nothing was changed")
+    for place in erasure.models:
+        if erasure.loaded.rendered.model(place.unique_id).config.frozen_before is not None:
+            hint = "take frozen_before out and build it anew (sml run --full-refresh), then forget; nothing was changed"
+            raise NodeError(f"{place.table} has frozen partitions, in which no row is changed", hint=hint)
     for snapshot in erasure.snapshots:
         if not erasure.matches.get(snapshot.unique_id):
             hint = "add the key's columns to its SELECT and rebuild it, or drop its table; nothing was changed"

@@ -38,7 +38,7 @@ class Damage:
 def find_damage(loaded: Loaded, name: str) -> Damage:
     """Examine a table. Raises ProjectError for an unknown name, NodeError for a table that others write.
 
-    Raises NodeError for a damaged snapshot too: its old versions are only in its table, so it cannot be repaired.
+    Raises NodeError for a damaged snapshot or table with frozen partitions too: their rows are stored nowhere else.
     """
     loaded = with_discovered_tables(loaded)
     place = open_lake(loaded).catalog.find(name)
@@ -48,6 +48,10 @@ def find_damage(loaded: Loaded, name: str) -> Damage:
     health = table_health(place.uri)
     if place.unique_id.kind == "snapshot" and not health.is_whole:
         hint = "restore it from a backup: no query gives a snapshot's old versions again"
+        raise NodeError(f"{place.table}: {health.problem}", hint=hint)
+    model = next((each for each in loaded.rendered.models if each.unique_id == place.unique_id), None)
+    if model is not None and model.config.frozen_before is not None and not health.is_whole:
+        hint = "restore it from a backup: rows of frozen partitions are stored nowhere else"
         raise NodeError(f"{place.table}: {health.problem}", hint=hint)
     source = source_of(loaded, place)
     return Damage(place, health, source[0].name if source else None)

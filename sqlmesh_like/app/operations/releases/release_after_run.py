@@ -14,7 +14,7 @@ from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.publish.publisher import LakePublisher
+from sqlmesh_like.publish.publisher import LakePublisher, SentTables
 from sqlmesh_like.releases.release import Release, Releases, Tables, created_now
 from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
 from sqlmesh_like.render.rendered import RenderedTest
@@ -63,14 +63,17 @@ def publisher_of_run(lake: HudiLake, publisher: LakePublisher | None) -> LakePub
 
 
 def _with_publications(lake: HudiLake, result: RunResult, publisher: LakePublisher) -> RunResult:
-    """Publish the models of a run as the current release has them."""
+    """Publish the models of a run as the current release has them, all of a destination in one transaction."""
     release = releases_of(lake.loaded).read().newest
     if release is None:
         return result
+    models = [each.model for each in result.results if isinstance(each, ModelResult)]
+    chosen = [model for model in models if model.unique_id in publisher.chosen]
     released = replace(publisher, catalog=at_release(lake, release).catalog)
+    outcomes = SentTables(released.publish_together(chosen))
     return RunResult(
         tuple(
-            with_publication(each, released)
+            with_publication(each, outcomes)
             if isinstance(each, ModelResult) and each.node.unique_id in publisher.chosen
             else each
             for each in result.results

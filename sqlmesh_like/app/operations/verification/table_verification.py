@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
-from sqlmesh_like.app.lakes.lake import clock, open_lake
+from sqlmesh_like.app.lakes.lake import clock
+from sqlmesh_like.app.lakes.release_lake import environment_tables, newest_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NewerVersionError, NodeError, SmlError, UsageError
 from sqlmesh_like.plan.fingerprint import is_of_query
@@ -59,8 +60,8 @@ def verify_tables(
 
     `sample`: compare only rows of these keys. Raises UsageError where the target has no lake.
     """
-    selected = [node.unique_id for node in loaded.selected("model")]
-    lake = open_lake(loaded, selected)
+    selected = environment_tables(loaded, [node.unique_id for node in loaded.selected("model")])
+    lake = newest_lake(loaded, selected)
     planner = lake.planner(clock(None))
     tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
     results: list[Verification] = []

@@ -160,6 +160,12 @@ class _Comparer:
     def _part(self, table: SourceTable, origin: Table) -> ComparedPart:
         dialect, kind = DATABASES[self.settings.kind], self.settings.kind
         assert table.ingest is not None
+        if table.ingest.deletes == "retention":
+            raise UsageError(
+                f"{table.table} keeps rows that the database has deleted (`deletes: retention`), so they differ",
+                location=table.declared_at,
+                hint=f"leave it out: --exclude source:{table.source_name}.{table.name}",
+            )
         schema = origin.schema or self.settings.database
         read = read_segments(self.place, table)  # before the table: what it has read since is only counted as unread
         shard = (
