@@ -18,6 +18,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     NodeNumbers,
+    OneRow,
     Projection,
     Relation,
     ScalarValue,
@@ -70,7 +71,7 @@ class _Rewrite:
 
 def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
     match relation:
-        case Scan():
+        case OneRow() | Scan():
             return relation
         case UnionAll():
             return replace(relation, branches=below)

@@ -17,6 +17,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relation import inputs as input_ids
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
 from sqlmesh_like.analyze.binding.binder import read
@@ -109,6 +110,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
+        if not input_ids(relation) and model.config.materialized not in ("view", "ephemeral"):
+            raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:
         location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
         unsupported_reason = UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)

@@ -239,13 +239,14 @@ def _is_inexact_window(call: exp.Expr, known: Mapping[str, str | None]) -> bool:
     record = aggregate_of(function)
     if record is None or not record.adds:
         return False
-    is_as_written = record.by_states and (function is not call or isinstance(function.this, exp.Distinct))
-    return is_as_written or not record.is_repeatable(infer(function.this, known))
+    type_ = infer(function.this, known)
+    is_as_written = record.by_states(type_) and (function is not call or isinstance(function.this, exp.Distinct))
+    return is_as_written or not record.is_repeatable(type_)
 
 
 def _is_inexact_call(call: Call) -> bool:
     record = aggregate_named(call.function)
-    is_as_written = record is not None and record.by_states and call.distinct
+    is_as_written = record is not None and record.by_states(call.argument_type) and call.distinct
     return record is None or is_as_written or not record.is_repeatable(call.argument_type)
 
 

@@ -51,11 +51,28 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         # DuckDB's returns a date for a date.
         if not isinstance(cut.parent, exp.Cast):
             cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
+    for item in list(tree.find_all(exp.Values, exp.Table)):
+        _name_columns(item)
     for select in list(tree.find_all(exp.Select)):
         _without_laterals(select)
         _without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _name_columns(item: exp.Expr) -> None:
+    """Give VALUES and RANGE the column names that Spark gives them."""
+    if isinstance(item, exp.Values):
+        first = item.expressions[0]
+        names = [f"col{number}" for number, _ in enumerate(getattr(first, "expressions", None) or [first], 1)]
+    elif isinstance(item.this, exp.Anonymous) and item.this.name.lower() == "range":
+        names = ["id"]
+    else:
+        return
+    alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier("_sml_rows"))
+    if not alias.columns:
+        alias.set("columns", [exp.to_identifier(name) for name in names])
+    item.set("alias", alias)
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:

@@ -1,0 +1,182 @@
+"""LATERAL of a query: its rows for each row to the left. Owns the forms that are joins.
+
+- Rows of FROM and WHERE are a join, whose condition is WHERE.
+- Aggregates without GROUP BY are one row: each is a scalar subquery.
+- The first rows by ORDER BY … LIMIT are numbered for each combination of the values that the query reads to its left
+  (`outer_values`), and so are rows whose columns are computed from these, of a LEFT JOIN.
+
+Source: Spark 3.5 `DecorrelateInnerQuery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Filter, JoinKind, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls
+from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, offset_of, require_pure
+from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
+from sqlmesh_like.analyze.expressions.types import infer
+from sqlmesh_like.dialects import SPARK
+
+_PARTS = {"expressions", "from_", "from", "where", "joins", "kind", "order", "limit"}
+_PLACE = "_sml_lateral_place"
+
+
+@dataclass(frozen=True)
+class LateralQuery:
+    """A query to the right of `left`, under an alias; `own` is the scope of its FROM, None if it has none.
+
+    Its outputs have the alias before them, its own columns `prefix`.
+    """
+
+    left: Scope
+    select: exp.Select
+    alias: str
+    names: Sequence[str]
+    own: Scope | None
+
+    @property
+    def prefix(self) -> str:
+        return f"_sml_l{len(self.left.sources)}"
+
+    def joined(self, kind: JoinKind, on: exp.Expr | None) -> Scope:
+        """The scope of both. Raises Unsupported and UnknownName."""
+        items = self._items()
+        where = self.select.args.get("where")
+        parts = [self._resolved(part) for part in conjuncts(where.this)] if where else []
+        if self.select.args.get("limit") is not None:
+            return self._first_rows(items, parts, kind, on)
+        if self.own is None and (kind == "inner" or not parts):
+            return self._with_items(filtered(self.left.relation, parts), items, on)
+        if self.own is None:
+            raise Unsupported("QRY009", "LEFT JOIN LATERAL of a condition on the rows to the left", self.select)
+        inner = self._inner.relation
+        if all(self._is_inner(item.expression) for item in items):
+            kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(inner)]
+            right = Projection(inner, (*kept, *items))
+            scope = self._scope(make_join(self.left.relation, right, "inner", None), items)
+            wanted = [*parts, *([scope.resolve(on)] if on is not None else [])]
+            condition = exp.and_(*wanted) if wanted else None
+            return self._scope(make_join(self.left.relation, right, kind, condition), items)
+        if kind != "inner":
+            raise Unsupported("QRY009", "LEFT JOIN LATERAL of values computed from those to the left", self.select)
+        condition = exp.and_(*parts) if parts else None
+        return self._with_items(make_join(self.left.relation, inner, "inner", condition), items, on)
+
+    @property
+    def _inner(self) -> Scope:
+        assert self.own is not None
+        return renamed(self.own, self.prefix)
+
+    def _resolved(self, part: exp.Expr) -> exp.Expr:
+        resolved = (
+            resolved_inside_out(part, self._inner, self.left) if self.own is not None else self.left.resolve(part)
+        )
+        require_pure(resolved)
+        return resolved
+
+    def _items(self) -> list[Named]:
+        written: list[tuple[str, exp.Expr]] = []
+        for item in self.select.expressions:
+            if isinstance(item, exp.Star) and self.own is not None and not any(item.args.values()):
+                written += [(name, exp.column(output, quoted=True)) for name, output in self._inner.star()]
+            elif item.is_star:
+                raise Unsupported("QRY009", f"{item.sql(SPARK)} in LATERAL", item)
+            else:
+                written.append((item.alias_or_name, self._resolved(item.unalias())))
+        if self.names and len(self.names) != len(written):
+            counts = f"{len(self.names)} columns of {len(written)}"
+            raise UnknownName(f"the list names {counts}", self.select, "name each column once")
+        named = list(self.names) or [name for name, _ in written]
+        if not all(named) or len({name.lower() for name in named}) != len(named):
+            raise Unsupported("QRY009", "LATERAL of columns without a name, or with one name", self.select, "LATERAL")
+        known = {**self.left.known, **(self._inner.known if self.own is not None else {})}
+        return [
+            Named(f"{self.alias}.{name}", value, infer(value, known))
+            for name, (_, value) in zip(named, written, strict=True)
+        ]
+
+    def _is_inner(self, resolved: exp.Expr) -> bool:
+        return self.left.outputs_of(resolved) <= set(self._inner.known)
+
+    def _scope(self, relation: Relation, items: Sequence[Named]) -> Scope:
+        outputs = tuple((item.name.removeprefix(f"{self.alias}."), item.name) for item in items)
+        return replace(self.left, relation=relation, sources=(*self.left.sources, ScopeSource(self.alias, outputs)))
+
+    def _with_items(self, relation: Relation, items: Sequence[Named], on: exp.Expr | None) -> Scope:
+        """The scope of rows with the items computed on them."""
+        kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(self.left.relation)]
+        scope = self._scope(Projection(relation, (*kept, *items)), items)
+        return scope if on is None else replace(scope, relation=filtered(scope.relation, [scope.resolve(on)]))
+
+    def _first_rows(
+        self, items: Sequence[Named], parts: Sequence[exp.Expr], kind: JoinKind, on: exp.Expr | None
+    ) -> Scope:
+        """Rows numbered by ORDER BY for each combination of outer values, up to LIMIT, and met by equal values."""
+        limit, order = self.select.args["limit"].expression, self.select.args.get("order")
+        if order is None or not isinstance(limit, exp.Literal) or not limit.name.isdigit() or self.own is None:
+            raise Unsupported("QRY003", "LIMIT in LATERAL without ORDER BY", self.select, "LIMIT")
+        terms = [self._term(term, items) for term in order.expressions]
+        read = [*(item.expression for item in items), *(term.this for term in terms)]
+        further = [c.name for value in read for c in value.find_all(exp.Column) if c.name.lower() in self.left.known]
+        across = [part for part in parts if not self._is_inner(part)]
+        local = [part for part in parts if self._is_inner(part)]
+        inner = replace(self._inner, relation=filtered(self._inner.relation, local))
+        found = rows_by_outer_values(inner, self.left, across, self.prefix, offset_of(self.select), further)
+        keys = [Named(column.name, column.copy(), found.scope.known[column.name]) for column in found.keys.values()]
+        partition = tuple(key.expression.copy() for key in keys)
+        window = exp.Window(
+            this=exp.RowNumber(), partition_by=[key.copy() for key in partition],
+            order=exp.Order(expressions=[found.by_values(term) for term in terms]),
+        )  # fmt: skip
+        shown = [replace(item, expression=found.by_values(item.expression)) for item in items]
+        numbered = Windowed(found.scope.relation, (*keys, *shown, Named(_PLACE, window, "int")), (partition,))
+        first = Filter(numbered, exp.LTE(this=exp.column(_PLACE, quoted=True), expression=limit.copy()))
+        plain = tuple(Named(n.name, exp.column(n.name, quoted=True), n.type) for n in (*keys, *shown))
+        scope = self._scope(make_join(self.left.relation, Projection(first, plain), "inner", None), items)
+        ties = [*found.ties([key.name for key in keys]), *([scope.resolve(on)] if on is not None else [])]
+        joined = make_join(self.left.relation, Projection(first, plain), kind, exp.and_(*ties) if ties else None)
+        return self._scope(joined, items)
+
+    def _term(self, term: exp.Expr, items: Sequence[Named]) -> exp.Ordered:
+        """A term of ORDER BY, which may name an item."""
+        by_name = {item.name.removeprefix(f"{self.alias}.").lower(): item.expression for item in items}
+        value = term.this
+        named = by_name.get(value.name.lower()) if isinstance(value, exp.Column) and not value.table else None
+        if isinstance(value, exp.Literal):
+            raise Unsupported("QRY003", "ORDER BY a position in LATERAL", self.select, "ORDER")
+        copy = term.copy()
+        copy.set("this", named.copy() if named is not None else self._resolved(value))
+        assert isinstance(copy, exp.Ordered)
+        return copy
+
+
+def is_plain_lateral(query: exp.Expr) -> bool:
+    """Whether a query is a SELECT of rows, without groups, that `LateralQuery` may read."""
+    if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
+        return False
+    return not any(item.find(exp.Window, exp.UDTF, exp.Query) or aggregate_calls(item) for item in query.expressions)
+
+
+def is_one_row(query: exp.Expr) -> bool:
+    """Whether a query is a SELECT of aggregates without GROUP BY."""
+    if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
+        return False
+    is_cut = query.args.get("limit") is not None or query.args.get("order") is not None
+    return not is_cut and bool(query.expressions) and all(aggregate_calls(item) for item in query.expressions)
+
+
+def as_values(query: exp.Select) -> list[tuple[str, exp.Subquery]]:
+    """The columns of a query of one row, each as a scalar subquery under its name."""
+    values = []
+    for item in query.expressions:
+        one = query.copy()
+        one.set("expressions", [exp.alias_(item.unalias().copy(), "value")])
+        values.append((item.alias, exp.Subquery(this=one)))
+    return values
