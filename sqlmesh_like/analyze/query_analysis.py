@@ -34,6 +34,7 @@ from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_d
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.refused_forms import first_refused
+from sqlmesh_like.analyze.star_columns import with_star_columns
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.analyze.word_columns import with_word_columns
@@ -102,9 +103,13 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         has_names = not name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     columns_of = _names_by_table(by_table, schemas, views)
-    worded = with_word_columns(tree, columns_of)
+    try:
+        written = with_star_columns(tree, columns_of)
+    except UnknownName as unknown:
+        raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
+    is_written, worded = written is not tree, with_word_columns(written, columns_of)
     aliased = tree.copy() if tree.find(exp.Window) else None
-    is_worded, tree = worded is not tree, with_window_aliases(worded, columns_of)
+    is_worded, tree = is_written or worded is not tree, with_window_aliases(worded, columns_of)
     names = () if has_names else known_names(tree)
     is_as_written = names is not None and not is_worded and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None

@@ -154,6 +154,11 @@ def _widths(tree: exp.Expr) -> Iterator[Misplaced]:
 
 def _patterns(tree: exp.Expr) -> Iterator[Misplaced]:
     for patterns in tree.find_all(exp.Any, exp.All):
+        if patterns.this is not None and isinstance(patterns.this.unnest(), exp.Query):
+            message = f"{patterns.key.upper()} of a query is not Spark SQL"
+            is_equal = isinstance(patterns.parent, exp.EQ) and isinstance(patterns, exp.Any)
+            hint = "write IN" if is_equal else "compare with (select max(…) …) or (select min(…) …), or use EXISTS"
+            yield Misplaced(message, patterns, hint)
         if isinstance(patterns.this, exp.Tuple) and not patterns.this.expressions:
             yield Misplaced("the list of patterns is empty", patterns)
 

@@ -315,12 +315,11 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
 
 
 def _maps(relation: Relation) -> list[str]:
-    """Used columns whose type contains a map, by which Spark cannot group."""
+    """Columns that are read or made whose type contains a map, by which Spark cannot group."""
     used = used_columns(relation)
     return [
         column.name
         for node in walk(relation)
-        if isinstance(node, Scan)
-        for column in node.schema
-        if column.name in used[node.input_id] and "map<" in (column.type or "")
+        for column in columns(node)
+        if "map<" in (column.type or "") and (not isinstance(node, Scan) or column.name in used[node.input_id])
     ]

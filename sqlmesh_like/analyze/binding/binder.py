@@ -249,8 +249,8 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
             scope.require_alias(item)
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
-            if isinstance(item, exp.Column) and scope.merged:
-                raise Unsupported("QRY009", f"{item.sql(SPARK)} beside USING", item)
+            if isinstance(item, exp.Column) and not scope.orders_star(item.table.lower()):
+                raise Unsupported("QRY009", f"{item.sql(SPARK)} beside several USING", item)
             items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)

@@ -111,7 +111,7 @@ def _sum_rule(result: Callable[[str | None], str | None]) -> Callable[[exp.Expr,
 
 
 def _quantile_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
-    type_, quantile = type_of(node.this), node.args.get("quantile")
+    type_, quantile = type_of(node.this), node.args.get("quantile") or node.args.get("expression")
     if type_ is None:
         return None
     is_approximate = isinstance(node, exp.ApproxQuantile)
@@ -143,6 +143,11 @@ def _spread(line: str, merge: Merge) -> AggregateFunction:
         merge=merge,
         by_states=has_exact_moments,
     )
+
+
+def _quantile(line: str) -> AggregateFunction:
+    """Of the sorted values: the same digits in whatever order they come, unless zeros differ in their sign."""
+    return AggregateFunction(line, type_rule=_quantile_type, is_repeatable=is_exact_number, in_window=True)
 
 
 def _bits(line: str) -> AggregateFunction:
@@ -231,8 +236,10 @@ _RECORDS = (
     _bits("bit_and=BitwiseAndAgg: integer -> $1"),
     _bits("bit_or=BitwiseOrAgg: integer -> $1"),
     _bits("bit_xor=BitwiseXorAgg: integer -> $1"),
-    AggregateFunction("median=Median {1}", type_rule=_quantile_type),
-    AggregateFunction("percentile=Quantile(this quantile) {2-3}", type_rule=_quantile_type),
+    _quantile("median=Median {1}"),
+    _quantile("percentile=Quantile(this quantile) {2-3}"),
+    _quantile("percentile_cont=PercentileCont(this expression)"),
+    _quantile("percentile_disc=PercentileDisc(this expression)"),
     AggregateFunction(
         "percentile_approx=ApproxQuantile(this quantile accuracy) approx_percentile {2-3}",
         type_rule=_quantile_type,
