@@ -11,6 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -316,10 +317,16 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
 
 def _maps(relation: Relation) -> list[str]:
     """Columns that are read or made whose type contains a map, by which Spark cannot group."""
+    if not any(map(_has_map, walk(relation))):
+        return []
     used = used_columns(relation)
     return [
         column.name
-        for node in walk(relation)
+        for node in walk(pruned_columns(relation))
         for column in columns(node)
         if "map<" in (column.type or "") and (not isinstance(node, Scan) or column.name in used[node.input_id])
     ]
+
+
+def _has_map(node: Relation) -> bool:
+    return any("map<" in (column.type or "") for column in columns(node))

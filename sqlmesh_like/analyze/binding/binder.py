@@ -66,7 +66,7 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             raise Unsupported("QRY009", "a recursive CTE", query)
         for cte in with_.expressions:
             names = [name.name for name in cte.args["alias"].columns]
-            relation = read(cte.this, lookup, ctes)
+            relation = read(with_names(cte.this) if names else cte.this, lookup, ctes)
             ctes[cte.alias.lower()] = with_columns(relation, names, cte) if names else relation
     match query:
         case exp.Subquery():

@@ -25,7 +25,7 @@ from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, writte
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
 from sqlmesh_like.analyze.binding.pivots import pivoted
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
 from sqlmesh_like.analyze.binding.subqueries.lateral_queries import (
     LateralQuery,
     as_values,
@@ -132,7 +132,7 @@ class FromReader:
             case exp.Table():
                 relation = self._table(item)
             case exp.Subquery():
-                relation = self.read(item, self.lookup, self.ctes)
+                relation = self.read(with_names(item) if names else item, self.lookup, self.ctes)
             case exp.Values():
                 relation = written_rows(item)
             case _:

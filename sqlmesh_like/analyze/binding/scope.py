@@ -59,6 +59,8 @@ def with_names(query: exp.Expr) -> exp.Expr:
     """A copy of the query with names for unnamed columns, which SQL allows where only the value counts."""
     named = query.copy()
     select = named.this if isinstance(named, exp.Subquery) else named
+    while isinstance(select, exp.SetOperation):  # the first of its queries names the columns
+        select = select.this
     if isinstance(select, exp.Select):
         items = [
             item

@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Filter, JoinKind, Named, Projection, Relation, Windowed, columns
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, offset_of, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
 from sqlmesh_like.analyze.expressions.types import infer
@@ -128,7 +128,7 @@ class LateralQuery:
         across = [part for part in parts if not self._is_inner(part)]
         local = [part for part in parts if self._is_inner(part)]
         inner = replace(self._inner, relation=filtered(self._inner.relation, local))
-        found = rows_by_outer_values(inner, self.left, across, self.prefix, offset_of(self.select), further)
+        found = rows_by_outer_values(inner, self.left, across, self.prefix, self.select, further)
         keys = [Named(column.name, column.copy(), found.scope.known[column.name]) for column in found.keys.values()]
         partition = tuple(key.expression.copy() for key in keys)
         window = exp.Window(

@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.algebra.relation import Named, Projection, Relation
 from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.joining import make_join
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, offset_of
 from sqlmesh_like.analyze.expressions.types import is_exact_key
 
 
@@ -50,7 +50,7 @@ class RowsByOuterValues:
 
 
 def rows_by_outer_values(
-    inner: Scope, outer: Scope, across: Sequence[exp.Expr], name: str, offset: int | None, further: Sequence[str] = ()
+    inner: Scope, outer: Scope, across: Sequence[exp.Expr], name: str, query: exp.Expr, further: Sequence[str] = ()
 ) -> RowsByOuterValues:
     """The rows of `inner` that meet the resolved conditions `across`, by the outer values that these read.
 
@@ -64,7 +64,7 @@ def rows_by_outer_values(
         type_ = outer.known[output.lower()]
         if not is_exact_key(type_):
             shown = output.split(".")[-1]
-            raise Unsupported("QRY012", f"a correlation by {shown} of type {type_ or 'not proven'}")
+            raise Unsupported("QRY012", f"a correlation by {shown} of type {type_ or 'not proven'}", query, "SELECT")
     if not outputs:
         return RowsByOuterValues(inner, {})
     keys = {output: exp.column(f"{name}.o{number}", quoted=True) for number, output in enumerate(outputs)}
@@ -72,7 +72,7 @@ def rows_by_outer_values(
         Named(column.name, exp.column(output, quoted=True), outer.known[output.lower()])
         for output, column in keys.items()
     ]
-    values: Relation = distinct_rows(Projection(outer.relation, tuple(items)), offset)
+    values: Relation = distinct_rows(Projection(outer.relation, tuple(items)), offset_of(query))
     own = ScopeSource(f"{name}.outer", tuple((column.name, column.name) for column in keys.values()))
     made = RowsByOuterValues(replace(inner, sources=(*inner.sources, own)), keys)
     condition = exp.and_(*map(made.by_values, across)) if across else None

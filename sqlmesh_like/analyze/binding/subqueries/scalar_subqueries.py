@@ -158,7 +158,7 @@ class _Correlation:
             ties = [pair.tie(self._key(number)) for number, pair in enumerate(equalities)]
         else:
             resolved = [resolved_inside_out(part, self.inner, self.outer) for part in across]
-            by_values = rows_by_outer_values(inner, self.outer, resolved, self.name, offset_of(self.query))
+            by_values = rows_by_outer_values(inner, self.outer, resolved, self.name, self.query)
             inner = by_values.scope
             keys = [named(column, self._key(number)) for number, column in enumerate(by_values.keys.values())]
             ties = by_values.ties([key.alias for key in keys])
@@ -177,6 +177,8 @@ class _Correlation:
         assert isinstance(joined, Join), "a left join keeps its whole condition"
         if len(joined.pairs) != len(ties):
             raise _refused("a correlation by values that are not of one exact type", self.query)
+        if offset_of(exp.and_(*ties)) is None:
+            joined = replace(joined, offset=offset_of(self.query), keyword="SELECT")
         scope = _with_values(self.outer, joined, self.name, tuple(named_.name for named_ in shown))
         return scope, exp.Paren(this=value.transform(lambda node: self._value(node, calls)))
 
