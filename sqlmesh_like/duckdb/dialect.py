@@ -96,6 +96,7 @@ def _without_short_intervals(tree: exp.Expr) -> None:
             moved.replace(_filled_in(later, moved.this))
 
 
+_UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR"}
 _MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 
 
@@ -134,7 +135,10 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
 def _as_spark_functions(node: exp.Expr) -> None:
     match node:
         case exp.Div() | exp.Mod() if not _is_written_number(node.expression):
-            node.set("expression", exp.Nullif(this=node.expression.unnest().copy(), expression=exp.Literal.number(0)))
+            divisor = node.expression.unnest() if isinstance(node.expression, exp.Paren) else node.expression
+            node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+        case exp.DateTrunc() if (unit := _UNITS.get(node.text("unit").upper())) is not None:
+            node.set("unit", exp.Var(this=unit))
         case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too
             node.set("expression", exp.Literal.string(" "))
         case exp.Substring() if node.args.get("length") is not None:  # DuckDB's counts back from the start
