@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import dropwhile
 
 from sqlglot import exp
@@ -26,12 +27,7 @@ from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
 from sqlmesh_like.analyze.binding.pivots import pivoted
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
-from sqlmesh_like.analyze.binding.subqueries.lateral_queries import (
-    LateralQuery,
-    as_values,
-    is_one_row,
-    is_plain_lateral,
-)
+from sqlmesh_like.analyze.binding.subqueries.lateral_queries import joined_lateral
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
@@ -182,41 +178,9 @@ class FromReader:
 
     def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
         """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
-        query = join.this.this
-        if not isinstance(query, exp.Query):
+        if not isinstance(join.this.this, exp.Query):
             return _joined_view(left, join)
-        kind, select = _kind(join), query.unnest()
-        alias = join.this.args.get("alias")
-        name = alias.name.lower() if alias else ""
-        if kind not in ("inner", "left") or join.args.get("using") or name in {one.alias for one in left.sources}:
-            raise Unsupported("QRY009", "LATERAL of a query without a name of its own", join.this, "LATERAL")
-        names = [column.name for column in alias.columns] if alias else []
-        on = join.args.get("on")
-        on = None if isinstance(on, exp.Boolean) and on.this else on
-        try:
-            if is_one_row(select) and on is None:
-                return self._with_one_row(left, select, name, names)
-            if is_plain_lateral(select):
-                has_from = select.args.get("from_") or select.args.get("from")
-                return LateralQuery(left, select, name, names, self.scope(select) if has_from else None).joined(
-                    kind, on
-                )
-        except UnknownName as unknown:
-            raise Unsupported("QRY009", f"LATERAL of a query: {unknown.message}", join.this, "LATERAL") from None
-        raise Unsupported("QRY009", "LATERAL of a query with groups, windows or further clauses", join.this, "LATERAL")
-
-    def _with_one_row(self, left: Scope, select: exp.Select, alias: str, names: Sequence[str]) -> Scope:
-        """The scope with the aggregates of a lateral query, each a scalar subquery."""
-        scope, outputs = left, []
-        for number, (own, value) in enumerate(as_values(select)):
-            scope, answer = self.ask(self, scope, value, f"_sml_l{len(left.sources)}_{number}")
-            outputs.append((names[number] if number < len(names) else own, scope.resolve(answer)))
-        if len({name.lower() for name, _ in outputs}) != len(outputs) or not all(name for name, _ in outputs):
-            raise Unsupported("QRY009", "LATERAL of columns without a name, or with one name", select, "LATERAL")
-        kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(scope.relation)]
-        items = [Named(f"{alias}.{name}", value, infer(value, scope.known)) for name, value in outputs]
-        own_source = ScopeSource(alias, tuple((name, f"{alias}.{name}") for name, _ in outputs))
-        return replace(left, relation=Projection(scope.relation, (*kept, *items)), sources=(*left.sources, own_source))
+        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self))
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.

@@ -10,8 +10,9 @@ Source: Spark 3.5 `DecorrelateInnerQuery`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -26,6 +27,7 @@ from sqlmesh_like.dialects import SPARK
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind", "order", "limit"}
 _PLACE = "_sml_lateral_place"
+Ask = Callable[[Scope, exp.Expr, str], tuple[Scope, exp.Expr]]
 
 
 @dataclass(frozen=True)
@@ -128,19 +130,21 @@ class LateralQuery:
         across = [part for part in parts if not self._is_inner(part)]
         local = [part for part in parts if self._is_inner(part)]
         inner = replace(self._inner, relation=filtered(self._inner.relation, local))
-        found = rows_by_outer_values(inner, self.left, across, self.prefix, self.select, further)
-        keys = [Named(column.name, column.copy(), found.scope.known[column.name]) for column in found.keys.values()]
+        by_values = rows_by_outer_values(inner, self.left, across, self.prefix, self.select, further)
+        keys = [
+            Named(column.name, column.copy(), by_values.scope.known[column.name]) for column in by_values.keys.values()
+        ]
         partition = tuple(key.expression.copy() for key in keys)
         window = exp.Window(
             this=exp.RowNumber(), partition_by=[key.copy() for key in partition],
-            order=exp.Order(expressions=[found.by_values(term) for term in terms]),
+            order=exp.Order(expressions=[by_values.by_values(term) for term in terms]),
         )  # fmt: skip
-        shown = [replace(item, expression=found.by_values(item.expression)) for item in items]
-        numbered = Windowed(found.scope.relation, (*keys, *shown, Named(_PLACE, window, "int")), (partition,))
+        shown = [replace(item, expression=by_values.by_values(item.expression)) for item in items]
+        numbered = Windowed(by_values.scope.relation, (*keys, *shown, Named(_PLACE, window, "int")), (partition,))
         first = Filter(numbered, exp.LTE(this=exp.column(_PLACE, quoted=True), expression=limit.copy()))
         plain = tuple(Named(n.name, exp.column(n.name, quoted=True), n.type) for n in (*keys, *shown))
         scope = self._scope(make_join(self.left.relation, Projection(first, plain), "inner", None), items)
-        ties = [*found.ties([key.name for key in keys]), *([scope.resolve(on)] if on is not None else [])]
+        ties = [*by_values.ties([key.name for key in keys]), *([scope.resolve(on)] if on is not None else [])]
         joined = make_join(self.left.relation, Projection(first, plain), kind, exp.and_(*ties) if ties else None)
         return self._scope(joined, items)
 
@@ -157,14 +161,54 @@ class LateralQuery:
         return copy
 
 
-def is_plain_lateral(query: exp.Expr) -> bool:
+def joined_lateral(
+    left: Scope, join: exp.Join, kind: JoinKind, scope_of: Callable[[exp.Select], Scope], ask: Ask
+) -> Scope:
+    """The scope with the rows of a lateral query for each row to the left.
+
+    `scope_of` reads the FROM of a SELECT, `ask` joins a scope with what an expression asks of subqueries. Raises
+    Unsupported.
+    """
+    select, alias = join.this.this.unnest(), join.this.args.get("alias")
+    name = alias.name.lower() if alias else ""
+    if kind not in ("inner", "left") or join.args.get("using") or name in {one.alias for one in left.sources}:
+        raise Unsupported("QRY009", "LATERAL of a query without a name of its own", join.this, "LATERAL")
+    names = [column.name for column in alias.columns] if alias else []
+    on = join.args.get("on")
+    on = None if isinstance(on, exp.Boolean) and on.this else on
+    try:
+        if _is_one_row(select) and on is None:
+            return _with_one_row(left, select, name, names, ask)
+        if _is_plain(select):
+            has_from = select.args.get("from_") or select.args.get("from")
+            return LateralQuery(left, select, name, names, scope_of(select) if has_from else None).joined(kind, on)
+    except UnknownName as unknown:
+        raise Unsupported("QRY009", f"LATERAL of a query: {unknown.message}", join.this, "LATERAL") from None
+    raise Unsupported("QRY009", "LATERAL of a query with groups, windows or further clauses", join.this, "LATERAL")
+
+
+def _with_one_row(left: Scope, select: exp.Select, alias: str, names: Sequence[str], ask: Ask) -> Scope:
+    """The scope with the aggregates of a lateral query, each a scalar subquery."""
+    scope, outputs = left, list[tuple[str, exp.Expr]]()
+    for number, (own, value) in enumerate(_as_values(select)):
+        scope, answer = ask(scope, value, f"_sml_l{len(left.sources)}_{number}")
+        outputs.append((names[number] if number < len(names) else own, scope.resolve(answer)))
+    if len({name.lower() for name, _ in outputs}) != len(outputs) or not all(name for name, _ in outputs):
+        raise Unsupported("QRY009", "LATERAL of columns without a name, or with one name", select, "LATERAL")
+    kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(scope.relation)]
+    items = [Named(f"{alias}.{name}", value, infer(value, scope.known)) for name, value in outputs]
+    source = ScopeSource(alias, tuple((name, f"{alias}.{name}") for name, _ in outputs))
+    return replace(left, relation=Projection(scope.relation, (*kept, *items)), sources=(*left.sources, source))
+
+
+def _is_plain(query: exp.Expr) -> TypeGuard[exp.Select]:
     """Whether a query is a SELECT of rows, without groups, that `LateralQuery` may read."""
     if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
         return False
     return not any(item.find(exp.Window, exp.UDTF, exp.Query) or aggregate_calls(item) for item in query.expressions)
 
 
-def is_one_row(query: exp.Expr) -> bool:
+def _is_one_row(query: exp.Expr) -> TypeGuard[exp.Select]:
     """Whether a query is a SELECT of aggregates without GROUP BY."""
     if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
         return False
@@ -172,7 +216,7 @@ def is_one_row(query: exp.Expr) -> bool:
     return not is_cut and bool(query.expressions) and all(aggregate_calls(item) for item in query.expressions)
 
 
-def as_values(query: exp.Select) -> list[tuple[str, exp.Subquery]]:
+def _as_values(query: exp.Select) -> list[tuple[str, exp.Subquery]]:
     """The columns of a query of one row, each as a scalar subquery under its name."""
     values = []
     for item in query.expressions:
