@@ -41,7 +41,6 @@ TEXTS = {
     "category": "toys food", "plan": "basic pro", "props": '{"price":1.5,"item":{"id":"7"}} {}', "email": "a@x b@x",
 }  # fmt: skip
 REBUILT = {
-    "HAVING against a correlated subquery": "QRY005",
     "PIVOT of several columns": "QRY009",
     "a filter above sums of doubles": "AGG007",
     "distinct users of 28 days by a window over a set": "FUN001",
@@ -55,7 +54,7 @@ LACKING = {
     "arrays: aggregate with a lambda", "arrays: products with a tag of a list", "attribution: linear shares",
 }  # fmt: skip
 """What DuckDB does not run as it is written, or gives other values of: quotients of decimals, counts of PIVOT."""
-PATHS = count(1, 2, 20)
+PATHS, MOST_PATHS = count(1, 2, 20), 20
 
 
 def _queries() -> dict[str, str]:
@@ -133,14 +132,15 @@ def test_nearly_all_shapes_are_followed_and_the_others_say_why() -> None:
         if (plan := plan_of(sql)).classification.strategy == "full_refresh"
     }
     assert reasons == REBUILT
-    assert len(QUERIES) - len(reasons) >= 115
+    assert len(QUERIES) - len(reasons) >= 116
 
 
 @sample("name", [name for name in QUERIES if name not in REBUILT.keys() | LACKING], every=20)
 def test_a_shape_follows_random_changes(name: str) -> None:
     plan = plan_of(QUERIES[name])
-    moved = 0
-    for number in range(PATHS):
+    moved, number = 0, 0
+    while number < PATHS or (not moved and number < MOST_PATHS):
+        number += 1
         states = path(number, [ref.unique_id for ref in plan.model.inputs])
         with closing(MemoryLake(SCHEMAS)) as lake:
             lake.build(plan, states[0])

@@ -140,6 +140,12 @@ FORMS = {
     "a star without columns":
         "with q as (select * except (f) from ods.t) select q.* except (a), u.a as w from q join ods.u on q.a ="
         " u.a",
+    "HAVING asks by a key":
+        "select s, sum(a) as n from ods.t group by s having sum(a) > (select min(u.b) from ods.u where u.s = t.s)",
+    "HAVING asks by an aggregate":
+        "select s, count(*) as n from ods.t group by s having exists (select 1 from ods.u where u.b < min(t.a))",
+    "HAVING asks whether a count is among others":
+        "select t.a, count(*) as n from ods.t group by t.a having count(*) in (select u.b from ods.u where u.a = t.a)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip

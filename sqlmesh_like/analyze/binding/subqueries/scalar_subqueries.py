@@ -51,20 +51,17 @@ class ScalarSubqueries:
 
     tables: FromReader
 
-    def joined(
-        self, scope: Scope, expression: exp.Expr, name: str, *, is_correlated: bool = True
-    ) -> tuple[Scope, exp.Expr]:
+    def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
         """The scope joined with the values of the expression's subqueries, and the expression over them.
 
-        `name` prefixes the names of added columns and must be new in the scope; `is_correlated`: the subqueries may
-        read the scope. Raises Unsupported.
+        `name` prefixes the names of added columns and must be new in the scope. Raises Unsupported.
         """
         root = exp.Paren(this=expression.copy())
         outermost = [q for q in root.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
         for position, query in enumerate(outermost):
             if isinstance(query.parent, exp.In):
                 raise Unsupported("QRY005", "IN of a query inside another condition", query, "SELECT")
-            scope, value = self._joined_one(scope, query, f"{name}_{position}", is_correlated=is_correlated)
+            scope, value = self._joined_one(scope, query, f"{name}_{position}")
             query.replace(value)
         return scope, root.this
 
@@ -78,14 +75,10 @@ class ScalarSubqueries:
     def _read(self, query: exp.Expr) -> Relation:
         return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
 
-    def _joined_one(
-        self, scope: Scope, query: exp.Subquery, name: str, *, is_correlated: bool
-    ) -> tuple[Scope, exp.Expr]:
+    def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         try:
             relation = self._read(query)
         except UnknownName:
-            if not is_correlated:
-                raise Unsupported("QRY005", "a correlated subquery in HAVING", query, "SELECT") from None
             return self._correlated(scope, query, name)
         if len(columns(relation)) != 1:
             raise Unsupported("QRY005", "a subquery of several columns in an expression", query, "SELECT")
