@@ -305,3 +305,5 @@ select customer_id, avg(gap) as mean from (select customer_id, datediff(day, lag
 select day, count_if(nr = 1) as first, count_if(nr > 1) as repeated from (select day, row_number() over (partition by customer_id order by ordered_at, id) as nr from orders) as n group by day;
 -- best day of each country
 select country, max_by(day, revenue) as best, max(revenue) as revenue from (select country, day, sum(amount) as revenue from orders group by country, day) as d group by country;
+-- weekly active by tumbling windows
+select window(at, '7 days').start as week, count(distinct user_id) as users from events group by window(at, '7 days');

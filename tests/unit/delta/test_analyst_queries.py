@@ -46,6 +46,7 @@ REBUILT = {
     "maps made from entries": "FUN001",
     "percentile_approx": "AGG006",
     "the mode of a group": "AGG006",
+    "weekly active by tumbling windows": "FUN001",
 }
 """Full refreshes, with the rule that says why."""
 LACKING = {

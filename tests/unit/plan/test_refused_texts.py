@@ -109,6 +109,7 @@ REFUSED = {
     ),
 }
 ACCEPTED = (
+    "select count(*) as n from ods.t group by window(dt, '7 days')",
     "select date '2024-2-3' as a, date '-2024' as b, date' 2024-01-02T10 ' as c, date 'epoch' as d from ods.t",
     "select timestamp '2024-01-01 1:2:3.5+01:00' as a, timestamp '10:11' as b, timestamp 'now' as c from ods.t",
     "select timestamp '2024-01-01 10:00:00 Europe/Paris' as a, timestamp '2024' as b from ods.t",
