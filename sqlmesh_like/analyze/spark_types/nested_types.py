@@ -54,10 +54,10 @@ def type_of_schema(text: str) -> str | None:
 
     >>> type_of_schema("a INT, b array<struct<C: Decimal(10, 2)>>"), type_of_schema("map<string,int>")
     ('struct<a:int,b:array<struct<C:decimal(10,2)>>>', 'map<string,int>')
-    >>> type_of_schema("a INT NOT NULL"), type_of_schema("a")
+    >>> type_of_schema("a INT NOT NULL"), type_of_schema("int")
     (None, None)
     """
-    whole = _type_in(text)
+    whole = _type_in(text) if "<" in text else None
     return whole or _struct_of(text)
 
 
