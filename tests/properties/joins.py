@@ -198,7 +198,7 @@ def lateral(b: Builder, size: int, construct: str) -> Built:
     item = {"one": b.one_of([f"max({theirs})", "count(*)", f"coalesce(sum({theirs}), 0) + 1"]), "value": f"{mine} + 1"}
     text = f"select {item.get(form, theirs)} as seen"
     if form != "value":
-        text += f" from {inner.sql} where {where}{first if form == 'first' else ''}"
+        text += f" from {inner.sql}{first if form == 'first' else f' where {where}'}"
     join = b.one_of([", lateral", " join lateral", " left join lateral"])
     on = " on true" if "left" in join else ""
     listed, named = b.named([*b.some(outer.columns, 1, 3), Col("beside.seen", "int")])

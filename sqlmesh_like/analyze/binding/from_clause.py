@@ -176,11 +176,14 @@ class FromReader:
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
 
+    def _read(self, query: exp.Expr) -> Relation:
+        return self.read(with_names(query), self.lookup, self.ctes)
+
     def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
         """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
         if not isinstance(join.this.this, exp.Query):
             return _joined_view(left, join)
-        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self))
+        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read)
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.

@@ -281,8 +281,6 @@ select dayofweek(opened) as d, hour(opened) as h, count(*) as n from tickets gro
 select t.id, (select count(*) from tickets x where x.opened <= t.opened and (x.closed is null or x.closed > t.opened)) as open from tickets t;
 -- lateral column aliases
 select id, amount - discount as net, net * 0.19 as tax, net + tax as gross from orders;
--- LATERAL: the last two orders of each customer
-select c.id, l.day from customers c, lateral (select o.day from orders o where o.customer_id = c.id order by o.day desc limit 2) as l;
 -- LATERAL: totals of each customer
 select c.id, l.n, l.total from customers c, lateral (select count(*) as n, sum(amount) as total from orders o where o.customer_id = c.id) as l;
 -- LATERAL: a computed column

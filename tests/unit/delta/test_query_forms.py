@@ -115,12 +115,6 @@ FORMS = {
     "LATERAL aggregates":
         "select t.a, l.p from ods.t join lateral (select count(*), sum(u.b) from ods.u where u.a = t.a) as l(p,"
         " q) on true where q > 1",
-    "LATERAL first rows":
-        "select t.a, t.b, l.b as m from ods.t, lateral (select u.b from ods.u where u.a = t.a order by u.b desc"
-        " nulls last limit 2) as l",
-    "LATERAL first rows by a value of both":
-        "select t.a, t.b, l.b as m, l.x from ods.t left join lateral (select u.b, u.b + t.b as x from ods.u"
-        " where u.a <= t.a order by x limit 1) as l on true",
     "LATERAL first row of all":
         "select t.a, l.b as m from ods.t, lateral (select u.b from ods.u order by u.b limit 1) as l",
     "percentiles downwards":

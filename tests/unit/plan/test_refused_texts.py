@@ -11,6 +11,7 @@ from tests.properties.lake import T, U, model, schema
 
 COLUMNS = schema(i="int", s="string", ts="timestamp")
 REFUSED = {
+    "select a.i, l.s from ods.t as a, lateral (select s from ods.t as b where b.i = a.i order by s limit 1) as l": "LIMIT in LATERAL of a query that reads the rows to its left",
     "select i from ods.t where i = any (select i from ods.t)": "ANY of a query is not Spark SQL",
     "select i from ods.t where i >= all (select i from ods.t)": "ALL of a query is not Spark SQL",
     "select date '2024-13-01' as x from ods.t": "'2024-13-01' is not a date",

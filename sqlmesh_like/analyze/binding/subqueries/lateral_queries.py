@@ -2,8 +2,7 @@
 
 - Rows of FROM and WHERE are a join, whose condition is WHERE.
 - Aggregates without GROUP BY are one row: each is a scalar subquery.
-- The first rows by ORDER BY … LIMIT are numbered for each combination of the values that the query reads to its left
-  (`outer_values`), and so are rows whose columns are computed from these, of a LEFT JOIN.
+- Any query that reads nothing to its left is a derived table. Spark refuses LIMIT in one that does.
 
 Source: Spark 3.5 `DecorrelateInnerQuery`.
 """
@@ -16,17 +15,17 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Filter, JoinKind, Named, Projection, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
-from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK
 
-_PARTS = {"expressions", "from_", "from", "where", "joins", "kind", "order", "limit"}
-_PLACE = "_sml_lateral_place"
+_PARTS = {"expressions", "from_", "from", "where", "joins", "kind", "order"}
+ScopeOf = Callable[[exp.Select], Scope]
+Read = Callable[[exp.Expr], Relation]
 Ask = Callable[[Scope, exp.Expr, str], tuple[Scope, exp.Expr]]
 
 
@@ -52,8 +51,6 @@ class LateralQuery:
         items = self._items()
         where = self.select.args.get("where")
         parts = [self._resolved(part) for part in conjuncts(where.this)] if where else []
-        if self.select.args.get("limit") is not None:
-            return self._first_rows(items, parts, kind, on)
         if self.own is None and (kind == "inner" or not parts):
             return self._with_items(filtered(self.left.relation, parts), items, on)
         if self.own is None:
@@ -117,57 +114,12 @@ class LateralQuery:
         scope = self._scope(Projection(relation, (*kept, *items)), items)
         return scope if on is None else replace(scope, relation=filtered(scope.relation, [scope.resolve(on)]))
 
-    def _first_rows(
-        self, items: Sequence[Named], parts: Sequence[exp.Expr], kind: JoinKind, on: exp.Expr | None
-    ) -> Scope:
-        """Rows numbered by ORDER BY for each combination of outer values, up to LIMIT, and met by equal values."""
-        limit, order = self.select.args["limit"].expression, self.select.args.get("order")
-        if order is None or not isinstance(limit, exp.Literal) or not limit.name.isdigit() or self.own is None:
-            raise Unsupported("QRY003", "LIMIT in LATERAL without ORDER BY", self.select, "LIMIT")
-        terms = [self._term(term, items) for term in order.expressions]
-        read = [*(item.expression for item in items), *(term.this for term in terms)]
-        further = [c.name for value in read for c in value.find_all(exp.Column) if c.name.lower() in self.left.known]
-        across = [part for part in parts if not self._is_inner(part)]
-        local = [part for part in parts if self._is_inner(part)]
-        inner = replace(self._inner, relation=filtered(self._inner.relation, local))
-        by_values = rows_by_outer_values(inner, self.left, across, self.prefix, self.select, further)
-        keys = [
-            Named(column.name, column.copy(), by_values.scope.known[column.name]) for column in by_values.keys.values()
-        ]
-        partition = tuple(key.expression.copy() for key in keys)
-        window = exp.Window(
-            this=exp.RowNumber(), partition_by=[key.copy() for key in partition],
-            order=exp.Order(expressions=[by_values.by_values(term) for term in terms]),
-        )  # fmt: skip
-        shown = [replace(item, expression=by_values.by_values(item.expression)) for item in items]
-        numbered = Windowed(by_values.scope.relation, (*keys, *shown, Named(_PLACE, window, "int")), (partition,))
-        first = Filter(numbered, exp.LTE(this=exp.column(_PLACE, quoted=True), expression=limit.copy()))
-        plain = tuple(Named(n.name, exp.column(n.name, quoted=True), n.type) for n in (*keys, *shown))
-        scope = self._scope(make_join(self.left.relation, Projection(first, plain), "inner", None), items)
-        ties = [*by_values.ties([key.name for key in keys]), *([scope.resolve(on)] if on is not None else [])]
-        joined = make_join(self.left.relation, Projection(first, plain), kind, exp.and_(*ties) if ties else None)
-        return self._scope(joined, items)
 
-    def _term(self, term: exp.Expr, items: Sequence[Named]) -> exp.Ordered:
-        """A term of ORDER BY, which may name an item."""
-        by_name = {item.name.removeprefix(f"{self.alias}.").lower(): item.expression for item in items}
-        value = term.this
-        named = by_name.get(value.name.lower()) if isinstance(value, exp.Column) and not value.table else None
-        if isinstance(value, exp.Literal):
-            raise Unsupported("QRY003", "ORDER BY a position in LATERAL", self.select, "ORDER")
-        copy = term.copy()
-        copy.set("this", named.copy() if named is not None else self._resolved(value))
-        assert isinstance(copy, exp.Ordered)
-        return copy
-
-
-def joined_lateral(
-    left: Scope, join: exp.Join, kind: JoinKind, scope_of: Callable[[exp.Select], Scope], ask: Ask
-) -> Scope:
+def joined_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:
     """The scope with the rows of a lateral query for each row to the left.
 
-    `scope_of` reads the FROM of a SELECT, `ask` joins a scope with what an expression asks of subqueries. Raises
-    Unsupported.
+    `scope_of` reads the FROM of a SELECT, `ask` joins a scope with what an expression asks of subqueries, `read` reads
+    a query that names nothing around it. Raises Unsupported, and UnknownName for what Spark refuses.
     """
     select, alias = join.this.this.unnest(), join.this.args.get("alias")
     name = alias.name.lower() if alias else ""
@@ -184,7 +136,31 @@ def joined_lateral(
             return LateralQuery(left, select, name, names, scope_of(select) if has_from else None).joined(kind, on)
     except UnknownName as unknown:
         raise Unsupported("QRY009", f"LATERAL of a query: {unknown.message}", join.this, "LATERAL") from None
+    try:
+        return _beside(left, read(select), name, names, kind, on)
+    except UnknownName:
+        if select.args.get("limit") is not None:
+            hint = "join a query whose rows are numbered: row_number() over (partition by … order by …)"
+            raise UnknownName("LIMIT in LATERAL of a query that reads the rows to its left", select, hint) from None
     raise Unsupported("QRY009", "LATERAL of a query with groups, windows or further clauses", join.this, "LATERAL")
+
+
+def _beside(
+    left: Scope, relation: Relation, alias: str, names: Sequence[str], kind: JoinKind, on: exp.Expr | None
+) -> Scope:
+    """The scope joined with a query that reads nothing of it."""
+    own = columns(relation)
+    if names and len(names) != len(own):
+        raise Unsupported("QRY009", "LATERAL with names for some of its columns")
+    shown = list(names) or [column.name for column in own]
+    items = [
+        Named(f"{alias}.{name}", exp.column(column.name, quoted=True), column.type)
+        for name, column in zip(shown, own, strict=True)
+    ]
+    right = Projection(relation, tuple(items))
+    source = ScopeSource(alias, tuple((name, f"{alias}.{name}") for name in shown))
+    both = replace(left, relation=make_join(left.relation, right, "inner", None), sources=(*left.sources, source))
+    return replace(both, relation=make_join(left.relation, right, kind, both.resolve(on) if on is not None else None))
 
 
 def _with_one_row(left: Scope, select: exp.Select, alias: str, names: Sequence[str], ask: Ask) -> Scope:

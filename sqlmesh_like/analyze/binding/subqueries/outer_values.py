@@ -50,15 +50,14 @@ class RowsByOuterValues:
 
 
 def rows_by_outer_values(
-    inner: Scope, outer: Scope, across: Sequence[exp.Expr], name: str, query: exp.Expr, further: Sequence[str] = ()
+    inner: Scope, outer: Scope, across: Sequence[exp.Expr], name: str, query: exp.Expr
 ) -> RowsByOuterValues:
     """The rows of `inner` that meet the resolved conditions `across`, by the outer values that these read.
 
-    Outputs of the two scopes are different; `name` prefixes those that are added. `further` outputs of the outer scope
-    are read as well. Raises Unsupported where an outer value is not of an exact type.
+    Outputs of the two scopes are different; `name` prefixes those that are added. Raises
+    Unsupported where an outer value is not of an exact type.
     """
     read = {column.name.lower(): column.name for part in across for column in part.find_all(exp.Column)}
-    read |= {output.lower(): output for output in further}
     outputs = [output for low, output in read.items() if low in outer.known and low not in inner.known]
     for output in outputs:
         type_ = outer.known[output.lower()]
