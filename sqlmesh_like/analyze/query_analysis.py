@@ -114,8 +114,11 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     is_as_written = names is not None and not is_worded and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None
     try:
+        is_stored = model.config.materialized not in ("view", "ephemeral")
+        if is_stored and not model.inputs:
+            raise Unsupported("QRY008", "a query that reads no table", tree)
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
-        if not input_ids(relation) and model.config.materialized not in ("view", "ephemeral"):
+        if is_stored and not input_ids(relation):
             raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:
         location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))

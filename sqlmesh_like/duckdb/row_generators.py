@@ -7,6 +7,8 @@ from sqlglot import exp
 
 def name_columns(item: exp.Expr) -> None:
     """Give VALUES and RANGE the column names that Spark gives them."""
+    if isinstance(item, exp.Values) and not isinstance(item.parent, exp.From | exp.Join):
+        return  # of INSERT
     if isinstance(item, exp.Values):
         first = item.expressions[0]
         names = [f"col{number}" for number, _ in enumerate(getattr(first, "expressions", None) or [first], 1)]

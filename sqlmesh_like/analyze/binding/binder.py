@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     JoinKind,
     Named,
+    OneRow,
     Projection,
     Relation,
     UnionAll,
@@ -256,6 +257,8 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
             items.append(item)
         elif isinstance(item.unnest(), exp.Column):
             items.append(named(item.unnest(), item.unnest().name))
+        elif isinstance(scope.relation, OneRow):  # Spark names them by their text
+            raise Unsupported("QRY008", "a SELECT without FROM of columns without names", item)
         else:
             raise UnknownName(f"the column {item.sql(SPARK)!r} has no name", item, "add an alias: … AS name")
     for item in items:
