@@ -17,6 +17,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relation import inputs as input_ids
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
 from sqlmesh_like.analyze.binding.binder import read
@@ -33,6 +34,7 @@ from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_d
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.refused_forms import first_refused
+from sqlmesh_like.analyze.star_columns import with_star_columns
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.analyze.word_columns import with_word_columns
@@ -101,14 +103,23 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         has_names = not name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     columns_of = _names_by_table(by_table, schemas, views)
-    worded = with_word_columns(tree, columns_of)
+    try:
+        written = with_star_columns(tree, columns_of)
+    except UnknownName as unknown:
+        raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
+    is_written, worded = written is not tree, with_word_columns(written, columns_of)
     aliased = tree.copy() if tree.find(exp.Window) else None
-    is_worded, tree = worded is not tree, with_window_aliases(worded, columns_of)
+    is_worded, tree = is_written or worded is not tree, with_window_aliases(worded, columns_of)
     names = () if has_names else known_names(tree)
     is_as_written = names is not None and not is_worded and (aliased is None or aliased == tree)
     relation, unsupported_reason = None, None
     try:
+        is_stored = model.config.materialized not in ("view", "ephemeral")
+        if is_stored and not model.inputs:
+            raise Unsupported("QRY008", "a query that reads no table", tree)
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
+        if is_stored and not input_ids(relation):
+            raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:
         location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
         unsupported_reason = UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)

@@ -154,6 +154,12 @@ def _widths(tree: exp.Expr) -> Iterator[Misplaced]:
 
 def _patterns(tree: exp.Expr) -> Iterator[Misplaced]:
     for patterns in tree.find_all(exp.Any, exp.All):
+        query = patterns.this.this if isinstance(patterns.this, exp.Subquery) else patterns.this
+        if isinstance(query, exp.Select | exp.SetOperation):  # in further brackets it is a value
+            message = f"{patterns.key.upper()} of a query is not Spark SQL"
+            is_equal = isinstance(patterns.parent, exp.EQ) and isinstance(patterns, exp.Any)
+            hint = "write IN" if is_equal else "compare with (select max(…) …) or (select min(…) …), or use EXISTS"
+            yield Misplaced(message, patterns, hint)
         if isinstance(patterns.this, exp.Tuple) and not patterns.this.expressions:
             yield Misplaced("the list of patterns is empty", patterns)
 

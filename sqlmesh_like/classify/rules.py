@@ -80,7 +80,7 @@ _ALL = (
     Rule("QRY003", "OFFSET without LIMIT, or LIMIT without ORDER BY or by values whose order is not proven"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
     Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
-    Rule("QRY012", "a correlated subquery that is not an aggregate over the rows equal in columns of one exact type",
+    Rule("QRY012", "a correlated subquery that is not an aggregate, or reads values around it of inexact types",
          "join a query with GROUP BY instead"),
     Rule("QRY006", "a window function in a form that is not maintained"),
     Rule("QRY007", "a table function in a form that is not maintained",

@@ -11,6 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -239,13 +240,14 @@ def _is_inexact_window(call: exp.Expr, known: Mapping[str, str | None]) -> bool:
     record = aggregate_of(function)
     if record is None or not record.adds:
         return False
-    is_as_written = record.by_states and (function is not call or isinstance(function.this, exp.Distinct))
-    return is_as_written or not record.is_repeatable(infer(function.this, known))
+    type_ = infer(function.this, known)
+    is_as_written = record.by_states(type_) and (function is not call or isinstance(function.this, exp.Distinct))
+    return is_as_written or not record.is_repeatable(type_)
 
 
 def _is_inexact_call(call: Call) -> bool:
     record = aggregate_named(call.function)
-    is_as_written = record is not None and record.by_states and call.distinct
+    is_as_written = record is not None and record.by_states(call.argument_type) and call.distinct
     return record is None or is_as_written or not record.is_repeatable(call.argument_type)
 
 
@@ -314,12 +316,17 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
 
 
 def _maps(relation: Relation) -> list[str]:
-    """Used columns whose type contains a map, by which Spark cannot group."""
+    """Columns that are read or made whose type contains a map, by which Spark cannot group."""
+    if not any(map(_has_map, walk(relation))):
+        return []
     used = used_columns(relation)
     return [
         column.name
-        for node in walk(relation)
-        if isinstance(node, Scan)
-        for column in node.schema
-        if column.name in used[node.input_id] and "map<" in (column.type or "")
+        for node in walk(pruned_columns(relation))
+        for column in columns(node)
+        if "map<" in (column.type or "") and (not isinstance(node, Scan) or column.name in used[node.input_id])
     ]
+
+
+def _has_map(node: Relation) -> bool:
+    return any("map<" in (column.type or "") for column in columns(node))

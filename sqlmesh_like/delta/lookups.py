@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Join,
     NodeNumbers,
+    OneRow,
     Relation,
     ScalarValue,
     Scan,
@@ -153,7 +154,7 @@ class Lookups:
             return subquery(over(node, *(self._source(b, m) for b, m in zip(node.branches, below, strict=True))))
         if isinstance(node, Join):
             return self._outer(node, matches)
-        if isinstance(node, TopK | ScalarValue):
+        if isinstance(node, OneRow | TopK | ScalarValue):
             return None
         assert isinstance(node, Aggregate | Distinct | Windowed | Explode)
         passed = self._through(matches, _passed(node))

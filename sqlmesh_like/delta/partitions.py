@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import split_columns
-from sqlmesh_like.analyze.algebra.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, OneRow, Relation, Scan, UnionAll, inputs, used_columns
 from sqlmesh_like.delta.affected_keys import affected_keys, key_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import Prune, RescanProgram
@@ -38,6 +38,8 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
 def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relation:
     """The relation with each input restricted to the affected partitions."""
     match source:
+        case OneRow():
+            return source
         case Scan():
             return Filter(source, _is_affected(traced[source.input_id]))
         case Join():

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
+    OneRow,
     Projection,
     Relation,
     ScalarValue,
@@ -44,6 +45,8 @@ def rows(source: Relation) -> exp.Select:
         case Filter() | Projection() | Join(kind="inner"):
             graph = flatten(source)
             return graph.select([from_item(leaf) for leaf in graph.leaves])
+        case OneRow():
+            return exp.select(exp.alias_(encode([]), KEY, quoted=True))
         case Scan():
             return exp.select(*names(source), key()).from_(outside("current", source.input_id))
     return over(source, *(from_item(child) for child in children(source)))

@@ -58,9 +58,9 @@ def value_of_rows(call: Call) -> exp.Expr | None:
     one run to the next.
     """
     record = aggregate_named(call.function)
-    if record is None or record.merge is None or not record.by_states or call.distinct or call.argument is None:
+    if record is None or record.merge is None or call.distinct or call.argument is None:
         return None
-    if record.merge.takes is not None and not record.merge.takes(call.argument_type):
+    if not record.by_states(call.argument_type):
         return None
     states = [_of_all_rows(kept) for kept in record.merge.states(call.argument, call.argument_type)]
     return record.merge.value(call.argument_type, *states)
@@ -69,10 +69,10 @@ def value_of_rows(call: Call) -> exp.Expr | None:
 def value_of_frame(window: exp.Window, types: Mapping[str, str | None]) -> exp.Expr | None:
     """A window function's value from the states of its frame, over columns of these types; None as for a group."""
     record = aggregate_of(window.this)
-    if record is None or record.merge is None or not record.by_states or isinstance(window.this.this, exp.Distinct):
+    if record is None or record.merge is None or isinstance(window.this.this, exp.Distinct):
         return None
     type_ = infer(window.this.this, types)
-    if record.merge.takes is not None and not record.merge.takes(type_):
+    if not record.by_states(type_):
         return None
     values: list[exp.Expr] = []
     for kept in record.merge.states(window.this.this, type_):

@@ -199,6 +199,15 @@ def _date_add_sql(self: Generator, node: exp.TsOrDsAdd) -> str:
     return self.func("DATE_SUB", node.this, days.this.unnest())
 
 
+def percentile_sql(self: Generator, node: exp.PercentileCont | exp.PercentileDisc) -> str:
+    """A percentile by an order; one that `synonyms` has made a call of the value and the fraction."""
+    name = "PERCENTILE_DISC" if isinstance(node, exp.PercentileDisc) else "PERCENTILE_CONT"
+    if node.expression is None:
+        return self.func(name, node.this)
+    order = f"ORDER BY {self.sql(node, 'this')}{' DESC' if node.args.get('desc') else ''}"
+    return f"{self.func(name, node.expression)} WITHIN GROUP ({order})"
+
+
 def _within_group_sql(self: Generator, node: exp.WithinGroup) -> str:
     return f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
 
@@ -211,8 +220,8 @@ class SparkTexts(Spark):
         exp.CurrentCatalog: lambda *_: "CURRENT_CATALOG()",
         exp.Hint: lambda *_: "",
         exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
-        exp.PercentileCont: rename_func("PERCENTILE_CONT"),
-        exp.PercentileDisc: rename_func("PERCENTILE_DISC"),
+        exp.PercentileCont: percentile_sql,
+        exp.PercentileDisc: percentile_sql,
         exp.TsOrDsToDate: _to_date_sql,
         exp.UnixDate: rename_func("UNIX_DATE"),
         exp.WithinGroup: _within_group_sql,

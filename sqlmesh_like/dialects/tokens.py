@@ -18,11 +18,12 @@ _BEFORE_A_VALUE = frozenset({
     TokenType.WHERE, TokenType.ON, TokenType.HAVING, TokenType.BETWEEN, TokenType.DPIPE, TokenType.DISTINCT,
 })  # fmt: skip
 """After these a plus is a sign."""
+_REWRITTEN = frozenset({TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW})
 
 
 def readable(tokens: Sequence[Token]) -> list[Token]:
     """The tokens for the parser."""
-    if not any(token.token_type in (TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS) for token in tokens):
+    if not any(token.token_type in _REWRITTEN for token in tokens):
         return list(tokens)
     read: list[Token] = []
     at = 0
@@ -35,6 +36,8 @@ def readable(tokens: Sequence[Token]) -> list[Token]:
             if size:
                 read.append(_like(tokens[at], TokenType.STRING, text, tokens[at + size - 1].end))
                 at += size
+        elif token.token_type == TokenType.WINDOW and _is_grouped_call(tokens, at - 1):
+            read[-1] = _like(token, TokenType.VAR, token.text, token.end)
         elif token.token_type == TokenType.CROSS:
             read[-1] = _like(token, TokenType.CROSS, EXPLICIT_CROSS, token.end)
         elif token.token_type == TokenType.PLUS and _is_sign(tokens, at - 1):
@@ -62,6 +65,12 @@ def _interval(tokens: Sequence[Token]) -> tuple[int, str]:
         parts.append(f"{sign}{tokens[at].text.strip()} {unit}")
         end = at + 2
     return (end, " ".join(parts)) if len(parts) > 1 else (0, "")
+
+
+def _is_grouped_call(tokens: Sequence[Token], at: int) -> bool:
+    """Whether this word is the function of `GROUP BY window(…)`, which the parser takes for the next clause."""
+    is_first = at > 0 and tokens[at - 1].token_type == TokenType.GROUP_BY
+    return is_first and at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN
 
 
 def _is_sign(tokens: Sequence[Token], at: int) -> bool:

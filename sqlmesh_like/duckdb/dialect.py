@@ -12,14 +12,29 @@ from typing import ClassVar
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.generator import Generator
 
+from sqlmesh_like.analyze.binding.generators import stack_as_inline
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
-from sqlmesh_like.dialects import Write, generate_again
+from sqlmesh_like.dialects import Write, generate_again, percentile_sql
+from sqlmesh_like.duckdb.row_generators import name_columns, without_generators, without_laterals
+
+
+def _percentile_sql(self: Generator, node: exp.PercentileCont | exp.PercentileDisc) -> str:
+    """Over a window DuckDB has no WITHIN GROUP."""
+    if not isinstance(node.parent, exp.Window) or node.args.get("desc"):
+        return percentile_sql(self, node)
+    name = "QUANTILE_DISC" if isinstance(node, exp.PercentileDisc) else "QUANTILE_CONT"
+    return self.func(name, node.this, node.expression)
 
 
 class _DuckDB(DuckDB):
     generate = generate_again
-    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {exp.Hint: lambda *_: ""}  # it is Spark's
+    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
+        exp.Hint: lambda *_: "",  # it is Spark's
+        exp.PercentileCont: _percentile_sql,
+        exp.PercentileDisc: _percentile_sql,
+    }
 
 
 DUCKDB = _DuckDB()
@@ -51,9 +66,13 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         # DuckDB's returns a date for a date.
         if not isinstance(cut.parent, exp.Cast):
             cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
+    for stack in list(tree.find_all(exp.Stack)):
+        stack.replace(stack_as_inline(stack))
+    for item in list(tree.find_all(exp.Values, exp.Table)):
+        name_columns(item)
     for select in list(tree.find_all(exp.Select)):
-        _without_laterals(select)
-        _without_generators(select)
+        without_laterals(select)
+        without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
 
@@ -77,6 +96,7 @@ def _without_short_intervals(tree: exp.Expr) -> None:
             moved.replace(_filled_in(later, moved.this))
 
 
+_UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR"}
 _MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 
 
@@ -115,7 +135,10 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
 def _as_spark_functions(node: exp.Expr) -> None:
     match node:
         case exp.Div() | exp.Mod() if not _is_written_number(node.expression):
-            node.set("expression", exp.Nullif(this=node.expression.unnest().copy(), expression=exp.Literal.number(0)))
+            divisor = node.expression.unnest() if isinstance(node.expression, exp.Paren) else node.expression
+            node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+        case exp.DateTrunc() if (unit := _UNITS.get(node.text("unit").upper())) is not None:
+            node.set("unit", exp.Var(this=unit))
         case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too
             node.set("expression", exp.Literal.string(" "))
         case exp.Substring() if node.args.get("length") is not None:  # DuckDB's counts back from the start
@@ -201,83 +224,6 @@ def _filled_in(template: str, value: exp.Expr) -> exp.Expr:
         copied = value.copy()
         place.replace(exp.Paren(this=copied) if isinstance(value, exp.Binary | exp.Unary) else copied)
     return tree
-
-
-def _without_laterals(select: exp.Select) -> None:
-    joins = [_as_join(view, view.args.get("outer") is True) for view in select.args.pop("laterals", None) or []]
-    for join in select.args.get("joins") or []:
-        if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Explode | exp.Inline):
-            condition = join.args.get("on")
-            made = _as_join(join.this, condition is None and str(join.args.get("side")) == "LEFT")
-            if condition is not None:  # it chooses elements before an outer join adds a row without any
-                made.set("on", condition.copy())
-                made.set("kind", None)
-                made.set("side", join.args.get("side"))
-            join.replace(made)
-    for join in joins:
-        select.append("joins", join)
-
-
-def _as_join(view: exp.Lateral, is_outer: bool) -> exp.Join:
-    """A LATERAL VIEW as a lateral join that unnests the list and its positions side by side."""
-    is_outer = is_outer or isinstance(view.this, exp.ExplodeOuter)
-    listed = _filled(view.this.this, is_outer)
-    items = [_unnest(listed, max_depth=2 if isinstance(view.this, exp.Inline) else 1)]
-    if isinstance(view.this, exp.Posexplode):
-        items.insert(0, _unnest(_positions(view.this.this, is_outer)))
-    alias = view.args["alias"].copy()
-    alias.set("columns", alias.columns or _default_names(view.this))
-    rows = exp.Subquery(this=exp.Select(expressions=items))
-    return exp.Join(this=exp.Lateral(this=rows, alias=alias), kind="CROSS")
-
-
-def _without_generators(select: exp.Select) -> None:
-    for item in list(select.expressions):
-        generator = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
-        if not isinstance(generator, exp.Explode | exp.Inline):
-            continue
-        is_outer = isinstance(generator, exp.ExplodeOuter)
-        names = [name.copy() for name in item.expressions] if isinstance(item, exp.Aliases) else []
-        names = names or ([item.args["alias"].copy()] if isinstance(item, exp.Alias) else _default_names(generator))
-        parts = [_unnest(_filled(generator.this, is_outer), max_depth=1)]
-        if isinstance(generator, exp.Posexplode):
-            parts.insert(0, _unnest(_positions(generator.this, is_outer)))
-        if len(names) == len(parts):
-            shown: list[exp.Expr] = [exp.Alias(this=part, alias=name) for part, name in zip(parts, names, strict=True)]
-            select.set("expressions", _spliced(select.expressions, item, shown))
-
-
-def _spliced(items: list[exp.Expr], old: exp.Expr, new: list[exp.Expr]) -> list[exp.Expr]:
-    return [result for item in items for result in (new if item is old else [item])]
-
-
-def _default_names(generator: exp.Expr) -> list[exp.Identifier]:
-    names = ["pos", "col"] if isinstance(generator, exp.Posexplode) else ["col"]
-    return [] if isinstance(generator, exp.Inline) else [exp.to_identifier(name) for name in names]
-
-
-def _filled(array: exp.Expr, is_outer: bool) -> exp.Expr:
-    """The array; if `is_outer`, an array of one NULL instead of an empty or NULL one."""
-    return _or_null(array, array.copy()) if is_outer else array.copy()
-
-
-def _positions(array: exp.Expr, is_outer: bool) -> exp.Expr:
-    numbers = exp.Anonymous(this="range", expressions=[_length(array)])
-    return _or_null(array, numbers) if is_outer else numbers
-
-
-def _or_null(array: exp.Expr, value: exp.Expr) -> exp.Expr:
-    has_some = exp.GT(this=_length(array), expression=exp.Literal.number(0))
-    return exp.Case().when(has_some, value).else_(exp.Array(expressions=[exp.Null()]))
-
-
-def _length(array: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="len", expressions=[array.copy()])
-
-
-def _unnest(array: exp.Expr, max_depth: int = 1) -> exp.Expr:
-    deeper = [exp.PropertyEQ(this=exp.to_identifier("max_depth"), expression=exp.Literal.number(max_depth))]
-    return exp.Anonymous(this="unnest", expressions=[array, *(deeper if max_depth > 1 else [])])
 
 
 def _as_comma_forms(select: exp.Select) -> None:

@@ -22,7 +22,7 @@ MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS}
 TOPMOST: dict[str, Maker] = limits.MAKERS
 """What is maintained only where nothing is above it."""
 CONSTRUCTS = (*MAKERS, *TOPMOST)
-REBUILT: dict[str, Maker] = {"correlated by less": joins.not_equal}
+REBUILT: dict[str, Maker] = {"overlapping sets": groups.overlapping_sets}
 """What is a full refresh by design."""
 _SIZES = (1, 1, 2, 2, 3, 4) if IS_DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
 _CLOCKS = tuple(datetime(*day, 12) for day in ((2023, 12, 31), (2024, 1, 1), (2024, 1, 2), (2024, 2, 29), (2024, 3, 1)))

@@ -25,6 +25,8 @@ FILTERED = (
 )  # fmt: skip
 RESCANNED = (
     ("count(distinct {int})", "int"), ("count(distinct {string})", "int"), ("sum(distinct {int})", "int"),
+    ("percentile_disc(0.5) within group (order by {int} desc)", OTHER),
+    ("percentile_cont(0.3) within group (order by {int} desc)", OTHER),
     ("max({int}) - count(distinct {date})", "int"), ("median({int})", OTHER), ("stddev(distinct {int})", OTHER),
 )  # fmt: skip
 BOOLEAN = (
@@ -117,6 +119,14 @@ def by_sets(b: Builder, size: int, construct: str) -> Built:
     sets = b.one_of(_SETS).format(k=key.name, o=other.name)
     sql = f"select {listed} from {source.sql}{b.where(source.columns, 4)} group by {sets}{having}"
     return Built(sql, (replace(named[0], copied=False), *named[1:]), made(source))
+
+
+def overlapping_sets(b: Builder, size: int, construct: str) -> Built:
+    """ROLLUP of a column and of an expression over it."""
+    source = b.source(size, "g")
+    key = b.one_of(of(source.columns, "int")).name
+    sql = f"select {key} + 1 as k, {key} as l, count(*) as n from {source.sql} group by rollup({key} + 1, {key})"
+    return Built(sql, tuple(Col(name, "int") for name in "kln"), made(source))
 
 
 def scalar(b: Builder, size: int, construct: str) -> Built:

@@ -166,16 +166,8 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select * from {outer.sql} where {condition}", outer.query.columns, made(outer, inner))
 
 
-def not_equal(b: Builder, size: int, construct: str) -> Built:
-    """A scalar subquery over the rows that are less in one column."""
-    outer, inner = b.two(size, "around", "inner1")
-    mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
-    one = f"(select max({theirs}) from {inner.sql} where {theirs} < {mine})"
-    return Built(f"select * from {outer.sql} where {mine} = {one}", outer.query.columns, made(outer, inner))
-
-
 def correlated(b: Builder, size: int, construct: str) -> Built:
-    """A scalar subquery over the rows that are equal in one column, in the SELECT list or in WHERE."""
+    """A scalar subquery over the rows that are equal in one column, or less, in the SELECT list or in WHERE."""
     outer, inner = b.two(size, "around", "inner1")
     column = b.one_of(of(inner.columns, "int")).name
     call = b.one_of([f"max({column})", f"coalesce(sum({column}), 5)", "count(*)", f"count({column}) + 1",
@@ -183,17 +175,53 @@ def correlated(b: Builder, size: int, construct: str) -> Built:
     mine = b.one_of(of(outer.columns, "int")).name
     guard = b.one_of(["", f" and {mine} >= 0", f" and {column} <> 1"])
     where = f"{_equal(b, inner.columns, outer.columns)}{guard}"
+    if construct == "correlated by less":
+        where = f"{_compared(b, inner, outer)}{guard}{b.one_of(['', f' and {where}'])}"
     if b.sometimes(3):  # what both branches of an OR ask for
         where = " or ".join(f"({where}{b.where(inner.columns, 1, ' and')})" for _ in range(2))
     one = f"(select {call} from {inner.sql} where {where})"
-    if construct == "correlated in where":
+    if construct == "correlated in where" or (construct == "correlated by less" and b.sometimes()):
         test = b.one_of([f"{mine} <= {one}", f"{one} = 0", f"{one} is null"])
         return Built(f"select * from {outer.sql} where {test}", outer.query.columns, made(outer, inner))
     listed, named = b.named([*b.some(outer.columns, 1, 3), Col(one, "int")])
     return Built(f"select {listed} from {outer.sql}", named, made(outer, inner))
 
 
+def lateral(b: Builder, size: int, construct: str) -> Built:
+    """A query to the right that reads the left: its rows, the first of them, aggregates of them, or a value."""
+    outer, inner = b.two(size, "around", "inner1")
+    mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
+    where = b.one_of([_condition, _compared])(b, inner, outer) + b.where(inner.columns, 4, " and")
+    last = b.one_of(inner.columns).name
+    first = f" order by {last} {b.one_of(['', 'desc '])}limit {b.one_of([1, 2])}"
+    form = b.one_of(["rows", "rows", "first", "first", "one", "value"])
+    item = {"one": b.one_of([f"max({theirs})", "count(*)", f"coalesce(sum({theirs}), 0) + 1"]), "value": f"{mine} + 1"}
+    text = f"select {item.get(form, theirs)} as seen"
+    if form != "value":
+        text += f" from {inner.sql}{first if form == 'first' else f' where {where}'}"
+    join = b.one_of([", lateral", " join lateral", " left join lateral"])
+    on = " on true" if "left" in join else ""
+    listed, named = b.named([*b.some(outer.columns, 1, 3), Col("beside.seen", "int")])
+    return Built(f"select {listed} from {outer.sql}{join} ({text}) as beside{on}", named, made(outer, inner))
+
+
+def with_constants(b: Builder, size: int, construct: str) -> Built:
+    """A join with rows that stand in the query."""
+    source = b.source(size, "l")
+    rows = b.one_of([
+        "(values (0), (1), (null)) as k(n)", "(select 1 as n) as k", "range(-1, 3) as k(n)",
+        "(select explode(sequence(0, 2)) as n) as k", "(select 0 as n union all select 2) as k",
+    ])  # fmt: skip
+    kind = b.one_of(["join", "left join", "right join", "full join"])
+    sides = [source.sql, rows] if b.sometimes(2) else [rows, source.sql]
+    on = f"k.n {b.one_of(['=', '=', '<=>', '<'])} {b.one_of(of(source.columns, 'int')).name}"
+    built = _select(b, [*source.columns, Col("k.n", "int")], f"{sides[0]} {kind} {sides[1]} on {on}")
+    return Built(built.sql, built.columns, made(source) | {kind})
+
+
 MAKERS: dict[str, Maker] = {
+    "lateral": lateral,
+    "constant rows": with_constants,
     **dict.fromkeys(KINDS, joined),
     **dict.fromkeys(("cross join", "comma join"), cross_join),
     "self-join": self_joined,
@@ -202,5 +230,5 @@ MAKERS: dict[str, Maker] = {
     "aggregate over join": grouped_join,
     **dict.fromkeys(("exists", "not exists", "in", "not in", "scalar subquery"), membership),
     "tested": tested,
-    **dict.fromkeys(("correlated in where", "correlated in select"), correlated),
+    **dict.fromkeys(("correlated in where", "correlated in select", "correlated by less"), correlated),
 }

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Relation, TopK
-from sqlmesh_like.analyze.binding import joining, pivots
+from sqlmesh_like.analyze.algebra.relation import Filter, Relation, TopK
+from sqlmesh_like.analyze.binding import grouping, joining, pivots
 from sqlmesh_like.analyze.binding.scope import Scope
-from sqlmesh_like.analyze.binding.subqueries import match_flags
+from sqlmesh_like.analyze.binding.subqueries import correlated_groups, match_flags, outer_values
 from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
+from sqlmesh_like.analyze.functions.merging import KeptState
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
@@ -313,6 +314,60 @@ def nulls_stay_in_unpivot(patch: pytest.MonkeyPatch) -> None:
 def values_of_a_pivot_share_their_rows(patch: pytest.MonkeyPatch) -> None:
     """An aggregate of PIVOT is over all rows of its group."""
     patch.setattr(pivots, "_of_value", lambda aggregate, condition, *, is_plain: aggregate)
+
+
+def only_the_half_that_matches(patch: pytest.MonkeyPatch) -> None:
+    """Rows that match no row of a query by an inequality are not there."""
+    with_halves = subqueries.with_match_by_halves
+
+    def naive(*given: object) -> tuple[Scope, exp.Expr]:
+        scope, flag = with_halves(*given)  # type: ignore[arg-type]
+        return replace(scope, relation=Filter(scope.relation, flag.copy())), flag
+
+    def resolved(*given: object) -> tuple[Scope, exp.Expr]:
+        scope, flag = naive(*given)
+        assert isinstance(scope.relation, Filter)
+        return replace(scope, relation=replace(scope.relation, condition=scope.resolve(flag))), flag
+
+    patch.setattr(subqueries, "with_match_by_halves", resolved)
+
+
+def correlated_groups_of_all_rows(patch: pytest.MonkeyPatch) -> None:
+    """What a correlated query with GROUP BY asks of its own rows is forgotten."""
+    patch.setattr(correlated_groups, "filtered", lambda relation, parts: relation)
+
+
+def outer_values_of_each_row(patch: pytest.MonkeyPatch) -> None:
+    """What a query yields for the values around it is computed once for each row that has them."""
+    distinct = outer_values.distinct_rows
+    patch.setattr(outer_values, "distinct_rows", lambda relation, offset: distinct(relation, offset).child)
+
+
+def outer_values_met_unsafely(patch: pytest.MonkeyPatch) -> None:
+    """A row with a NULL around a query meets nothing that was computed for NULL."""
+    ties = outer_values.RowsByOuterValues.ties
+
+    def naive(self: outer_values.RowsByOuterValues, names: Sequence[str]) -> list[exp.Expr]:
+        return [exp.EQ(this=tie.this, expression=tie.expression) for tie in ties(self, names)]
+
+    patch.setattr(outer_values.RowsByOuterValues, "ties", naive)
+
+
+def two_zeros(patch: pytest.MonkeyPatch) -> None:
+    """Doubles are keys by their bits, also those of the two zeros, which are one group."""
+    patch.setattr(grouping, "with_one_zero", lambda expression, type_: expression)
+
+
+def averages_without_empty_groups(patch: pytest.MonkeyPatch) -> None:
+    """An average of huge integers is over the rows of its group, not over its values."""
+    from sqlmesh_like.delta import states
+
+    of_all_rows = states._of_all_rows
+
+    def naive(kept: KeptState) -> exp.Expr:
+        return exp.Count(this=exp.Star()) if kept.kind == "count" else of_all_rows(kept)
+
+    patch.setattr(states, "_of_all_rows", naive)
 
 
 def rows_below_windows_stay(patch: pytest.MonkeyPatch) -> None:

@@ -135,11 +135,16 @@ def unpivoted(b: Builder, size: int, construct: str) -> Built:
     inner = f"select {listed}, {one} as first, {two} as second from {source.sql}{b.where(source.columns)}"
     nulls = b.one_of(["", "include nulls ", "exclude nulls "])
     rows = f"({inner}) as u unpivot {nulls}(number for place in (first, second as other))"
+    if construct == "stack":
+        rows = f"({inner}) as u lateral view stack(3, 'first', first, 'second', second, null) s as place, number"
+        text = ", ".join(column.name for column in named)
+        columns = (*named, Col("place", "string"), Col("number", "int"))
+        return Built(f"select {text}, place, number from {rows}", columns, made(source))
     return Built(f"select * from {rows}", (*named, Col("place", "string"), Col("number", "int")), made(source))
 
 
 MAKERS: dict[str, Maker] = {
-    "unpivot": unpivoted,
+    **dict.fromkeys(("unpivot", "stack"), unpivoted),
     "projection": projected,
     "filter": filtered,
     "clock filter": by_clock,

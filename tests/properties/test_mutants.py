@@ -14,6 +14,7 @@ from hypothesis import given, seed
 
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, SimulatedRows
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import Schema
 from tests.levels import IS_DEEP, parametrize, sample
 from tests.properties import mutants
 from tests.properties.cases import Drawn, cases, examples
@@ -21,6 +22,7 @@ from tests.properties.lake import T, U, check, compiled, schema, states
 from tests.properties.mutants import Patch
 
 COLUMNS = schema(p="string", q="string", v="int")
+DOUBLES = schema(p="string", q="string", v="double")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Case:
     sql: str
     path: list[LakeSnapshot]
     partition_by: Sequence[str] = ()
+    columns: Schema = COLUMNS
 
 
 def both(left: SimulatedRows, right: SimulatedRows) -> list[LakeSnapshot]:
@@ -125,6 +128,26 @@ CASES = (
     Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,
          "select p, count(*) as n from ods.t group by p order by p limit 1",
          states({"1": ("x", "", 1)}, {"2": (None, "", 2)})),
+    Case("rows that match nothing by less are gone", mutants.only_the_half_that_matches,
+         "select v from ods.t where p = 'x' or exists (select 1 from ods.u where u.v > t.v)",
+         [*both({"1": ("x", "", 1)}, {"1": ("y", "", 2)}), *both({"1": ("x", "", 1)}, {"1": ("y", "", 0)})]),
+    Case("a correlated query with GROUP BY has all rows", mutants.correlated_groups_of_all_rows,
+         "select v from ods.t where v in (select max(v) from ods.u where u.p = t.p and u.v < 5 group by q)",
+         [*both({"1": ("x", "", 1)}, {"1": ("x", "", 1)}),
+          *both({"1": ("x", "", 1)}, {"1": ("x", "", 1), "2": ("x", "", 7)})]),
+    Case("a value below, once for each row around", mutants.outer_values_of_each_row,
+         "select v, (select count(*) from ods.u where u.v < t.v) as n from ods.t",
+         [*both({"1": ("x", "", 2)}, {"1": ("x", "", 1)}),
+          *both({"1": ("x", "", 2), "2": ("y", "", 2)}, {"1": ("x", "", 1)})]),
+    Case("a NULL around a query meets nothing", mutants.outer_values_met_unsafely,
+         "select p, (select count(*) from ods.u where u.v <=> t.v or u.v > t.v) as n from ods.t",
+         [*both({"1": ("x", "", 2)}, {}), *both({"1": ("x", "", None)}, {"1": ("y", "", None)})]),
+    Case("the two zeros are two groups", mutants.two_zeros, "select v, count(*) as n from ods.t group by v",
+         states({"1": ("x", "", 5.0), "2": ("y", "", -0.0)}, {"1": ("x", "", 0.0)}), columns=DOUBLES),
+    Case("an average of counts has all rows", mutants.averages_without_empty_groups,
+         "select v, p from ods.t where v > (select avg(cast(v as bigint)) from ods.u)",
+         [*both({"1": ("x", "", 3)}, {"1": ("y", "", 2)}),
+          *both({"1": ("x", "", 3)}, {"1": ("y", "", 4), "2": ("z", "", None)})]),
     Case("UNPIVOT keeps NULL", mutants.nulls_stay_in_unpivot,
          "select * from (select p, q, v from ods.t) unpivot (x for place in (p, q))",
          states({"1": ("x", "", 1)}, {"1": (None, "", 1)})),
@@ -138,14 +161,14 @@ CASES = (
 
 @sample("case", [pytest.param(case, id=case.rule) for case in CASES], every=2)
 def test_the_compiler_passes_what_a_naive_rule_fails(case: Case) -> None:
-    assert check(compiled(case.sql, COLUMNS, case.partition_by), COLUMNS, case.path)
+    assert check(compiled(case.sql, case.columns, case.partition_by), case.columns, case.path)
 
 
 @sample("case", [pytest.param(case, id=case.rule) for case in CASES], every=2)
 def test_a_naive_rule_is_caught(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     case.patch(monkeypatch)
     with pytest.raises((AssertionError, NodeError), match=r"^(rows|state) after|repeats"):
-        check(compiled(case.sql, COLUMNS, case.partition_by), COLUMNS, case.path)
+        check(compiled(case.sql, case.columns, case.partition_by), case.columns, case.path)
 
 
 @dataclass(frozen=True)
@@ -178,6 +201,9 @@ MUTANTS = (
     Mutant("a correlated NOT IN by key", mutants.correlated_not_in_by_key, "not in"),
     Mutant("NOT IN of nothing is not known", mutants.not_in_of_nothing, "not in", seed=4),
     Mutant("an OR asks for what its branches share", mutants.common_parts_of_an_or_only, "correlated in where"),
+    Mutant("values around a query for each row", mutants.outer_values_of_each_row, "correlated by less"),
+    Mutant("values around a query met by =", mutants.outer_values_met_unsafely, "lateral"),
+    Mutant("only the half of rows that matches", mutants.only_the_half_that_matches, "tested"),
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
     Mutant("a variance is over one value more", mutants.variance_of_one_more, "group by", seed=17),
     Mutant("extrema never recomputed", mutants.extrema_never_recomputed, "group by", seed=2),

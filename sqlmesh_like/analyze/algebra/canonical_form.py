@@ -30,6 +30,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     Named,
+    OneRow,
     Projection,
     Relation,
     ScalarValue,
@@ -103,6 +104,8 @@ class _Former:
             case Scan():
                 tokens = {column.name.lower(): f"{column.name.lower()}:{column.type}" for column in relation.schema}
                 return self._source(["scan", relation.input_id], tokens)
+            case OneRow():
+                return self._source(["one row"], {})
             case Filter():
                 block = self.block(relation.child)
                 conditions = conditions_of(canonical(relation.condition, block.values))

@@ -17,6 +17,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     Named,
+    OneRow,
     Projection,
     Relation,
     ScalarValue,
@@ -64,7 +65,7 @@ def _parents_first(relation: Relation) -> list[Relation]:
 def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
     """The columns that a node reads from each child, given those of its own that are `needed`."""
     match node:
-        case Scan():
+        case OneRow() | Scan():
             return []
         case Filter():
             return [(node.child, needed | _names([node.condition]))]
@@ -116,7 +117,7 @@ def _shown(relation: Relation, names: list[str]) -> Relation:
 def _over(node: Relation, made: dict[int, Relation]) -> Relation:
     """The node with its children replaced by their pruned versions."""
     match node:
-        case Scan():
+        case OneRow() | Scan():
             return node
         case UnionAll():
             # A branch of which not all columns are read is below a projection to those.

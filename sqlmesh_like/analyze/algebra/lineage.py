@@ -13,6 +13,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     Named,
+    OneRow,
     Projection,
     Relation,
     ScalarValue,
@@ -51,7 +52,7 @@ def split_columns(relation: Relation) -> Origins:
             return _copied(relation.items, _copied(relation.keys, split_columns(relation.child)))
         case UnionAll():
             return _through_union(relation)
-        case TopK() | ScalarValue():
+        case OneRow() | TopK() | ScalarValue():
             return {}
 
 

@@ -46,6 +46,11 @@ class Scan:
 
 
 @dataclass(frozen=True)
+class OneRow:
+    """One row without columns, whatever the inputs have: what a SELECT without FROM, and VALUES, compute on."""
+
+
+@dataclass(frozen=True)
 class Filter:
     """The child's rows for which the condition is true (not NULL)."""
 
@@ -221,12 +226,27 @@ class NodeNumbers:
         return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
 
-Relation = Scan | Filter | Projection | Explode | Windowed | UnionAll | Join | Distinct | Aggregate | TopK | ScalarValue
+Relation = (
+    OneRow
+    | Scan
+    | Filter
+    | Projection
+    | Explode
+    | Windowed
+    | UnionAll
+    | Join
+    | Distinct
+    | Aggregate
+    | TopK
+    | ScalarValue
+)
 
 
 def columns(relation: Relation) -> Schema:
     """Output columns of a relation with their types."""
     match relation:
+        case OneRow():
+            return ()
         case Scan(schema=schema) | UnionAll(schema=schema):
             return schema
         case Filter(child=child) | Distinct(child=child) | ScalarValue(child=child):
@@ -243,7 +263,7 @@ def columns(relation: Relation) -> Schema:
 
 def children(relation: Relation) -> tuple[Relation, ...]:
     match relation:
-        case Scan():
+        case OneRow() | Scan():
             return ()
         case UnionAll(branches=branches):
             return branches
@@ -256,7 +276,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
 def with_children(relation: Relation, below: tuple[Relation, ...]) -> Relation:
     """The node over other children, in their order."""
     match relation:
-        case Scan():
+        case Scan() | OneRow():
             return relation
         case UnionAll():
             return replace(relation, branches=below)
@@ -297,7 +317,7 @@ def inputs(relation: Relation) -> tuple[str, ...]:
 
 def is_linear_node(node: Relation) -> bool:
     """Whether the change of a node's result is a sum over the changes of its children."""
-    return isinstance(node, Scan | Filter | Projection | Explode | UnionAll) or (
+    return isinstance(node, OneRow | Scan | Filter | Projection | Explode | UnionAll) or (
         isinstance(node, Join) and node.kind == "inner"
     )
 

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     JoinKind,
     Named,
+    OneRow,
     Projection,
     Relation,
     UnionAll,
@@ -66,7 +67,7 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             raise Unsupported("QRY009", "a recursive CTE", query)
         for cte in with_.expressions:
             names = [name.name for name in cte.args["alias"].columns]
-            relation = read(cte.this, lookup, ctes)
+            relation = read(with_names(cte.this) if names else cte.this, lookup, ctes)
             ctes[cte.alias.lower()] = with_columns(relation, names, cte) if names else relation
     match query:
         case exp.Subquery():
@@ -249,13 +250,15 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
             scope.require_alias(item)
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
-            if isinstance(item, exp.Column) and scope.merged:
-                raise Unsupported("QRY009", f"{item.sql(SPARK)} beside USING", item)
+            if isinstance(item, exp.Column) and not scope.orders_star(item.table.lower()):
+                raise Unsupported("QRY009", f"{item.sql(SPARK)} beside several USING", item)
             items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)
         elif isinstance(item.unnest(), exp.Column):
             items.append(named(item.unnest(), item.unnest().name))
+        elif isinstance(scope.relation, OneRow):  # Spark names them by their text
+            raise Unsupported("QRY008", "a SELECT without FROM of columns without names", item)
         else:
             raise UnknownName(f"the column {item.sql(SPARK)!r} has no name", item, "add an alias: … AS name")
     for item in items:

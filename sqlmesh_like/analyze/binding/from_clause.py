@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import dropwhile
 
 from sqlglot import exp
@@ -15,15 +16,18 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     JoinKind,
     Named,
+    OneRow,
     Projection,
     Relation,
     Scan,
     columns,
 )
+from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, written_rows
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
 from sqlmesh_like.analyze.binding.pivots import pivoted
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
+from sqlmesh_like.analyze.binding.subqueries.lateral_queries import joined_lateral
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
@@ -61,7 +65,7 @@ class FromReader:
         """The scope of a SELECT: its FROM items joined from left to right."""
         from_ = select.args.get("from_") or select.args.get("from")
         if from_ is None:
-            raise Unsupported("QRY008", "a SELECT without FROM", select)
+            return Scope(OneRow(), ())
         joins = [*(from_.this.args.get("joins") or []), *(select.args.get("joins") or [])]
         first = from_.this.copy() if from_.this.args.get("joins") else from_.this
         first.set("joins", None)
@@ -84,7 +88,7 @@ class FromReader:
         scope = _qualified(alias, relation)
         for join in joins:
             is_lateral = isinstance(join.this, exp.Lateral)
-            scope = _joined_view(scope, join) if is_lateral else self._joined(scope, join)
+            scope = self._joined_lateral(scope, join) if is_lateral else self._joined(scope, join)
         for number, view in enumerate(views):
             scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
@@ -119,10 +123,14 @@ class FromReader:
         match item:
             case exp.Table() if not item.db and item.name.lower() in self.ctes:
                 relation = self.ctes[item.name.lower()]
+            case exp.Table() if is_range(item):
+                relation = numbers(item.this)
             case exp.Table():
                 relation = self._table(item)
             case exp.Subquery():
-                relation = self.read(item, self.lookup, self.ctes)
+                relation = self.read(with_names(item) if names else item, self.lookup, self.ctes)
+            case exp.Values():
+                relation = written_rows(item)
             case _:
                 raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
         return (item.alias or item.name).lower(), with_columns(relation, names, item) if names else relation
@@ -167,6 +175,15 @@ class FromReader:
         merged = (*merged, *right.merged)
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+    def _read(self, query: exp.Expr) -> Relation:
+        return self.read(with_names(query), self.lookup, self.ctes)
+
+    def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
+        """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
+        if not isinstance(join.this.this, exp.Query):
+            return _joined_view(left, join)
+        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read)
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.

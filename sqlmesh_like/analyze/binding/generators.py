@@ -1,4 +1,4 @@
-"""EXPLODE, POSEXPLODE and INLINE, in a SELECT list, as LATERAL VIEW and as `lateral explode(…)`. Owns reading them.
+"""EXPLODE, POSEXPLODE, INLINE and STACK, in a SELECT list, as LATERAL VIEW or `lateral explode(…)`. Owns reading them.
 
 Each becomes one `Explode` with a projection above it. The OUTER forms explode an array of one NULL instead of an empty
 or NULL array. Source: Spark SQL reference, "LATERAL VIEW clause" and "Table-valued functions".
@@ -6,7 +6,7 @@ or NULL array. Source: Spark SQL reference, "LATERAL VIEW clause" and "Table-val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -23,7 +23,7 @@ _IN_SELECT = "_sml_x"
 
 def is_generator(node: exp.Expr) -> bool:
     """Whether a node is a table function that the algebra has a form for."""
-    return isinstance(node, exp.Explode | exp.Inline)
+    return isinstance(node, exp.Explode | exp.Inline | exp.Stack)
 
 
 def selected_generator(item: exp.Expr) -> exp.Expr | None:
@@ -76,6 +76,8 @@ class _Made:
 
 
 def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: str, *, is_outer: bool) -> _Made:
+    if isinstance(generator, exp.Stack):
+        generator = stack_as_inline(generator, lambda value: types.infer(scope.resolve(value), scope.known))
     array = scope.resolve(generator.this)
     require_pure(array)
     element = _element_type(generator, array, scope)
@@ -98,6 +100,47 @@ def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: st
     ]
     outputs = tuple((name, one.name) for name, one in zip(names, added, strict=True))
     return _Made(Projection(exploded, (*kept, *added)), outputs)
+
+
+def stack_as_inline(stack: exp.Stack, type_of: Callable[[exp.Expr], str | None] | None = None) -> exp.Inline:
+    """STACK as INLINE of an array of structs with the fields `col0`, `col1` …, one for each row.
+
+    Without types NULL has none. Raises Unsupported.
+
+    >>> import sqlglot
+    >>> stack = sqlglot.parse_one("stack(2, a, 1, b, null)", dialect="spark")
+    >>> stack_as_inline(stack, lambda value: None if value.find(exp.Null) else "int").sql("spark")
+    'INLINE(ARRAY(STRUCT(a AS col0, 1 AS col1), STRUCT(b AS col0, CAST(NULL AS INT) AS col1)))'
+    """
+    count = int(stack.this.name) if isinstance(stack.this, exp.Literal) and stack.this.name.isdigit() else 0
+    if not 0 < count <= len(stack.expressions):
+        raise Unsupported("QRY007", stack.sql(SPARK), stack, "LATERAL")
+    width = -(-len(stack.expressions) // count)
+    filled = [*stack.expressions, *(exp.Null() for _ in range(count * width - len(stack.expressions)))]
+    rows = [filled[row * width : (row + 1) * width] for row in range(count)]
+    structs = []
+    made = [
+        [value.copy() for value in column] if type_of is None else _of_one_type(column, type_of, stack)
+        for column in zip(*rows, strict=True)
+    ]
+    for row in zip(*made, strict=True):
+        fields = [exp.PropertyEQ(this=exp.to_identifier(f"col{n}"), expression=value) for n, value in enumerate(row)]
+        structs.append(exp.Struct(expressions=fields))
+    return exp.Inline(this=exp.Array(expressions=structs))
+
+
+def _of_one_type(
+    values: Sequence[exp.Expr], type_of: Callable[[exp.Expr], str | None], stack: exp.Stack
+) -> list[exp.Expr]:
+    """Copies of the values of a column of STACK, a NULL with the type of the others."""
+    known = {type_of(value) for value in values if not isinstance(value, exp.Null)}
+    type_ = known.pop() if len(known) == 1 else None
+    if type_ is None:
+        raise Unsupported("TYP001", f"a column of {stack.sql(SPARK)} has no one proven type", stack)
+    return [
+        exp.cast(exp.Null(), type_, dialect="spark") if isinstance(value, exp.Null) else value.copy()
+        for value in values
+    ]
 
 
 # Reserved names, so that no column of the array's relation hides the generated ones.

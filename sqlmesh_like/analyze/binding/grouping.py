@@ -27,6 +27,7 @@ from sqlmesh_like.analyze.spark_types.one_zero import with_one_zero
 from sqlmesh_like.dialects import SPARK
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+_QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
 HAVING = "_sml_having"
 """Item of an aggregate that holds its HAVING condition."""
 _HIVE_ID = "grouping__id"
@@ -232,7 +233,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
             values = argument.expressions
             type_ = types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
         else:
-            type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
+            type_ = types.infer(scope.resolve(function.this), scope.known) if _has_value(function) else None
         called = function.sql_name() if record is None else record.merged_name
         return Call(name, called, None, type_, distinct, whole, sql, offset, result)
     resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
@@ -253,6 +254,11 @@ def _merged(function: exp.Func) -> AggregateFunction | None:
     """What is known of an aggregate that is merged over some arguments; None for any other."""
     record = aggregate_of(function)
     return record if record is not None and record.merge is not None else None
+
+
+def _has_value(function: exp.Expr) -> bool:
+    """Whether the first argument of a call is a value whose type tells about its result."""
+    return is_decided(function) or isinstance(function, _QUANTILES)
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:

@@ -47,42 +47,64 @@ def pivoted(relation: Relation, alias: str, pivot: exp.Pivot) -> Relation:
 
 
 def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
-    key = scope.resolve(field.this)
-    type_ = types.infer(key, scope.known)
-    if not isinstance(key, exp.Column) or type_ is None or not types.is_exact_key(type_):
-        raise Unsupported("QRY009", f"PIVOT by {field.this.sql(SPARK)} of the type {type_}", field.this)
-    values = list(_values(field, type_))
+    written = _parts(field.this)
+    keys = [_key(scope, one) for one in written]
+    values = list(_values(field, [type_ for _, type_ in keys]))
     aggregates = [(each.unalias(), each.alias) for each in pivot.expressions]
     if len(aggregates) > 1 and not all(name for _, name in aggregates):
         raise Unsupported("QRY009", "aggregates of PIVOT without names", pivot.expressions[0])
     named_here = {column.name.lower() for each, _ in aggregates for column in scope.resolve(each).find_all(exp.Column)}
-    rest = [c.name for c in columns(scope.relation) if c.name.lower() not in {*named_here, key.name.lower()}]
+    rest = [c.name for c in columns(scope.relation) if c.name.lower() not in {*named_here, *(name for name, _ in keys)}]
     groups = [exp.column(name, quoted=True) for name in rest]
     select = exp.Select(group=exp.Group(expressions=groups) if groups else None)
     of_rows = read_aggregate(select, scope, [named(each, f"_sml_{n}") for n, (each, _) in enumerate(aggregates)])
     is_plain = all(_is_plain(column.type, pivot) for column in columns(of_rows))
     items = [named(column, name) for column, name in zip(groups, rest, strict=True)]
     for value, label in values:
-        condition = exp.NullSafeEQ(this=field.this.copy(), expression=_of_type(value, type_))
+        pairs = zip(written, keys, value, strict=True)
+        condition = exp.and_(
+            *(exp.NullSafeEQ(this=one.copy(), expression=_of_type(part, key[1])) for one, key, part in pairs)
+        )
         for each, name in aggregates:
             output = f"{label}_{name}" if len(aggregates) > 1 else label
             items.append(named(_of_value(each, condition, is_plain=is_plain), output))
     return read_aggregate(select, scope, items)
 
 
-def _values(field: exp.In, type_: str) -> Iterator[tuple[exp.Expr, str]]:
-    """The values of PIVOT and the names of their columns. Of equal ones Spark would leave all but the last empty."""
-    seen: set[str] = set()
+def _parts(node: exp.Expr) -> list[exp.Expr]:
+    """The columns of FOR, or the parts of one of its values."""
+    return list(node.expressions) if isinstance(node, exp.Tuple) else [node]
+
+
+def _key(scope: Scope, written: exp.Expr) -> tuple[str, str]:
+    """Name (lower case) and type of a column that is pivoted."""
+    key = scope.resolve(written)
+    type_ = types.infer(key, scope.known)
+    if not isinstance(key, exp.Column) or type_ is None or not types.is_exact_key(type_):
+        raise Unsupported("QRY009", f"PIVOT by {written.sql(SPARK)} of the type {type_}", written)
+    return key.name.lower(), type_
+
+
+def _values(field: exp.In, key_types: Sequence[str]) -> Iterator[tuple[list[exp.Expr], str]]:
+    """The values of PIVOT, part by part, and the names of their columns: for several parts, the text of a struct.
+
+    Of equal ones Spark would leave all but the last empty.
+    """
+    seen: set[tuple[str, ...]] = set()
     for each in field.expressions:
         value = each.this if isinstance(each, exp.PivotAlias | exp.Alias) else each
-        if not isinstance(value, exp.Literal) or not _is_distinct(value, type_) or value.name in seen:
+        parts = _parts(value)
+        names = tuple(part.name for part in parts)
+        if len(parts) != len(key_types) or names in seen or not all(map(_is_distinct, parts, key_types)):
             raise Unsupported("QRY009", f"{value.sql(SPARK)} as a value of PIVOT", each)
-        seen.add(value.name)
-        yield value, each.alias or value.name
+        seen.add(names)
+        yield parts, each.alias or (names[0] if len(names) == 1 else f"{{{', '.join(names)}}}")
 
 
-def _is_distinct(value: exp.Literal, type_: str) -> bool:
-    """Whether no other text of a literal is the same value of this type."""
+def _is_distinct(value: exp.Expr, type_: str) -> bool:
+    """Whether a value is a literal, and no other text of one is the same value of this type."""
+    if not isinstance(value, exp.Literal):
+        return False
     if type_ == "string":
         return bool(value.name) and (value.is_string or _NUMBER.fullmatch(value.name) is not None)
     if type_ in _INTEGERS:

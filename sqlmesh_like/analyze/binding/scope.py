@@ -6,7 +6,7 @@ reference, "Identifiers".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,6 +59,8 @@ def with_names(query: exp.Expr) -> exp.Expr:
     """A copy of the query with names for unnamed columns, which SQL allows where only the value counts."""
     named = query.copy()
     select = named.this if isinstance(named, exp.Subquery) else named
+    while isinstance(select, exp.SetOperation):  # the first of its queries names the columns
+        select = select.this
     if isinstance(select, exp.Select):
         items = [
             item
@@ -111,13 +113,27 @@ class Scope:
         return names_by_alias
 
     def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
-        """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
-        merged = {name.lower(): output for name, output in self.merged} if not alias else {}
+        """Name and output of the columns of `*`, or of `alias.*`; those of USING come first, in `*` once.
+
+        Source: Spark 3.5 `commonNaturalJoinProcessing`, and of `alias.*`, whose own columns of USING may be hidden,
+        `UnresolvedStar.expand`.
+        """
+        merged = {name.lower(): output for name, output in self.merged}
+        if alias and merged:
+            own = next((source.outputs for source in self.sources if source.alias == alias), ())
+            yield from sorted(own, key=lambda column: _place(column[0].lower(), merged))
+            return
         if merged:
             yield from self.merged
         for source in self.sources:
             if alias in ("", source.alias) and not is_hidden(source.alias):
                 yield from ((name, output) for name, output in source.outputs if name.lower() not in merged)
+
+    def orders_star(self, alias: str) -> bool:
+        """Whether the order of `alias.*` is known: with columns of several USING, some of them may be hidden."""
+        merged = {name.lower() for name, _ in self.merged}
+        own = [name for source in self.sources if source.alias == alias for name, _ in source.outputs]
+        return len(self.sources) <= 2 or sum(name.lower() in merged for name in own) <= 1
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
@@ -193,6 +209,11 @@ class Scope:
             of = f" of {column.table!r}" if column.table and len(self.sources) > 1 else ""
             raise UnknownName(f"unknown column {column.name!r}{of}", column, hint)
         return outputs[0][1]
+
+
+def _place(name: str, merged: Mapping[str, str]) -> int:
+    """Where a column stands among those of USING; behind them if it is none of these."""
+    return [*merged, name].index(name)
 
 
 def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:

@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.expressions.nested_expressions import (
     mapped_type,
     membership_type,
     parameter_type,
+    parsed_type,
     sequence_type,
     struct_type,
 )
@@ -158,6 +159,8 @@ class ExpressionTypes:
                 return applied_type(node, self.of)
             case exp.ArraySort():
                 return returned("array_compact", [self.of(node.this)])
+            case exp.FromJson():
+                return parsed_type(node)
             case exp.Flatten():
                 return flat_type(self.of(node.this))
             case exp.VarMap():

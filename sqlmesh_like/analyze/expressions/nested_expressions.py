@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.coercion import INTEGERS, TIMES, VOID, wider
-from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, fields_of, type_of_schema
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
 TypeOf = Callable[[exp.Expr], str | None]
@@ -132,6 +132,12 @@ def item_type(bracket: exp.Bracket, of: TypeOf) -> str | None:
         return fields.get(index.name.lower())
     entry = entry_of(type_)
     return entry[1] if entry else element_of(type_)
+
+
+def parsed_type(node: exp.FromJson) -> str | None:
+    """FROM_JSON with a schema that is written out."""
+    schema = node.expression
+    return type_of_schema(schema.name) if isinstance(schema, exp.Literal) and schema.is_string else None
 
 
 def sequence_type(node: exp.GenerateSeries, of: TypeOf) -> str | None:

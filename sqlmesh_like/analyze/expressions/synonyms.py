@@ -1,7 +1,8 @@
 """Synonyms of aggregate functions. Owns their conversion to the one form that later stages know.
 
 Source: Spark 3.5 `FunctionRegistry`. `percentile_cont(p) WITHIN GROUP (ORDER BY x)` is `percentile(x, p)` there
-(`PercentileCont` is replaced by `Percentile`), while sqlglot would write it as an approximation.
+(`PercentileCont` is replaced by `Percentile`), while sqlglot would write it as an approximation. Other percentiles
+by an order become calls of one value as well, with the fraction as `expression` and `desc`; `dialects` writes them out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _known(node: exp.Expr) -> exp.Expr:
             made = kind(this=node.expressions[0])
         case exp.Any() if isinstance(node.this, exp.Paren) and not _is_pattern_list(node):
             made = exp.LogicalOr(this=node.this.this)
-        case exp.WithinGroup(this=exp.PercentileCont()):
+        case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc()):
             made = _percentile(node)
     if made is None:
         return node
@@ -49,8 +50,13 @@ def _is_pattern_list(node: exp.Any) -> bool:
 
 def _percentile(node: exp.WithinGroup) -> exp.Expr | None:
     (first, *others) = node.expression.expressions
-    if others or first.args.get("desc"):
+    if others:
         return None
-    made = exp.Quantile(this=first.this, quantile=node.this.this)
+    is_descending = bool(first.args.get("desc"))
+    made: exp.Expr
+    if isinstance(node.this, exp.PercentileCont) and not is_descending:
+        made = exp.Quantile(this=first.this, quantile=node.this.this)
+    else:
+        made = type(node.this)(this=first.this, expression=node.this.this, desc=is_descending)
     made.meta.update(node.this.meta)
     return made

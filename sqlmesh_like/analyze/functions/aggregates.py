@@ -64,7 +64,7 @@ class AggregateFunction:
     it is not known to be decided. `of_nothing` is the value over no rows, where it is known. `is_repeatable` tells by
     the argument's type whether computing it again gives the same digits; `adds`: it adds up, in a window as well.
     `in_window`: its value over a frame is decided. `merge` is None where each change needs all rows of the group.
-    `by_states`: a group's value is always computed from what `merge` keeps, where that takes the argument's type.
+    `by_states`: of which argument types a group's value is always computed from what `merge` keeps.
     """
 
     line: str
@@ -75,7 +75,7 @@ class AggregateFunction:
     adds: bool = False
     in_window: bool = False
     merge: Merge | None = None
-    by_states: bool = False
+    by_states: Callable[[str | None], bool] = _never
     same_as: SameCall | None = None
 
     @cached_property
@@ -111,7 +111,7 @@ def _sum_rule(result: Callable[[str | None], str | None]) -> Callable[[exp.Expr,
 
 
 def _quantile_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
-    type_, quantile = type_of(node.this), node.args.get("quantile")
+    type_, quantile = type_of(node.this), node.args.get("quantile") or node.args.get("expression")
     if type_ is None:
         return None
     is_approximate = isinstance(node, exp.ApproxQuantile)
@@ -122,9 +122,9 @@ def _quantile_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
     return None if fraction is None else f"array<{one}>" if fraction.startswith("array<") else one
 
 
-def _is_repeatable_mean(type_: str | None) -> bool:
-    """Spark averages integers as doubles, which are exact for all but huge totals."""
-    return is_exact_number(type_) and type_ != "bigint"
+def _has_huge_totals(type_: str | None) -> bool:
+    """Whether totals of integers may be no exact doubles, as which Spark averages them."""
+    return type_ == "bigint"
 
 
 def _moment(line: str) -> AggregateFunction:
@@ -141,8 +141,13 @@ def _spread(line: str, merge: Merge) -> AggregateFunction:
         adds=True,
         in_window=True,
         merge=merge,
-        by_states=True,
+        by_states=has_exact_moments,
     )
+
+
+def _quantile(line: str) -> AggregateFunction:
+    """Of the sorted values: the same digits in whatever order they come, unless zeros differ in their sign."""
+    return AggregateFunction(line, type_rule=_quantile_type, is_repeatable=is_exact_number, in_window=True)
 
 
 def _bits(line: str) -> AggregateFunction:
@@ -187,10 +192,11 @@ _RECORDS = (
         "avg=Avg mean {1}",
         type_rule=_sum_rule(avg_type),
         of_nothing="null",
-        is_repeatable=_is_repeatable_mean,
+        is_repeatable=is_exact_number,
         adds=True,
         in_window=True,
         merge=AVERAGED,
+        by_states=_has_huge_totals,
     ),
     AggregateFunction("min=Min: any -> $1", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=LEAST),
     AggregateFunction("max=Max: any -> $1", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=MOST),
@@ -230,8 +236,10 @@ _RECORDS = (
     _bits("bit_and=BitwiseAndAgg: integer -> $1"),
     _bits("bit_or=BitwiseOrAgg: integer -> $1"),
     _bits("bit_xor=BitwiseXorAgg: integer -> $1"),
-    AggregateFunction("median=Median {1}", type_rule=_quantile_type),
-    AggregateFunction("percentile=Quantile(this quantile) {2-3}", type_rule=_quantile_type),
+    _quantile("median=Median {1}"),
+    _quantile("percentile=Quantile(this quantile) {2-3}"),
+    _quantile("percentile_cont=PercentileCont(this expression)"),
+    _quantile("percentile_disc=PercentileDisc(this expression)"),
     AggregateFunction(
         "percentile_approx=ApproxQuantile(this quantile accuracy) approx_percentile {2-3}",
         type_rule=_quantile_type,

@@ -193,7 +193,7 @@ _BY_GROUP = """
 histogram_numeric: any, int -> array<struct<x:$1,y:double>>
 hll_sketch_agg: =int|bigint|string|binary, int? -> binary
 hll_union_agg: =binary, boolean? -> binary
-count_min_sketch grouping grouping_id percentile_cont percentile_disc
+count_min_sketch grouping grouping_id
 try_avg try_sum {1}
 """
 _BY_ELSE = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sqlmesh_like.analyze.spark_types.type_names import is_atomic, normalize
+
 
 def element_of(type_: str | None) -> str | None:
     """Type of an array's elements; None for anything else.
@@ -45,6 +47,39 @@ def fields_of(type_: str | None) -> dict[str, str]:
     """
     fields = typed_fields_of(type_)
     return dict(fields) if len({name.lower() for name, _ in fields}) == len(fields) else {}
+
+
+def type_of_schema(text: str) -> str | None:
+    """The type that a schema in DDL means, as FROM_JSON takes it: a type, or the columns of a struct; None if unsure.
+
+    >>> type_of_schema("a INT, b array<struct<C: Decimal(10, 2)>>"), type_of_schema("map<string,int>")
+    ('struct<a:int,b:array<struct<C:decimal(10,2)>>>', 'map<string,int>')
+    >>> type_of_schema("a INT NOT NULL"), type_of_schema("int")
+    (None, None)
+    """
+    whole = _type_in(text) if "<" in text else None
+    return whole or _struct_of(text)
+
+
+def _type_in(text: str) -> str | None:
+    text = text.strip()
+    if match := re.fullmatch(r"(array|map|struct)\s*<(.*)>", text, re.IGNORECASE | re.DOTALL):
+        kind = match[1].lower()
+        if kind == "struct":
+            return _struct_of(match[2])
+        types = [_type_in(part) for part in _parts(match[2])]
+        known = [type_ for type_ in types if type_ is not None]
+        return f"{kind}<{','.join(known)}>" if len(known) == len(types) == (1 if kind == "array" else 2) else None
+    short = normalize(text)
+    is_text_of_length = re.match(r"(var)?char", text, re.IGNORECASE)
+    return short if is_atomic(short) and not is_text_of_length and not short.startswith(("interval", "void")) else None
+
+
+def _struct_of(text: str) -> str | None:
+    fields = [re.fullmatch(r"\s*(\w+)(?:\s*:\s*|\s+)(.+)", part, re.DOTALL) for part in _parts(text)]
+    types = [_type_in(field[2]) if field else None for field in fields]
+    named = [f"{field[1]}:{type_}" for field, type_ in zip(fields, types, strict=True) if field and type_]
+    return f"struct<{','.join(named)}>" if len(named) == len(fields) else None
 
 
 def _parts(text: str) -> list[str]:

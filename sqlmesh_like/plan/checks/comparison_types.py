@@ -26,7 +26,7 @@ def type_warnings(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None
     `schemas` returns the columns of an input. A query in the algebra is typed already, and the sides of its unions have
     the same types.
     """
-    if facts.relation is None:
+    if facts.relation is None or not facts.inputs:  # what is written out has types without a schema
         yield from _as_written(facts.model, schemas)
         return
     for node in walk(facts.relation):

@@ -72,7 +72,7 @@ CASES = {
     "select n, count(*) as k from (\n  select s, count(*) as n from base group by s\n) as q group by n": (
         "NST001", "count(*) as k",
     ),
-    f"select a from base b where a = (select max(a) from {U} u where u.a < b.a)": ("QRY012", "u.a < b.a"),
+    f"select a from base b where a = (select u.b from {U} u where u.b < b.a)": ("QRY012", "select u.b"),
     "select s, a from base tablesample (10 percent)": ("QRY009", "base tablesample"),
 }  # fmt: skip
 

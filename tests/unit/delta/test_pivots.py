@@ -53,7 +53,8 @@ REBUILT = {
     "select * from (select a, m, x from ods.t) pivot (sum(x) for a in (1, 2147483648))": "QRY009",
     "select * from (select a, m, x > 1 as b from ods.t) pivot (count(a) for b in (1, 2))": "QRY009",
     "select * from (select a, m, x from ods.t) pivot (sum(x), max(x) for m in ('jan'))": "QRY009",
-    "select * from (select a, m, x, y from ods.t) pivot (sum(x) for (m, y) in (('jan', 1)))": "QRY009",
+    "select * from (select a, m, x, y from ods.t) pivot (sum(x) for (m, y) in (('jan', 1), ('jan', 1)))": "QRY009",
+    "select * from (select a, m, x, y from ods.t) pivot (sum(x) for (m, y) in (('jan', null)))": "QRY009",
     "select * from (select f, x from ods.t) pivot (sum(x) for f in (1, 2))": "QRY009",
     "select * from (select a, m, s from ods.t) pivot (first(s) for m in ('jan'))": "QRY009",
     "select * from ods.t as t join ods.t as u on t.a = u.a pivot (sum(t.x) for t.m in ('jan'))": "QRY009",
@@ -76,6 +77,18 @@ def test_where_a_group_lacks_a_value_the_rows_are_those_of_spark(sql: str) -> No
     assert final_rows(plan, COLUMNS, PATH[:1]) == sorted(OF_SPARK[sql], key=repr)
     for count, state in enumerate(PATH[1:], start=2):
         assert final_rows(plan, COLUMNS, PATH[:count]) == final_rows(plan, COLUMNS, [state])
+
+
+def test_a_pivot_by_two_columns_is_one_by_both_in_one() -> None:
+    calls = "sum(x) as t, count(x) as n"
+    two = f"from (select a, m, s, x from ods.t) pivot ({calls} for (m, s) in (('jan', 'p') as j, ('feb', 'q')))"
+    one = f"from (select a, concat(m, '/', s) as k, x from ods.t) pivot ({calls} for k in ('jan/p' as j, 'feb/q'))"
+    plans = [compiled(f"select * {sql}", COLUMNS) for sql in (two, one)]
+    assert plans[0].classification.strategy == "aggregate_merge", plans[0].classification.reasons
+    assert [column.name for column in plans[0].facts.schema or ()] == ["a", "j_t", "j_n", "{feb, q}_t", "{feb, q}_n"]
+    for count in range(1, len(PATH) + 1):
+        rows = [final_rows(plan, COLUMNS, PATH[:count]) for plan in plans]
+        assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize("sql", REBUILT)

@@ -75,6 +75,71 @@ FORMS = {
                                     " (select x.a from ods.u as x where x.b > 0)",
     "a value without FROM":
         "select a, (select a where a > 1) as x from ods.t where b in (select 2) or b = (select a)",
+    "the largest value below": "select t.a, (select max(u.b) from ods.u where u.a < t.a) as m from ods.t",
+    "a count of equal rows below":
+        "select t.a, t.b from ods.t where 1 < (select count(*) from ods.u where u.s = t.s and u.a <= t.b)",
+    "a sum of other rows, guarded":
+        "select t.a, (select count(u.b) + 1 from ods.u where u.a <> t.a and t.b > 1 and u.b < 3) as m from ods.t",
+    "as of":
+        "select t.a, u.s from ods.t join ods.u on u.a = t.a and u.b = (select max(x.b) from ods.u as x where x.a"
+        " = t.a and x.b <= t.b)",
+    "equal or above": "select t.a, (select sum(u.b) from ods.u where u.a <=> t.a or u.b > t.b) as m from ods.t",
+    "a value below, summed": "select s, sum((select count(*) from ods.u where u.a < t.a)) as n from ods.t group by s",
+    "an average of counts":
+        "select s, n from (select s, count(*) as n from ods.t group by s) as x where n > (select avg(n) from"
+        " (select count(*) as n from ods.u group by s) as y)",
+    "VALUES to the left":
+        "select v.k, count(t.a) as n from (values ('x', 1), ('y', null), (null, 2)) as v(k, w) left join ods.t"
+        " on t.s = v.k group by v.k",
+    "VALUES in a union": "select a from ods.t union all select col1 from values (1), (2)",
+    "except a constant": "select a from ods.t except select 2",
+    "RANGE downwards":
+        "select id, count(t.b) as n from range(5, 0, -2) as d left join ods.t on t.a < d.id group by id",
+    "RANGE of nothing": "select d.id, t.a from range(0) as d right join ods.t on t.a = d.id",
+    "a CTE of one row to the left":
+        "with p as (select 2 as lim) select p.lim, t.b from p left join ods.t on t.a = p.lim",
+    "a spine":
+        "with s as (select explode(sequence(0, 3)) as d) select d, count(t.a) as n, sum(t.b) as b from s left"
+        " join ods.t on t.a = d group by d",
+    "a spine without matches":
+        "select d from (select explode(sequence(0, 3)) as d) as s where d not in (select a from ods.t where a is"
+        " not null)",
+    "LATERAL rows, all to the left":
+        "select t.a, l.b from ods.t left join lateral (select * from ods.u where u.a < t.a) as l on t.b = l.b",
+    "LATERAL of a value of both":
+        "select t.a, l.x from ods.t, lateral (select u.b + t.b as x from ods.u where u.a > t.a) as l",
+    "LATERAL of values":
+        "select t.a, l.x, m.y from ods.t, lateral (select t.a + t.b as x) as l, lateral (select x * 2 as y) as m"
+        " where y > 2",
+    "LATERAL of a condition": "select t.a, l.x from ods.t, lateral (select t.a as x where t.a > 1) as l",
+    "LATERAL aggregates":
+        "select t.a, l.p from ods.t join lateral (select count(*), sum(u.b) from ods.u where u.a = t.a) as l(p,"
+        " q) on true where q > 1",
+    "LATERAL first row of all":
+        "select t.a, l.b as m from ods.t, lateral (select u.b from ods.u order by u.b limit 1) as l",
+    "percentiles downwards":
+        "select s, percentile_cont(0.3) within group (order by a desc) as p, percentile_disc(0.5) within group"
+        " (order by b) as q from ods.t group by s",
+    "a percentile with FILTER":
+        "select s, percentile_disc(0.5) within group (order by b desc) filter (where a > 0) as q from ods.t"
+        " group by s",
+    "percentiles over windows":
+        "select a, percentile_disc(0.5) within group (order by b) over (partition by s) as q, median(b) over"
+        " (partition by a) as m from ods.t",
+    "above the median": "select a, b from ods.t where b > (select median(b) from ods.t)",
+    "STACK as a view": "select a, k, v from ods.t lateral view stack(2, 'a', a, 'b', b) s1 as k, v",
+    "STACK as columns": "select s, stack(3, 'a', a, 'b', b, 'c') as (k, v) from ods.t",
+    "a side of USING": "select y.* from ods.t as x right join (select b as z, a from ods.u) as y using (a)",
+    "a side of a full USING": "select x.* from ods.t as x full join (select b as z, a from ods.u) as y using (a)",
+    "a star without columns":
+        "with q as (select * except (f) from ods.t) select q.* except (a), u.a as w from q join ods.u on q.a ="
+        " u.a",
+    "HAVING asks by a key":
+        "select s, sum(a) as n from ods.t group by s having sum(a) > (select min(u.b) from ods.u where u.s = t.s)",
+    "HAVING asks by an aggregate":
+        "select s, count(*) as n from ods.t group by s having exists (select 1 from ods.u where u.b < min(t.a))",
+    "HAVING asks whether a count is among others":
+        "select t.a, count(*) as n from ods.t group by t.a having count(*) in (select u.b from ods.u where u.a = t.a)",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip
@@ -84,6 +149,10 @@ LACKING = {
     "a NATURAL JOIN by nothing": "select a, z from ods.t natural left join (select b as z from ods.u where b > 2) as v",
     "a key of no grouping set": "select a, s, count(*) as n, grouping_id() as g from ods.t group by a, s"
                                 " grouping sets ((s), ())",
+    "JSON by a schema":
+        "select p.x as x, count(*) as n from (select a, from_json(concat('{\"x\":', a, ',\"y\":[1]}'), 'x int, y"
+        " array<int>') as p from ods.t) as e group by p.x",
+    "a sum by a text that equals a number": "select t.a, (select sum(u.b) from ods.u where u.s = t.a) as m from ods.t",
     "any value in a window": "select a, b, any_value(s) ignore nulls over (partition by a order by b"
                              " rows between 1 preceding and current row) as x from ods.t",
 }  # fmt: skip

@@ -11,6 +11,9 @@ from tests.properties.lake import T, U, model, schema
 
 COLUMNS = schema(i="int", s="string", ts="timestamp")
 REFUSED = {
+    "select a.i, l.s from ods.t as a, lateral (select s from ods.t as b where b.i = a.i order by s limit 1) as l": "LIMIT in LATERAL of a query that reads the rows to its left",
+    "select i from ods.t where i = any (select i from ods.t)": "ANY of a query is not Spark SQL",
+    "select i from ods.t where i >= all (select i from ods.t)": "ALL of a query is not Spark SQL",
     "select date '2024-13-01' as x from ods.t": "'2024-13-01' is not a date",
     "select i from ods.t where date'mar 11 2016' < current_date": "'mar 11 2016' is not a date",
     "select timestamp '2024-02-30 10:00:00' as x from ods.t": "'2024-02-30 10:00:00' is not a timestamp",
@@ -109,6 +112,8 @@ REFUSED = {
     ),
 }
 ACCEPTED = (
+    "select i from ods.t group by i having any((select max(s) = 'x' from ods.t))",
+    "select count(*) as n from ods.t group by window(timestamp(s), '7 days')",
     "select date '2024-2-3' as a, date '-2024' as b, date' 2024-01-02T10 ' as c, date 'epoch' as d from ods.t",
     "select timestamp '2024-01-01 1:2:3.5+01:00' as a, timestamp '10:11' as b, timestamp 'now' as c from ods.t",
     "select timestamp '2024-01-01 10:00:00 Europe/Paris' as a, timestamp '2024' as b from ods.t",

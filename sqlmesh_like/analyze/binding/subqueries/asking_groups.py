@@ -1,7 +1,8 @@
 """Groups that ask subqueries: in aggregates and their FILTER, in GROUP BY, and beside them. Owns where each goes.
 
 What an aggregate or GROUP BY asks is about a single row, so it is joined to the rows before they are grouped; each row
-stays one row. What is asked beside aggregates, or by HAVING, is about a group, and is joined to the groups.
+stays one row. What is asked beside aggregates, or by HAVING, is about a group, and is joined to the groups; what it
+reads of them, keys and aggregates, are columns of theirs.
 """
 
 from __future__ import annotations
@@ -70,6 +71,55 @@ class RowQuestions:
         return self._answers[text].copy()
 
 
+class _GroupValues:
+    """Replaces what subqueries read of the groups around them, keys and aggregates, by columns of these: `items`."""
+
+    def __init__(self, scope: Scope, subqueries: Subqueries) -> None:
+        self._scope = scope
+        self._subqueries = subqueries
+        self.items: list[exp.Alias] = []
+        self._names: dict[str, str] = {}
+
+    def replaced(self, item: exp.Alias) -> exp.Alias:
+        """The item with these columns in its subqueries."""
+        if item.find(exp.Query) is None:
+            return item
+        copy = item.copy()
+        for query in [node for node in copy.find_all(exp.Select) if node.find_ancestor(exp.Select) is None]:
+            self._replace_in(query)
+        return copy
+
+    def _replace_in(self, select: exp.Select) -> None:
+        try:
+            inner = self._subqueries.scalars.tables.scope(select)
+        except UnknownName:
+            return  # a derived table that reads the groups, which is refused where it is read
+        own = [column for column in select.find_all(exp.Column) if column.find_ancestor(exp.Select) is select]
+        for column in own:
+            if (
+                not isinstance(column.this, exp.Star)
+                and not _resolves(column, inner)
+                and _resolves(column, self._scope)
+            ):
+                call = column.find_ancestor(exp.AggFunc, exp.Select)
+                self._replace(call if isinstance(call, exp.AggFunc) else column)
+
+    def _replace(self, node: exp.Expr) -> None:
+        text = repr(node)
+        if text not in self._names:
+            self._names[text] = f"_sml_u{len(self.items)}"
+            self.items.append(named(node, self._names[text]))
+        node.replace(exp.column(self._names[text], quoted=True))
+
+
+def _resolves(column: exp.Expr, scope: Scope) -> bool:
+    try:
+        scope.resolve(column)
+    except UnknownName as unknown:
+        return "ambiguous" in unknown.message
+    return True
+
+
 def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation | None:
     """Groups whose HAVING or items ask subqueries, which are joined to them; None if no such is left."""
     having = select.args.get("having")
@@ -79,15 +129,17 @@ def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subq
     if window := next((window for item in items for window in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function beside a subquery of groups", window)
     conditions = [having_item(having.this, items, scope)] if having is not None else []
-    split = SplitItems([*items, *conditions], select.args.get("group"))
+    values_around = _GroupValues(scope, subqueries)
+    parts = [values_around.replaced(item) for item in (*items, *conditions)]
+    split = SplitItems(parts, select.args.get("group"))
     grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
-    above = split.scope(read_aggregate(grouped, scope, split.inner))
+    above = split.scope(read_aggregate(grouped, scope, [*split.inner, *values_around.items]))
     values: list[exp.Alias] = []
     try:
         for number, item in enumerate(split.outer):
             is_condition = number >= len(items)
             above, value = subqueries.flagged(above, item.this, f"_sml_j{number}", is_root_condition=is_condition)
-            above, value = subqueries.scalars.joined(above, value, f"_sml_h{number}", is_correlated=False)
+            above, value = subqueries.scalars.joined(above, value, f"_sml_h{number}")
             values.append(named(value, item.alias))
     except UnknownName:
         query = (having.find(exp.Query) if having is not None else None) or asked[0].find(exp.Query)

@@ -1,9 +1,10 @@
 """Scalar subqueries as joins. Owns the forms that provably have one value for each outer row.
 
 An aggregate without GROUP BY is one row: a cross join. So is any other query that reads no outer row; a run fails if it
-has several, as in Spark. An aggregate correlated by equalities is a left join with the aggregate
-grouped by them; where no group matches, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,
-"Orthogonal optimization of subqueries and aggregation", 2001; Spark 3.5 `RewriteCorrelatedScalarSubquery`.
+has several, as in Spark. An aggregate correlated by equalities is a left join with the aggregate grouped by them, and
+one correlated otherwise a left join with the aggregate by the values that it reads (`outer_values`); where no group
+matches, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi, "Orthogonal optimization of
+subqueries and aggregation", 2001; Spark 3.5 `RewriteCorrelatedScalarSubquery`.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from sqlmesh_like.analyze.binding.scope import (
 )
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped
 from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
+from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named
-from sqlmesh_like.dialects import SPARK
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
 
@@ -49,20 +51,17 @@ class ScalarSubqueries:
 
     tables: FromReader
 
-    def joined(
-        self, scope: Scope, expression: exp.Expr, name: str, *, is_correlated: bool = True
-    ) -> tuple[Scope, exp.Expr]:
+    def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
         """The scope joined with the values of the expression's subqueries, and the expression over them.
 
-        `name` prefixes the names of added columns and must be new in the scope; `is_correlated`: the subqueries may
-        read the scope. Raises Unsupported.
+        `name` prefixes the names of added columns and must be new in the scope. Raises Unsupported.
         """
         root = exp.Paren(this=expression.copy())
         outermost = [q for q in root.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
         for position, query in enumerate(outermost):
             if isinstance(query.parent, exp.In):
                 raise Unsupported("QRY005", "IN of a query inside another condition", query, "SELECT")
-            scope, value = self._joined_one(scope, query, f"{name}_{position}", is_correlated=is_correlated)
+            scope, value = self._joined_one(scope, query, f"{name}_{position}")
             query.replace(value)
         return scope, root.this
 
@@ -76,14 +75,10 @@ class ScalarSubqueries:
     def _read(self, query: exp.Expr) -> Relation:
         return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
 
-    def _joined_one(
-        self, scope: Scope, query: exp.Subquery, name: str, *, is_correlated: bool
-    ) -> tuple[Scope, exp.Expr]:
+    def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         try:
             relation = self._read(query)
         except UnknownName:
-            if not is_correlated:
-                raise Unsupported("QRY005", "a correlated subquery in HAVING", query, "SELECT") from None
             return self._correlated(scope, query, name)
         if len(columns(relation)) != 1:
             raise Unsupported("QRY005", "a subquery of several columns in an expression", query, "SELECT")
@@ -130,6 +125,11 @@ class _Equality:
     outer: exp.Expr
     is_null_safe: bool
 
+    def tie(self, key: str) -> exp.Expr:
+        """By which an outer row meets the group whose inner value stands in a column of this name."""
+        kind = exp.NullSafeEQ if self.is_null_safe else exp.EQ
+        return kind(this=self.outer.copy(), expression=exp.column(key, quoted=True))
+
 
 @dataclass(frozen=True)
 class _Correlation:
@@ -142,9 +142,22 @@ class _Correlation:
 
     def joined(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
         """The outer scope with the aggregate's calls, and the item over them."""
-        local, guards, equalities = self._conditions(select)
-        kept = filtered(self.inner.relation, local)
-        aggregate = self._aggregate(replace(self.inner, relation=kept), equalities, item)
+        local, guards, across = self._conditions(select)
+        inner = replace(self.inner, relation=filtered(self.inner.relation, local))
+        pairs = [self._pair(part) for part in across]
+        equalities = [pair for pair in pairs if pair is not None]
+        if equalities and len(equalities) == len(across):
+            keys = [named(pair.inner, self._key(number)) for number, pair in enumerate(equalities)]
+            ties = [pair.tie(self._key(number)) for number, pair in enumerate(equalities)]
+        else:
+            resolved = [resolved_inside_out(part, self.inner, self.outer) for part in across]
+            by_values = rows_by_outer_values(inner, self.outer, resolved, self.name, self.query)
+            inner = by_values.scope
+            keys = [named(column, self._key(number)) for number, column in enumerate(by_values.keys.values())]
+            ties = by_values.ties([key.alias for key in keys])
+        return self._met(self._aggregate(inner, keys, item), ties, guards)
+
+    def _met(self, aggregate: Aggregate, ties: list[exp.Expr], guards: list[exp.Expr]) -> tuple[Scope, exp.Expr]:
         value = aggregate.items[-1].expression
         calls = {call.name: call for call in aggregate.calls}
         if any(column.name not in calls for column in value.find_all(exp.Column)):
@@ -153,18 +166,20 @@ class _Correlation:
             )
         shown = [Named(self._of(name), exp.column(name, quoted=True), call.type) for name, call in calls.items()]
         grouped = replace(aggregate, items=(*aggregate.items[:-1], *shown))
-        joined = make_join(self.outer.relation, grouped, "left", exp.and_(*self._ties(equalities), *guards))
+        joined = make_join(self.outer.relation, grouped, "left", exp.and_(*ties, *guards))
         assert isinstance(joined, Join), "a left join keeps its whole condition"
-        if len(joined.pairs) != len(equalities):
+        if len(joined.pairs) != len(ties):
             raise _refused("a correlation by values that are not of one exact type", self.query)
+        if offset_of(exp.and_(*ties)) is None:
+            joined = replace(joined, offset=offset_of(self.query), keyword="SELECT")
         scope = _with_values(self.outer, joined, self.name, tuple(named_.name for named_ in shown))
         return scope, exp.Paren(this=value.transform(lambda node: self._value(node, calls)))
 
-    def _conditions(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr], list[_Equality]]:
-        """The conjuncts of WHERE: on inner rows only, on outer rows only, and the equalities between them."""
+    def _conditions(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr], list[exp.Expr]]:
+        """The conjuncts of WHERE: on inner rows only, on outer rows only, and as written those on both."""
         local: list[exp.Expr] = []
         guards: list[exp.Expr] = []
-        equalities: list[_Equality] = []
+        across: list[exp.Expr] = []
         where = select.args.get("where")
         for part in factored_conjuncts(where.this) if where else []:
             resolved = resolved_inside_out(part, self.inner, self.outer)
@@ -174,26 +189,24 @@ class _Correlation:
             elif self._is_outer(resolved):
                 guards.append(resolved)
             else:
-                equalities.append(self._equality(part, resolved))
-        if not equalities:
-            raise Unsupported(
-                "QRY012", "a correlated subquery without an equality to the rows around it", self.query, "SELECT"
-            )
-        return local, guards, equalities
+                across.append(part)
+        if not across:
+            raise _refused("a correlated subquery without a condition on its rows and those around it", self.query)
+        return local, guards, across
 
-    def _equality(self, part: exp.Expr, resolved: exp.Expr) -> _Equality:
-        if isinstance(resolved, exp.EQ | exp.NullSafeEQ):
-            for mine, theirs, written in (
-                (resolved.this, resolved.expression, part.this),
-                (resolved.expression, resolved.this, part.expression),
-            ):
-                if self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column):
-                    return _Equality(written, theirs, isinstance(resolved, exp.NullSafeEQ))
-        raise Unsupported("QRY012", f"the correlation {part.sql(SPARK)}, which is not an equality", part)
+    def _pair(self, part: exp.Expr) -> _Equality | None:
+        """The equality of an inner and an outer value of one exact type that a conjunct is; None for any other."""
+        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
+            return None
+        for written, other in ((part.this, part.expression), (part.expression, part.this)):
+            mine, theirs = (resolved_inside_out(side, self.inner, self.outer) for side in (written, other))
+            is_apart = self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column) is not None
+            if is_apart and is_one_key(infer(mine, self.inner.known), infer(theirs, self.outer.known)):
+                return _Equality(written, theirs, isinstance(part, exp.NullSafeEQ))
+        return None
 
-    def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
-        """The inner query grouped by its side of each equality; the last item is its value."""
-        keys = [named(one.inner, self._key(number)) for number, one in enumerate(equalities)]
+    def _aggregate(self, scope: Scope, keys: list[exp.Alias], item: exp.Expr) -> Aggregate:
+        """The inner query grouped by what an outer row meets it by; the last item is its value."""
         group = exp.Group(expressions=[key.this.copy() for key in keys])
         grouped = read_aggregate(exp.Select(group=group), scope, [*keys, named(item, self._of("value"))])
         assert isinstance(grouped, Aggregate)
@@ -201,13 +214,6 @@ class _Correlation:
             if _of_nothing(call) is None:
                 raise _refused(f"{call.sql} of rows that are not there", self.query)
         return grouped
-
-    def _ties(self, equalities: list[_Equality]) -> list[exp.Expr]:
-        made: list[exp.Expr] = []
-        for number, one in enumerate(equalities):
-            kind = exp.NullSafeEQ if one.is_null_safe else exp.EQ
-            made.append(kind(this=one.outer.copy(), expression=exp.column(self._key(number), quoted=True)))
-        return made
 
     def _value(self, node: exp.Expr, calls: dict[str, Call]) -> exp.Expr:
         """A call's column as an outer row sees it: COUNT is 0 where no group matches."""
