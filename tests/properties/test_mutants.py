@@ -202,7 +202,6 @@ MUTANTS = (
     Mutant("NOT IN of nothing is not known", mutants.not_in_of_nothing, "not in", seed=4),
     Mutant("an OR asks for what its branches share", mutants.common_parts_of_an_or_only, "correlated in where"),
     Mutant("values around a query for each row", mutants.outer_values_of_each_row, "correlated by less"),
-    Mutant("values around a query met by =", mutants.outer_values_met_unsafely, "lateral"),
     Mutant("only the half of rows that matches", mutants.only_the_half_that_matches, "tested"),
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
     Mutant("a variance is over one value more", mutants.variance_of_one_more, "group by", seed=17),
