@@ -53,8 +53,8 @@ FOLLOWED = {
         "select s, sum(cast(f as decimal(18,2))) as r from ods.t group by s",
     ),
     "AGG004": Followed(
-        "select s, sum(element_at(from_json(s, 'array<int>'), 1)) as r from ods.t group by s",
-        "select s, sum(cast(element_at(from_json(s, 'array<int>'), 1) as decimal(18,2))) as r from ods.t group by s",
+        "select s, sum(from_csv(s, 'a int').a) as r from ods.t group by s",
+        "select s, sum(cast(from_csv(s, 'a int').a as decimal(18,2))) as r from ods.t group by s",
         is_equal=False,  # DuckDB has no such function
     ),
     "AGG005": partitioned("select s, median(a) as r from ods.t group by s"),
@@ -105,9 +105,9 @@ FOLLOWED = {
         is_equal=False,
     ),
     "QRY012": Followed(
-        "select s, (select sum(a) from ods.u where u.n = t.a) as r from ods.t",
-        "select t.s, q.r from ods.t left join (select cast(n as int) as k, sum(a) as r from ods.u group by 1) as q"
-        " on q.k = t.a",
+        "select s, (select sum(a) from ods.u where u.f = t.f) as r from ods.t",
+        "select t.s, q.r from ods.t left join (select cast(f as decimal(18,2)) as k, sum(a) as r from ods.u group by 1)"
+        " as q on q.k = cast(t.f as decimal(18,2))",
     ),
     "FUN001": Followed("select s, own(a) as r from ods.t", "select s, abs(a) as r from ods.t", is_equal=False),
     "CLK001": Followed(
@@ -120,13 +120,13 @@ FOLLOWED = {
         before_by=BY_S, is_equal=False,
     ),
     "TYP001": Followed(
-        "select s, explode(from_json(s, 'array<int>')) as x from ods.t",
-        "select s, explode(cast(from_json(s, 'array<int>') as array<int>)) as x from ods.t",
+        "select s, explode(from_csv(s, 'a array<int>').a) as x from ods.t",
+        "select s, explode(cast(from_csv(s, 'a array<int>').a as array<int>)) as x from ods.t",
         is_equal=False,  # DuckDB has no such function
     ),
     "TYP002": Followed("select s, m from ods.t", "select s, n from ods.t", is_equal=False),
 }  # fmt: skip
-OF_SETTINGS = {"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006"}
+OF_SETTINGS = {"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006", "FRZ002"}
 """Rules whose hint is about a setting or the lake, not about SQL."""
 
 
