@@ -33,6 +33,9 @@ def clean_ingested(lake: HudiLake, held: HeldLocks, notify: Notify) -> None:
 
 def cleanings_due(lake: HudiLake, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
     """The cleanings of `owned` that are due by the target's `retention_days`, and its releases (`retention.due`)."""
+    owned = tuple(owned)
+    if not owned:  # to ask what is released is a request on a store
+        return ()
     since = horizon(lake.loaded.target.retention_days)
     return due(lake.catalog, owned, since, slack, released_frontiers(lake.loaded))
 
