@@ -32,13 +32,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.fixture
-def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_spark: None) -> Shop:
     """A copy of that lake; to start Spark is an error."""
-
-    def no_spark(*_: object) -> None:
-        raise AssertionError("an environment must not need Spark")
-
-    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", no_spark)
     shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return Shop(tmp_path, dict(built.rows_at), built.changes)

@@ -77,16 +77,11 @@ def without_ids(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return sorted((*row[:IDS], *row[IDS + 1 :]) for row in rows)
 
 
+pytestmark = pytest.mark.usefixtures("no_spark")
+
+
 def at(number: int) -> datetime:
     return datetime(2024, 1, number, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a snapshot must not need Spark here")
-
-    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", refuse)
 
 
 @pytest.mark.parametrize(
