@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.duckdb.programs import local_steps
+from sqlmesh_like.duckdb.programs import local_models, local_steps
 from sqlmesh_like.duckdb.programs.shared_lookups import SharedLookups
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.timeline import Timeline
@@ -88,7 +88,7 @@ def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
 ) -> None:
     monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 0)
     if is_looked_up:  # as in large inputs, of which models share the rows that they look up
-        for module in (model_plan, local_steps):
+        for module in (model_plan, local_models, local_steps):
             monkeypatch.setattr(module, "SMALL_INPUT", 0)
     shared = mock.patch.object(SharedLookups, "rows", autospec=True, side_effect=SharedLookups.rows).start()
     lakes = [Lake(spark, tmp_path / name, delta_engine=name) for name in ("auto", "spark")]  # type: ignore[arg-type]
