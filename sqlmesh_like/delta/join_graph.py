@@ -160,6 +160,11 @@ def _follows(leaf: int, done: set[int], sides: tuple[frozenset[int], frozenset[i
     return any(own == {leaf} and other and other <= done for own, other in (sides, sides[::-1]))
 
 
+def is_flattened(node: Relation) -> bool:
+    """Whether `flatten` makes a node part of a graph, instead of a leaf."""
+    return isinstance(node, Filter | Projection) or (isinstance(node, Join) and node.kind == "inner")
+
+
 def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
     """The graph of a relation; a node that is not an inner join, filter or projection is a leaf.
 

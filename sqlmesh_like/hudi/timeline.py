@@ -22,7 +22,8 @@ from sqlmesh_like.hudi.unfinished_table import properties_of
 
 _COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
-_ARCHIVED = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_\d+\.parquet")
+ARCHIVED_FILE = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_(?P<level>\d+)\.parquet")
+"""The name of a file of the history: its instants, and how often it was merged."""
 _BASE_FILE = re.compile(r"(?P<file_id>.+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.parquet")
 _COMMIT_ACTIONS = {"commit", "deltacommit", "replacecommit"}
 _SERVICE_ACTIONS = {
@@ -143,7 +144,9 @@ class Timeline:
 
         The archiver always leaves newer commits: a history without any is that of another copy of the table.
         """
-        newest = max((match["newest"] for match in map(_ARCHIVED.fullmatch, self.history_names) if match), default="")
+        newest = max(
+            (match["newest"] for match in map(ARCHIVED_FILE.fullmatch, self.history_names) if match), default=""
+        )
         return newest if any(instant.requested > newest for instant in self._all_commit_instants) else ""
 
     @property

@@ -13,6 +13,10 @@ _ATOMIC = re.compile(
 )
 
 
+UNSTORED = frozenset((None, "tinyint", "smallint"))
+"""Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
+
+
 def stored_type(type_: str | None) -> str | None:
     """A type as a table stores it: Avro has no small integers.
 

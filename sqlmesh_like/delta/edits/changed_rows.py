@@ -19,8 +19,6 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import (
-    Filter,
-    Join,
     Named,
     NodeNumbers,
     Projection,
@@ -35,7 +33,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.edits.implied_conditions import implied, split_conditions
-from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
+from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation
 from sqlmesh_like.delta.rows import from_item, rows, stacked, subquery, union_rows
@@ -43,9 +41,6 @@ from sqlmesh_like.names import WEIGHT
 
 _EDITED = "_sml_edited."
 """What the ids of inputs that stand for edited nodes begin with; no node of a project has such an id."""
-_InBlock = Filter | Projection
-
-
 _Change = Callable[[Collection[str]], exp.Query]
 
 
@@ -113,7 +108,7 @@ class _Comparison:
     def _compared(self, before: Relation, after: Relation) -> Relation:
         if isinstance(before, UnionAll) and isinstance(after, UnionAll):
             return self._union(before, after)
-        if isinstance(before, _InBlock) or isinstance(after, _InBlock) or _is_inner(before) or _is_inner(after):
+        if is_flattened(before) or is_flattened(after):
             return self._block(flatten(before), flatten(after), after)
         if type(before) is not type(after) or with_children(before, children(after)) != after:
             raise NotFollowedError
@@ -230,10 +225,6 @@ def _with_leaves(relation: Relation, leaves: Mapping[int, Relation]) -> Relation
     if id(relation) in leaves:
         return leaves[id(relation)]
     return with_children(relation, tuple(_with_leaves(child, leaves) for child in children(relation)))
-
-
-def _is_inner(relation: Relation) -> bool:
-    return isinstance(relation, Join) and relation.kind == "inner"
 
 
 def _step(name: str) -> str:

@@ -20,6 +20,7 @@ from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.delta.aggregates import current_states, finished
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, narrowed
 from sqlmesh_like.delta.edits.same_columns import (
@@ -40,8 +41,6 @@ from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
 _STORED, _ADDED = "t", "n"
-_NOT_STORED = frozenset((None, "tinyint", "smallint"))
-"""Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def _of_values(
     for name, value in values.after:
         made = _over_stored(value, known)
         read = [] if made is None else list(made.find_all(exp.Column))
-        if made is not None and (made in read or not {types[each.name] for each in read} & _NOT_STORED):
+        if made is not None and (made in read or not {types[each.name] for each in read} & UNSTORED):
             stored[name] = made
     if not stored:
         return None

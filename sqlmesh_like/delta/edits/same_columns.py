@@ -17,10 +17,8 @@ from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,
-    Filter,
     Join,
     NodeNumbers,
-    Projection,
     Relation,
     ScalarValue,
     Scan,
@@ -32,7 +30,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.delta.edits.implied_conditions import split_conditions
-from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten
+from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
 from sqlmesh_like.delta.keys import column
 
 CALL = "_sml_call"
@@ -85,7 +83,7 @@ class Comparison:
 
     def values(self, before: Relation, after: Relation) -> Values:
         """The columns of two relations that have the same rows, to be compared. Raises OtherRowsError."""
-        if _is_in_block(before) or _is_in_block(after):
+        if is_flattened(before) or is_flattened(after):
             return self._block(flatten(before), flatten(after))
         match before, after:
             case Scan(), Scan() if before.input_id == after.input_id:
@@ -245,10 +243,6 @@ def _order_after(before: TopK, after: TopK, below: Values) -> _Order:
             value = source
         order.append((value, term.is_descending, term.is_null_first))
     return order
-
-
-def _is_in_block(relation: Relation) -> bool:
-    return isinstance(relation, Filter | Projection) or (isinstance(relation, Join) and relation.kind == "inner")
 
 
 def _own(relation: Relation) -> list[tuple[str, exp.Expr]]:

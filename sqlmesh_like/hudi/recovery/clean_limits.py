@@ -15,7 +15,7 @@ import fastavro
 from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
 from sqlmesh_like.hudi.stores.store_client import put_content
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import write_whole
+from sqlmesh_like.hudi.writer.instant import replace_whole
 from sqlmesh_like.names import is_store
 
 _LIMIT = "earliestCommitToRetain"
@@ -46,6 +46,4 @@ def _replace(timeline: Timeline, name: str, content: bytes) -> None:
     if is_store(timeline.uri):
         put_content(f"{timeline.uri}/{name}", content)
         return
-    path = Path(timeline.folder.path) / name
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    write_whole(path, content, path.with_name(f".{path.name}.new"))
+    replace_whole(Path(timeline.folder.path) / name, content)

@@ -19,27 +19,24 @@ from pyarrow import ArrowInvalid
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import Instant
-from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import unlink, write_whole
+from sqlmesh_like.hudi.timeline import ARCHIVED_FILE, Timeline
+from sqlmesh_like.hudi.writer.avro_records import STRING, nullable, record_type, required
+from sqlmesh_like.hudi.writer.instant import replace_whole, unlink
 
 SLACK = 2
 """Commits that the timeline has beyond those that a clean keeps: Hudi requires one at least."""
 _HISTORY = ".hoodie/timeline/history"
-_FILE = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_(?P<level>\d+)\.parquet")
 _MANIFEST = re.compile(r"manifest_(?P<number>\d+)")
 _MERGED_AT = 10
 """Files of a level that become one of the next."""
 _MANIFESTS_KEPT = 3
 """Former manifests, whose files a reader may be reading."""
-_AVRO = {
-    "type": "record", "name": "HoodieLSMTimelineInstant", "namespace": "org.apache.hudi.avro.model",
-    "fields": [
-        *({"name": name, "type": ["null", {"type": "string", "avro.java.string": "String"}], "default": None}
-          for name in ("instantTime", "completionTime", "action")),
-        *({"name": name, "type": ["null", "bytes"], "default": None} for name in ("metadata", "plan")),
-        {"name": "version", "type": "int", "default": 1},
-    ],
-}  # fmt: skip
+_AVRO = record_type(
+    "HoodieLSMTimelineInstant",
+    *(nullable(name, STRING) for name in ("instantTime", "completionTime", "action")),
+    *(nullable(name, "bytes") for name in ("metadata", "plan")),
+    {**required("version", "int"), "default": 1},
+)
 _SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("instantTime", "completionTime", "action")),
@@ -75,16 +72,9 @@ def is_archive_known(timeline: Timeline) -> bool:
     if not timeline.before_gap:
         return True
     names = _current(timeline)[1]
-    until = max((match["newest"] for match in map(_FILE.fullmatch, names) if match), default="")
+    until = max((match["newest"] for match in map(ARCHIVED_FILE.fullmatch, names) if match), default="")
     early = {instant.requested for instant in timeline.before_gap if instant.requested <= until}
     return early <= _archived_instants(timeline)
-
-
-def put_whole(timeline: Timeline, path: str, content: bytes) -> None:
-    """Write a small file (path relative to the table) in one step; Hadoop's checksum of a former one goes before."""
-    target = Path(timeline.folder.path) / path
-    target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
-    write_whole(target, content, target.with_name(f".{target.name}.new"))
 
 
 def _row(timeline: Timeline, instant: Instant) -> dict[str, object]:
@@ -150,9 +140,9 @@ def _add(timeline: Timeline, table: pa.Table) -> None:
     sizes = timeline.folder.data_sizes([f"{_HISTORY}/{name}" for name in names])
     files = [{"fileName": name, "fileLen": size} for name, size in zip(names, sizes, strict=True)]
     latest = max([number, *_manifests(timeline)]) + 1
-    put_whole(timeline, f"{_HISTORY}/manifest_{latest}", json.dumps({"files": files}).encode())
+    replace_whole(_folder(timeline) / f"manifest_{latest}", json.dumps({"files": files}).encode())
     fault_point("archive.manifest")
-    put_whole(timeline, f"{_HISTORY}/_version_", str(latest).encode())
+    replace_whole(_folder(timeline) / "_version_", str(latest).encode())
     fault_point("archive.version")
     _remove_superseded(Timeline(timeline.uri))
 
@@ -163,8 +153,8 @@ def _remove_superseded(timeline: Timeline) -> None:
     named = {name for number in numbers for name in _named(timeline, number)}
     for name in timeline.history_names:
         is_old = int(name.partition("_")[2]) not in numbers if _MANIFEST.fullmatch(name) else name not in named
-        if is_old and (_MANIFEST.fullmatch(name) or _FILE.fullmatch(name)):
-            unlink(Path(timeline.folder.path) / _HISTORY / name)
+        if is_old and (_MANIFEST.fullmatch(name) or ARCHIVED_FILE.fullmatch(name)):
+            unlink(_folder(timeline) / name)
 
 
 def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
@@ -175,9 +165,13 @@ def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
     pq.write_table(
         table.cast(_SCHEMA), target, compression="gzip", use_dictionary=False, write_statistics=["instantTime"]
     )
-    (Path(timeline.folder.path) / _HISTORY).mkdir(exist_ok=True)
-    put_whole(timeline, f"{_HISTORY}/{name}", target.getvalue().to_pybytes())
+    _folder(timeline).mkdir(exist_ok=True)
+    replace_whole(_folder(timeline) / f"{name}", target.getvalue().to_pybytes())
     return name
+
+
+def _folder(timeline: Timeline) -> Path:
+    return Path(timeline.folder.path) / _HISTORY
 
 
 def _read(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -189,7 +183,7 @@ def _read(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -
 
 
 def _level(name: str) -> int:
-    match = _FILE.fullmatch(name)
+    match = ARCHIVED_FILE.fullmatch(name)
     return int(match["level"]) if match else -1
 
 

@@ -36,8 +36,8 @@ def plan_clean(timeline: Timeline, retain: int) -> CleanPlan | None:
     if len(commits) <= retain:
         return None
     # What a former clean has removed is not readable again.
-    readable = (each for each in commits if each.requested >= earliest_kept(timeline))
-    earliest = max(commits[-retain], next(readable, commits[-retain]))
+    kept = earliest_kept(timeline)
+    earliest = next((each for each in commits[-retain:] if each.requested >= kept), commits[-retain])
     files: dict[str, list[str]] = defaultdict(list)
     ended = _ended(timeline)
     for group, versions in sorted(_versions(timeline).items()):

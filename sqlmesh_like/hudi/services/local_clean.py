@@ -17,7 +17,7 @@ from time import monotonic
 
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import mapping_member, read_metadata
-from sqlmesh_like.hudi.services.archive import archive, is_archive_known, put_whole, remove_remains
+from sqlmesh_like.hudi.services.archive import archive, is_archive_known, remove_remains
 from sqlmesh_like.hudi.services.clean_plan import CleanPlan, plan_clean
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
@@ -30,7 +30,7 @@ from sqlmesh_like.hudi.writer.avro_records import (
     record_type,
     required,
 )
-from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline, unlink
+from sqlmesh_like.hudi.writer.instant import next_instant, replace_whole, settled_timeline, unlink
 
 _LOG = logging.getLogger(__name__)
 _POLICY = "KEEP_LATEST_COMMITS"
@@ -144,6 +144,10 @@ def _unsupported_reason(timeline: Timeline, unfinished: Sequence[_RequestedClean
     return None if is_archive_known(timeline) else "commits were archived that follow others on its timeline"
 
 
+def _folder(timeline: Timeline) -> Path:
+    return Path(timeline.folder.path) / ".hoodie/timeline"
+
+
 def _requests(timeline: Timeline) -> list[str]:
     """Names of the plans of cleans that were cut short, ascending."""
     matches = filter(None, map(_REQUEST.fullmatch, timeline.names))
@@ -191,7 +195,7 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
         "partitionsToBeDeleted": [],
         "extraMetadata": {},
     }
-    put_whole(timeline, f".hoodie/timeline/{instant}.clean.requested", encoded(_PLAN, record))
+    replace_whole(_folder(timeline) / f"{instant}.clean.requested", encoded(_PLAN, record))
     fault_point("clean.requested")
     names = {partition: tuple(path.rpartition("/")[2] for path in paths) for partition, paths in plan.files.items()}
     return _RequestedClean(instant, plan.earliest.requested, plan.newest.requested, names)
@@ -200,7 +204,7 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
 def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
     """Remove the files of a plan that is on the timeline, and say so. Files that are gone already count as removed."""
     began, root = monotonic(), Path(timeline.folder.path)
-    put_whole(timeline, f".hoodie/timeline/{clean.requested}.clean.inflight", b"")
+    replace_whole(_folder(timeline) / f"{clean.requested}.clean.inflight", b"")
     fault_point("clean.inflight")
     for partition, names in clean.files.items():
         for name in names:
@@ -228,5 +232,5 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
         "extraMetadata": {},
     }
     completed = next_instant(timeline.folder_names())
-    put_whole(timeline, f".hoodie/timeline/{clean.requested}_{completed}.clean", encoded(_DONE, record))
+    replace_whole(_folder(timeline) / f"{clean.requested}_{completed}.clean", encoded(_DONE, record))
     fault_point("clean.complete")
