@@ -29,6 +29,8 @@ SPARK_POINTS = ("spark.write.begin", "spark.write.end")
 SWAP_POINTS = ("swap.built", "swap.old_aside", "swap.new_in_place", "swap.end")
 CREATE_POINTS = ("create.begin", "create.built", "create.end")
 """Steps of a table that is made without Spark; those of its commit come between the first two."""
+STORE_TABLE_POINTS = ("create.properties",)
+"""The step before the first commit of a table that is made without Spark on an object store."""
 PUBLISH_POINTS = ("publish.begin", "publish.read", "publish.written", "publish.end")
 """`publish.written`: rows are written but not visible yet; in a database, its transaction is still open."""
 PUBLISH_TOGETHER_POINTS = ("publish.together",)
@@ -77,8 +79,8 @@ PROMOTION_POINTS = (
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
-    COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS
-    + CLEAN_POINTS + ARCHIVE_POINTS
+    COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
+    + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + DATABASE_POINTS + SOURCE_REPAIR_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
     + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS
     + NODE_POINTS + PUBLISH_TOGETHER_POINTS

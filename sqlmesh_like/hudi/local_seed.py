@@ -23,7 +23,7 @@ from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
-from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, Column
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, Column, is_store
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
 
@@ -34,8 +34,7 @@ def load_here(table: SeedTable, state: TableState, now: datetime, hudi: Mapping[
     Readers see the old rows or the new ones. Raises RetryableError where another writer was there.
     """
     seed, options = table.seed, {name: str(value) for name, value in hudi.items()}
-    is_unfinished = state.kind == "missing" and folder(state.uri).exists()
-    if is_unfinished or has_remains(state.uri) or unsupported_option(options):
+    if unsupported_option(options) or not (is_store(state.uri) or _is_settled(state)):
         return False
     made = NewTable(state.uri, table_name(seed.table), (*table.schema, Column(KEY, "string")))
     record = TableRecord(
@@ -64,8 +63,15 @@ def _write(
         if reason := unsupported_reason(timeline, (), None, options):
             raise UnsupportedRowsError(reason)
         made.overwrite(timeline, state.frontier, rows, metadata)
+    elif is_store(state.uri):
+        raise UnsupportedRowsError("its layout changes, and a store cannot move a new table to its place")
     else:
         made.replace(rows, metadata)
+
+
+def _is_settled(state: TableState) -> bool:
+    """Whether no table was being built, or swapped, at a place on a disk when a process died."""
+    return not (has_remains(state.uri) or (state.kind == "missing" and folder(state.uri).exists()))
 
 
 def _arrow(table: SeedTable, made: NewTable) -> pa.Table:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
-from sqlmesh_like.names import is_in_reach, is_local, is_s3, is_store
+from sqlmesh_like.names import is_in_reach, is_s3, is_store
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
@@ -74,7 +74,7 @@ class Router:
         return reason or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
-        """Of an upsert, of a model or of ingestion."""
+        """Of a commit to a table, or the removal of its history."""
         if is_store(uri) and not is_s3(uri):
             return "commits without Spark are tried on S3 alone"
         if is_store(uri) and self.target.store.single_writer:
@@ -82,16 +82,12 @@ class Router:
         return self.why_spark_computes(uri)
 
     def why_spark_creates(self, uri: str) -> str | None:
-        """Of a table that is not there yet: it is made beside its place, and then moved there as a whole."""
-        if not is_local(uri):
-            return "a store cannot move a new table to its place"
-        return self.why_spark_registers or self.why_spark_computes(uri)
+        """Of a table that is not there yet."""
+        return self.why_spark_registers or self.why_spark_commits(uri)
 
     def why_spark_cleans(self, uri: str) -> str | None:
         """Of the removal of a table's history."""
-        return (
-            self.why_spark_computes(uri) if is_local(uri) else "history is removed without Spark on this machine alone"
-        )
+        return self.why_spark_commits(uri)
 
     def route(self, planned: PlannedModel) -> Route:
         """Who computes and commits the next run of a model, as far as its plan and its places tell."""

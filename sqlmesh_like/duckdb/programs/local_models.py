@@ -104,7 +104,9 @@ class LocalModels:
     def _may_create(self, planned: PlannedModel) -> bool:
         """Whether a table may be written as it is found. Raises RetryableError after ending a swap cut short."""
         uri = planned.target.uri
-        if not is_store(uri) and recover(uri):
+        if is_store(uri):
+            return True  # `writer.store_table` sees what is there
+        if recover(uri):
             message = f"{planned.compiled.model.table}: a swap cut short by a crash was finished: plan anew"
             raise RetryableError(message)
         # Hudi's writer knows what may be left of an unfinished table.

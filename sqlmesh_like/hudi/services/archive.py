@@ -1,4 +1,4 @@
-"""Old instants of a table on this machine, moved to its history without a JVM. Owns the history's files.
+"""Old instants of a table, moved to its history without a JVM. Owns the history's files.
 
 The history is a log-structured merge tree: `<oldest>_<newest>_<level>.parquet` has instants with their metadata,
 `manifest_<n>` names the files that count, and `_version_` the manifest that counts. Ten files of a level become one of
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,13 +19,16 @@ from pyarrow import ArrowInvalid
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import Instant
+from sqlmesh_like.hudi.services.timeline_files import create_file, remove_files, write_file
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import ARCHIVED_FILE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import STRING, nullable, record_type, required
-from sqlmesh_like.hudi.writer.instant import replace_whole, unlink
+from sqlmesh_like.plan.side_by_side import side_by_side
 
 SLACK = 2
 """Commits that the timeline has beyond those that a clean keeps: Hudi requires one at least."""
-_HISTORY = ".hoodie/timeline/history"
+_TIMELINE = ".hoodie/timeline"
+_HISTORY = f"{_TIMELINE}/history"
 _MANIFEST = re.compile(r"manifest_(?P<number>\d+)")
 _MERGED_AT = 10
 """Files of a level that become one of the next."""
@@ -62,8 +65,9 @@ def archive(timeline: Timeline, retain: int, earliest: str) -> None:
     # Services from between archived commits go with them: readers take the oldest instant for the timeline's begin.
     services = [each for each in timeline.completed if each.action in ("clean", "rollback") and each < old[-1]]
     archived = sorted([*old, *services])
-    table = pa.Table.from_pylist([_row(timeline, instant) for instant in archived], _SCHEMA)
-    _add(timeline, table)
+    # On a store each of them is two requests.
+    rows = side_by_side(partial(_row, timeline), archived)
+    _add(timeline, pa.Table.from_pylist(rows, _SCHEMA))
     _remove(timeline, archived)
 
 
@@ -109,15 +113,13 @@ def _remove(timeline: Timeline, instants: Collection[Instant]) -> None:
     Services go before commits and old commits before newer ones, so that whoever reads in between, or after a crash,
     takes the files of what is gone for archived ones.
     """
-    folder = Path(timeline.folder.path) / ".hoodie/timeline"
     requested = {instant.requested for instant in instants}
-    for name in sorted(timeline.names):
-        if name.partition(".")[0] in requested:
-            unlink(folder / name)
+    pending = [f"{_TIMELINE}/{name}" for name in sorted(timeline.names) if name.partition(".")[0] in requested]
+    remove_files(timeline.folder, pending)
     fault_point("archive.pending_removed")
     for instant in sorted(instants, key=lambda each: (each.action in ("commit", "replacecommit"), each)):
-        unlink(folder / f"{instant.requested}_{instant.completed}.{instant.action}")
-        fault_point("archive.removed")
+        path = f"{_TIMELINE}/{instant.requested}_{instant.completed}.{instant.action}"
+        remove_files(timeline.folder, [path], "archive.removed")
 
 
 def _archived_instants(timeline: Timeline) -> set[str]:
@@ -140,9 +142,10 @@ def _add(timeline: Timeline, table: pa.Table) -> None:
     sizes = timeline.folder.data_sizes([f"{_HISTORY}/{name}" for name in names])
     files = [{"fileName": name, "fileLen": size} for name, size in zip(names, sizes, strict=True)]
     latest = max([number, *_manifests(timeline)]) + 1
-    replace_whole(_folder(timeline) / f"manifest_{latest}", json.dumps({"files": files}).encode())
+    require_locks(timeline.uri)
+    create_file(timeline.folder, f"{_HISTORY}/manifest_{latest}", json.dumps({"files": files}).encode())
     fault_point("archive.manifest")
-    replace_whole(_folder(timeline) / "_version_", str(latest).encode())
+    write_file(timeline.folder, f"{_HISTORY}/_version_", str(latest).encode())
     fault_point("archive.version")
     _remove_superseded(Timeline(timeline.uri))
 
@@ -151,10 +154,13 @@ def _remove_superseded(timeline: Timeline) -> None:
     """Remove manifests that no reader has, and files that only these name."""
     numbers = sorted(_manifests(timeline))[-_MANIFESTS_KEPT:]
     named = {name for number in numbers for name in _named(timeline, number)}
-    for name in timeline.history_names:
-        is_old = int(name.partition("_")[2]) not in numbers if _MANIFEST.fullmatch(name) else name not in named
-        if is_old and (_MANIFEST.fullmatch(name) or ARCHIVED_FILE.fullmatch(name)):
-            unlink(_folder(timeline) / name)
+    old = [
+        name
+        for name in timeline.history_names
+        if (int(match["number"]) not in numbers if (match := _MANIFEST.fullmatch(name)) else name not in named)
+        and (match or ARCHIVED_FILE.fullmatch(name))
+    ]
+    remove_files(timeline.folder, [f"{_HISTORY}/{name}" for name in old])
 
 
 def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
@@ -165,13 +171,8 @@ def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
     pq.write_table(
         table.cast(_SCHEMA), target, compression="gzip", use_dictionary=False, write_statistics=["instantTime"]
     )
-    _folder(timeline).mkdir(exist_ok=True)
-    replace_whole(_folder(timeline) / f"{name}", target.getvalue().to_pybytes())
+    write_file(timeline.folder, f"{_HISTORY}/{name}", target.getvalue().to_pybytes())
     return name
-
-
-def _folder(timeline: Timeline) -> Path:
-    return Path(timeline.folder.path) / _HISTORY
 
 
 def _read(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -31,7 +31,7 @@ def is_cleaning_due(timeline: Timeline, commits: int) -> bool:
 
 def _has_remains(timeline: Timeline) -> bool:
     """Whether an archiver was cut short that `local_clean` completes."""
-    if not (timeline.before_gap and timeline.is_cow and timeline.folder.is_local):
+    if not (timeline.before_gap and timeline.is_cow and timeline.folder.is_in_reach):
         return False
     from sqlmesh_like.hudi.services.archive import is_archive_known  # needs pyarrow
 

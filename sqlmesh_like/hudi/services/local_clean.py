@@ -1,4 +1,4 @@
-"""Cleaning of copy-on-write tables on this machine without a JVM. Owns the steps of a clean, which survive a crash.
+"""Cleaning of copy-on-write tables without a JVM. Owns the steps of a clean, which survive a crash.
 
 As Hudi does: `<instant>.clean.requested` has the plan, an empty `.clean.inflight` follows, then the files are removed,
 and `<instant>_<completed>.clean` says which. A clean that was cut short is completed by its plan, by whoever cleans
@@ -19,6 +19,8 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import mapping_member, read_metadata
 from sqlmesh_like.hudi.services.archive import archive, is_archive_known, remove_remains
 from sqlmesh_like.hudi.services.clean_plan import CleanPlan, plan_clean
+from sqlmesh_like.hudi.services.timeline_files import remove_files, write_file
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
@@ -30,9 +32,10 @@ from sqlmesh_like.hudi.writer.avro_records import (
     record_type,
     required,
 )
-from sqlmesh_like.hudi.writer.instant import next_instant, replace_whole, settled_timeline, unlink
+from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline
 
 _LOG = logging.getLogger(__name__)
+_TIMELINE = ".hoodie/timeline"
 _POLICY = "KEEP_LATEST_COMMITS"
 _VERSION = 2
 """Of Hudi's records of cleans: paths of planned files are whole, those of removed ones are names."""
@@ -128,8 +131,8 @@ def clean_here(uri: str, retain: int) -> bool:
 
 def _unsupported_reason(timeline: Timeline, unfinished: Sequence[_RequestedClean | None]) -> str | None:
     """Why Hudi must clean this table; None where it can be cleaned here."""
-    if not timeline.folder.is_local:
-        return "it is not on this machine"
+    if not timeline.folder.is_in_reach:
+        return "its files are out of this process's reach"
     if timeline.frontier is None or not timeline.is_cow:
         return "it has no commit" if timeline.is_cow else "it is merge-on-read"
     for name, known in _SUPPORTED.items():
@@ -142,10 +145,6 @@ def _unsupported_reason(timeline: Timeline, unfinished: Sequence[_RequestedClean
     if others := {*timeline.unfinished} - {clean.requested for clean in unfinished if clean}:
         return f"the action {min(others)} has not completed"
     return None if is_archive_known(timeline) else "commits were archived that follow others on its timeline"
-
-
-def _folder(timeline: Timeline) -> Path:
-    return Path(timeline.folder.path) / ".hoodie/timeline"
 
 
 def _requests(timeline: Timeline) -> list[str]:
@@ -177,7 +176,8 @@ def _to_requested_clean(requested: str, record: object) -> _RequestedClean | Non
 
 def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
     """Put a plan on the timeline."""
-    instant, root = next_instant(timeline.names), timeline.folder.path
+    instant, place = next_instant(timeline.names), timeline.folder
+    root = f"file:{place.path}" if place.is_local else place.uri
     record = {
         "earliestInstantToRetain": {
             "timestamp": plan.earliest.requested,
@@ -189,13 +189,14 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
         "filesToBeDeletedPerPartition": {},
         "version": _VERSION,
         "filePathsToBeDeletedPerPartition": {
-            partition: [{"filePath": f"file:{root}/{path}", "isBootstrapBaseFile": False} for path in paths]
+            partition: [{"filePath": f"{root}/{path}", "isBootstrapBaseFile": False} for path in paths]
             for partition, paths in plan.files.items()
         },
         "partitionsToBeDeleted": [],
         "extraMetadata": {},
     }
-    replace_whole(_folder(timeline) / f"{instant}.clean.requested", encoded(_PLAN, record))
+    require_locks(timeline.uri)
+    write_file(place, f"{_TIMELINE}/{instant}.clean.requested", encoded(_PLAN, record))
     fault_point("clean.requested")
     names = {partition: tuple(path.rpartition("/")[2] for path in paths) for partition, paths in plan.files.items()}
     return _RequestedClean(instant, plan.earliest.requested, plan.newest.requested, names)
@@ -203,13 +204,12 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
 
 def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
     """Remove the files of a plan that is on the timeline, and say so. Files that are gone already count as removed."""
-    began, root = monotonic(), Path(timeline.folder.path)
-    replace_whole(_folder(timeline) / f"{clean.requested}.clean.inflight", b"")
+    began, place = monotonic(), timeline.folder
+    require_locks(timeline.uri)
+    write_file(place, f"{_TIMELINE}/{clean.requested}.clean.inflight", b"")
     fault_point("clean.inflight")
-    for partition, names in clean.files.items():
-        for name in names:
-            unlink(root / partition / name)
-            fault_point("clean.file")
+    paths = [f"{partition}/{name}" if partition else name for partition, names in clean.files.items() for name in names]
+    remove_files(place, paths, "clean.file")
     record = {
         "startCleanTime": clean.requested,
         "timeTakenInMillis": int((monotonic() - began) * 1000),
@@ -232,5 +232,5 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
         "extraMetadata": {},
     }
     completed = next_instant(timeline.folder_names())
-    replace_whole(_folder(timeline) / f"{clean.requested}_{completed}.clean", encoded(_DONE, record))
+    write_file(place, f"{_TIMELINE}/{clean.requested}_{completed}.clean", encoded(_DONE, record))
     fault_point("clean.complete")

@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
-from sqlmesh_like.names import IS_DELETED, KEY, Schema, TableName
+from sqlmesh_like.names import IS_DELETED, KEY, Schema, TableName, is_store
 
 _PROPERTIES = {
     "hoodie.table.type": "COPY_ON_WRITE",
@@ -69,10 +69,17 @@ class NewTable:
     def write(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """Make the table with these rows, one a key, and metadata (keys without prefix) in its first commit.
 
-        Readers see no table or all of it. Raises UnsupportedRowsError for types that only Spark writes, RetryableError
-        where another writer was there first; nothing is made then.
+        Readers see no rows or all of them. Raises UnsupportedRowsError for types that only Spark writes, RetryableError
+        where another writer was there first; no rows are there then.
         """
-        create_table(self.uri, partial(self._build, table_schema(self), _marked(rows), metadata))
+        avro, marked = table_schema(self), _marked(rows)
+        if not is_store(self.uri):
+            create_table(self.uri, partial(self._build, avro, marked, metadata))
+            return
+        from sqlmesh_like.hudi.writer.store_table import begin_table  # needs obstore
+
+        timeline = begin_table(self.uri, self._properties())
+        upsert(Upsert(timeline, None, marked, self.buckets, metadata, self.partition_field, avro=avro))
 
     def replace(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """The same in the place of a table with another layout, whose history ends.
@@ -92,9 +99,12 @@ class NewTable:
     def _build(self, avro: str, rows: pa.Table, metadata: Mapping[str, str], beside: str) -> None:
         root = Path(folder(beside).path)
         (root / ".hoodie" / "timeline" / "history").mkdir(parents=True)
-        text = "".join(f"{name}={value}\n" for name, value in table_properties(self).items())
-        (root / ".hoodie" / "hoodie.properties").write_text(text, encoding="ascii")
+        (root / ".hoodie" / "hoodie.properties").write_bytes(self._properties())
         upsert(Upsert(Timeline(beside), None, rows, self.buckets, metadata, self.partition_field, avro=avro))
+
+    def _properties(self) -> bytes:
+        """The content of the file that makes a folder a table."""
+        return "".join(f"{name}={value}\n" for name, value in table_properties(self).items()).encode("ascii")
 
 
 def _marked(rows: pa.Table) -> pa.Table:
