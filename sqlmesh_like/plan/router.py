@@ -102,12 +102,17 @@ class Router:
         reason = self.why_spark_computes_model(planned)
         if reason:
             return Route("spark", reason)
-        return Route("duckdb", self.why_spark_registers or self.why_spark_commits(planned.target.uri) or "")
+        reason = self.why_spark_commits(planned.target.uri)
+        if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
+            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of"
+        return Route("duckdb", reason or "")
 
     @property
     def why_spark_registers(self) -> str | None:
-        """Of the commit to a table that a catalog lists."""
-        return f"the catalog {self.target.catalog} is told of commits" if self.target.catalog != "none" else None
+        """Of a commit by which a table gets columns or partitions that a catalog lists."""
+        if self.target.catalog == "none":
+            return None
+        return f"the catalog {self.target.catalog} is told of new columns and partitions"
 
     def _why_executors(self) -> str | None:
         return None if runs_here(self.target.master) else f"the executors of {self.target.master} are elsewhere"

@@ -18,7 +18,7 @@ from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.database.capture import check_database
 from sqlmesh_like.errors import MachineError, SmlError
-from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
+from sqlmesh_like.hudi.catalogs.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.conditional_file import lock_folder, require_conditional_writes, require_lockable
 from sqlmesh_like.hudi.stores.store_client import use_store

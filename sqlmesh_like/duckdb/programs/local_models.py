@@ -23,10 +23,12 @@ from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi import change_log
+from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.file_sizing import buckets_of_whole
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
@@ -211,22 +213,26 @@ class LocalModels:
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
         options = self._options(planned)
-        reason = (
-            self.router.why_spark_registers
-            or self.router.why_spark_commits(target.uri)
-            or unsupported_reason(timeline, (), partition_field, options)
-        )
+        reason = self.router.why_spark_commits(target.uri) or unsupported_reason(timeline, (), partition_field, options)
         if reason is not None or target.record is None or target.frontier is None:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         if actions.upserts + actions.deletes and actions.path.stat().st_size > _MOST_BYTES:
             return None
+        rows, table = _rows(actions, config.partition_by), planned.compiled.model.table
+        is_listed = self.router.target.catalog != "none"
+        if is_listed and not is_registered(timeline, self.router.target, table, _partitions(rows, partition_field)):
+            _LOG.debug(
+                "%s is committed by Spark: %s", planned.compiled.model.unique_id, self.router.why_spark_registers
+            )
+            return None
         counts = {"upserts": actions.upserts, "deletes": actions.deletes}
         record = planned.record(planned.strategy, target.record.buckets, counts, started)
-        rows = _rows(actions, config.partition_by)
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
         upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
+        if is_listed:  # of a later commit: the noted one may be archived
+            note_registration(Timeline(target.uri), self.router.target, table)
         return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")
 
     def release(self) -> None:
@@ -255,3 +261,10 @@ def _rows(actions: LocalActions, partition_by: tuple[str, ...]) -> pa.Table | No
         return None
     rows = pq.read_table(actions.path)
     return rows.append_column(PARTITION, partition_names(rows, partition_by)) if partition_by else rows
+
+
+def _partitions(rows: pa.Table | None, partition_field: str | None) -> set[str]:
+    """The partitions of the rows to write, by their paths in the table."""
+    if rows is None or partition_field is None:
+        return set()
+    return {f"{partition_field}={value}" for value in rows.column(partition_field).unique().to_pylist()}

@@ -12,7 +12,9 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.hudi.catalog_settings import metastore_uri, sync_options
+from sqlmesh_like.hudi.catalogs.catalog_settings import metastore_uri, sync_options
+from sqlmesh_like.hudi.catalogs.registration import note_registration
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Target
@@ -43,6 +45,7 @@ def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partit
             running.syncHoodieTable()
         finally:
             running.close()
+        note_registration(Timeline(uri), target, table)
     except (Py4JError, TypeError) as error:  # Py4J treats a missing class as a package, which cannot be called
         raise NodeError(
             f"{table} is written, but the {target.catalog} catalog did not take it: {_cause(error)}",

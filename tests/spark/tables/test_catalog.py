@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.spark.jvm.jars import ensure_jars
@@ -90,6 +91,13 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
     people.write((1, "a"), (2, "b"))
     models.model("folk", "{{ config(partition_by='ym') }} select id, ym from @people")
     models.run_well()
+    folk, commits = tmp_path / "models/warehouse/dws/folk", []
+    for row in ((3, "a"), (4, "c")):  # into a partition that the metastore knows, and into another one
+        people.write((1, "a"), (2, "b"), row)
+        models.run_well()
+        commits.append(next(Timeline(str(folk)).newest_first()))
+    # This process does not name Spark's stages in its files.
+    assert [all("-0-0_" in write.path for write in each.writes) for each in commits] == [True, False], commits
     answers = asked(
         hive,
         "select id, note from ods.flat order by id",
@@ -98,6 +106,7 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
         "show partitions ods.parted",
         "select id from ods.parted where year_month = '202402'",
         "select id, ym from dws.folk order by id",
+        "select id from dws.folk where ym = 'c'",
     )
     answers[3].sort()
     assert answers == [
@@ -106,7 +115,8 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
         [["1", "2024-01-05 00:00:00", "None"], ["2", "2024-02-05 10:00:00", "7"]],
         [["year_month=202401"], ["year_month=202402"]],
         [["2"]],
-        [["1", "a"], ["2", "b"]],
+        [["1", "a"], ["2", "b"], ["3", "a"], ["4", "c"]],
+        [["4"]],
     ]
 
 

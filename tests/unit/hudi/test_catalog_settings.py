@@ -9,7 +9,7 @@ import pytest
 
 from sqlmesh_like.app.setup.doctor import _catalog
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri, sync_options
+from sqlmesh_like.hudi.catalogs.catalog_settings import metastore_address, metastore_uri, sync_options
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
 

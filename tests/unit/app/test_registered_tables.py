@@ -1,0 +1,103 @@
+"""Tables that a catalog lists: a commit that adds no column and no partition needs no JVM, any other one does."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import Target
+from tests.faults.shop import CUSTOMER, DAILY, ORDERS, Shop
+from tests.unit.app.test_full_refreshes import run
+
+ADDRESS = "thrift://127.0.0.1:9"
+TARGET = Target("lake", "local", "spark", catalog="hive", options={"catalog": {"hive": {"uri": ADDRESS}}})
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A lake whose catalog does not answer, with a change that no model has read."""
+    dice = random.Random(7)
+    shop = Shop.changed(tmp_path_factory.mktemp("built"), dice, 4)
+    run(shop)
+    profile = shop.root / "profiles.yml"
+    profile.write_text(
+        profile.read_text().replace("schema: dws", f"schema: dws\n      catalog: {{hive: {{uri: {ADDRESS}}}}}")
+    )
+    shop.commit(ORDERS, dice)
+    return shop
+
+
+@pytest.fixture
+def shop(built: Shop, tmp_path: Path, no_spark: None) -> Shop:
+    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
+    return Shop(tmp_path, dict(built.rows_at), built.changes)
+
+
+def named(unique_id: str) -> TableName:
+    return TableName("dws", unique_id.rpartition(".")[2])
+
+
+def test_a_table_that_the_catalog_has_taken_is_followed_without_a_jvm(shop: Shop) -> None:
+    with pytest.raises(AssertionError, match="this must not need Spark"):
+        run(shop, "customer")
+    before = shop.timeline(CUSTOMER)
+    note_registration(before, TARGET, named(CUSTOMER))
+    for seed in (1, 2):  # the second goes by the note of the first
+        assert run(shop, "customer")[CUSTOMER][0] == "group_recompute"
+        assert shop.stored(CUSTOMER) == shop.expected(CUSTOMER)
+        shop.commit(ORDERS, random.Random(seed))
+    assert len(shop.timeline(CUSTOMER).commit_instants) > len(before.commit_instants)
+    with Project.load(shop.root) as project, pytest.raises(AssertionError, match="this must not need Spark"):
+        assert [each.message for each in project.run(select=["customer"], full_refresh=True).results] == []
+
+
+def test_new_partitions_are_told_to_the_catalog(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shop.root)
+    assert main(["explain", "daily"]) == 0
+    expected = "DuckDB; Spark commits: if partitions are new, which the catalog hive is told of"
+    assert expected in capsys.readouterr().out
+    timeline = shop.timeline(DAILY)
+    note_registration(timeline, TARGET, named(DAILY))
+    assert timeline.frontier is not None
+    known = {partition for partition, _ in timeline.slices(timeline.frontier)}
+    assert is_registered(timeline, TARGET, named(DAILY), known) and len(known) > 1
+    assert not is_registered(timeline, TARGET, named(DAILY), {*known, "_sml_partition=2099-01-01"})
+    shop.commit(ORDERS, random.Random(1))  # of days that are not there yet
+    with pytest.raises(AssertionError, match="this must not need Spark"):
+        run(shop, "daily")
+
+
+def test_what_is_not_known_to_be_registered_is_told(shop: Shop) -> None:
+    timeline, table = shop.timeline(CUSTOMER), named(CUSTOMER)
+    assert not is_registered(timeline, TARGET, table, ())
+    note_registration(timeline, TARGET, table)
+    assert is_registered(timeline, TARGET, table, ())
+    other = {"catalog": {"hive": {"uri": "thrift://elsewhere:9083"}}}
+    for target in (replace(TARGET, catalog="glue"), replace(TARGET, options=other)):
+        assert not is_registered(timeline, target, table, ())
+    assert not is_registered(timeline, TARGET, TableName("dws", "other"), ())
+    assert not is_registered(shop.timeline(DAILY), TARGET, named(DAILY), ())
+    note = Path(timeline.uri, ".hoodie/.sml_registered")
+    whole = note.read_text()
+    assert timeline.frontier is not None
+    gone = whole.replace(timeline.frontier, "20200101000000000_20200101000001000")  # rolled back, or archived
+    for text in ("", "{}", whole[:-9], gone):
+        note.write_text(text)
+        assert not is_registered(timeline, TARGET, table, ())
+    note.write_text(whole)
+    model = shop.root / "models/customer.sql"
+    model.write_text(model.read_text().replace(" as days", " as days, count(*) as n"))
+    (shop.root / "profiles.yml").write_text((shop.root / "profiles.yml").read_text().replace("catalog:", "#"))
+    run(shop, "customer")
+    assert not is_registered(Timeline(timeline.uri), TARGET, table, ()), "it has a column more"
