@@ -13,9 +13,8 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.project.nodes import CsvFormat, PartitionBy
 from tests.spark.ingest_lake import Lake, event, table
 
-pytestmark = pytest.mark.release
 
-
+@pytest.mark.release
 def test_rows_of_an_empty_key_are_rows(spark: SparkSession, tmp_path: Path) -> None:
     both = table("both", primary_key=("id", "k"))
     lake = Lake(spark, tmp_path, (table("t", primary_key=("k",)), both))
@@ -36,6 +35,7 @@ def test_rows_of_an_empty_key_are_rows(spark: SparkSession, tmp_path: Path) -> N
     assert [reason for _, _, reason, _ in lake.dead_letters()] == ["primary key k is missing or NULL"]
 
 
+@pytest.mark.release
 def test_zero_dates_are_null_where_that_is_declared(spark: SparkSession, tmp_path: Path) -> None:
     columns = {"day": "date", "at": "timestamp", "note": "string"}
     lake = Lake(spark, tmp_path, (table(columns=columns, zero_dates="null"), table("strict", columns=columns)))
@@ -79,6 +79,7 @@ def test_flattened_debezium_events(spark: SparkSession, tmp_path: Path) -> None:
     assert "delete.tombstone.handling.mode=rewrite" in reasons[0] and "format: debezium" in reasons[1]
 
 
+@pytest.mark.release
 def test_flattened_events_under_the_other_format_name_theirs(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path, (table(),))
     document = {"op": "c", "after": '{"a": 1}', "source": {"db": "db", "collection": "people"}}
@@ -87,6 +88,7 @@ def test_flattened_events_under_the_other_format_name_theirs(spark: SparkSession
     assert "the format is debezium_flat" in reasons[0] and "ExtractNewDocumentState" in reasons[1]
 
 
+@pytest.mark.release
 def test_documents_of_mongodb_as_rows(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path, (table("t", primary_key=("_id",)),), {"format": "debezium_flat"})
     added = {"__db": "db", "__collection": "t", "__rs": "rs0"}
@@ -105,6 +107,7 @@ def ogg(op: str, before: object, after: object) -> str:
                        "after": after})  # fmt: skip
 
 
+@pytest.mark.release
 def test_golden_gate_json(spark: SparkSession, tmp_path: Path) -> None:
     declared = table(
         database="DB",

@@ -222,7 +222,6 @@ def model(dbt, session):
 }
 
 
-@pytest.mark.release
 def test_python_models_are_tables_and_fail_at_lines_of_their_own(capsys: Shown) -> None:
     put(PYTHON)
     assert main(["build"]) == 1
