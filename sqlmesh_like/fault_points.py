@@ -61,6 +61,8 @@ UNSAVE_POINTS = ("savepoint.reverted", "savepoint.deleted")
 """Steps of the deletion of a savepoint."""
 DROP_POINTS = ("drop.moved", "drop.end")
 """Steps of each table that is dropped."""
+STORE_DROP_POINTS = ("drop.noted",)
+"""The step before these on an object store."""
 ERASURE_POINTS = (
     "erasure.rows", "erasure.models", "erasure.old_file", "erasure.table", "erasure.artifacts",
 )  # fmt: skip
@@ -82,8 +84,8 @@ POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
     + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + DATABASE_POINTS + SOURCE_REPAIR_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
-    + DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS
-    + NODE_POINTS + PUBLISH_TOGETHER_POINTS
+    + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS
+    + PROMOTION_POINTS + NODE_POINTS + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

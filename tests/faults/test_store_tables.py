@@ -13,6 +13,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import ARCHIVE_POINTS, CLEAN_POINTS, COMMIT_POINTS, STORE_TABLE_POINTS
 from sqlmesh_like.hudi.missing_files import lost_files
+from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.services.local_clean import clean_here
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.store_client import client_of, delete_files
@@ -21,7 +22,7 @@ from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.store_table import begin_table
 from tests.faults import calls
-from tests.faults.shop import CUSTOMERS, DETAIL, FILES, MODELS, ORDERS, Shop
+from tests.faults.shop import CUSTOMER, CUSTOMERS, DETAIL, FILES, MODELS, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.faults.test_first_builds import ROWS, SEEDS
 from tests.levels import parametrize
@@ -199,3 +200,41 @@ def test_of_two_removals_of_history_one_adds_to_it(shop: StoreShop, monkeypatch:
     assert {*before} <= {*timeline.completed} and "_version_" not in timeline.history_names
     assert clean_here(shop.table(ORDERS), 3)
     assert len(shop.timeline(ORDERS).commit_instants) == 5 and shop.stored(ORDERS) == sorted(shop.recorded(ORDERS))
+
+
+@parametrize("point", suite=["drop.moved"], release=["drop.noted", "drop.end", None])
+@pytest.mark.fault("the removal of an orphan on a store is killed", ends="recovers")
+def test_a_table_of_no_model_is_dropped_as_a_whole(shop: StoreShop, point: str | None) -> None:
+    uri = shop.table(CUSTOMER)
+    (shop.root / "models/customer.sql").unlink()
+    words = ("clean", "--orphans", "--yes")
+    try:
+        if point:
+            code, output = calls.finished(calls.start(shop.root, *words, fault=point))
+            assert code == KILLED, output
+            assert Timeline(uri).exists == (point == "drop.noted"), "readers see a table or none"
+        assert main([*words]) == 0
+    finally:
+        (shop.root / "models/customer.sql").write_text(FILES["models/customer.sql"])
+    assert all(path.startswith(".hoodie/.locks/") for path in folder(uri).files())
+    assert folder(f"{shop.warehouse}/_sml/dropped").names() == []
+    assert shop.timeline(DETAIL).frontier, "other tables stay"
+    assert main(["run", "-s", "customer"]) == 0 and engines(shop) == {"duckdb"}
+    assert shop.stored(CUSTOMER) == shop.expected(CUSTOMER)
+
+
+def test_a_table_goes_back_to_a_savepoint(shop: StoreShop, capsys: pytest.CaptureFixture[str]) -> None:
+    with_history(shop)
+    known = [each.frontier for each in shop.timeline(ORDERS).commit_instants]
+    saved = known[3].partition("_")[0]
+    assert main(["savepoint", "create", "orders", "--at", saved]) == 0
+    (savepoint,) = savepoints(shop.timeline(ORDERS))
+    assert savepoint.instant == saved and savepoint.files
+    assert not clean_here(shop.table(ORDERS), 3), "Hudi knows which files it keeps"
+    assert main(["rollback", "orders", "--to", known[1], "--yes"]) == 1
+    assert f"has the savepoint {saved}" in capsys.readouterr().err
+    assert main(["rollback", "orders", "--to", saved, "--yes"]) == 0
+    assert shop.stored(ORDERS) == sorted(shop.rows_at[ORDERS, known[3]])
+    assert main(["savepoint", "delete", "orders", saved]) == 0
+    assert savepoints(shop.timeline(ORDERS)) == ()
+    assert clean_here(shop.table(ORDERS), 1)

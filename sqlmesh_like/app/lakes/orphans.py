@@ -18,8 +18,9 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.recovery.table_removal import delete_remains, remove_table
 from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.stores.table_lease import LOCK_FOLDER
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName
+from sqlmesh_like.names import NodeId, TableName, is_s3
 from sqlmesh_like.plan.history import History, TableState
 
 _KINDS = ("model", "seed", "snapshot", "test")
@@ -28,7 +29,7 @@ _KINDS = ("model", "seed", "snapshot", "test")
 
 @dataclass(frozen=True)
 class Orphan:
-    """A table whose node is no longer in the project, or is disabled. `bytes`: of all its files, older ones too.
+    """A table whose node is no longer in the project, or is disabled. `bytes`: of its files, older ones too, but locks.
 
     `rows`: as its commits state them, an estimate where older ones are archived. `frontier`: its newest commit.
     """
@@ -89,9 +90,9 @@ def find_orphans(loaded: Loaded) -> Orphans:
 def require_droppable(loaded: Loaded) -> None:
     """Raises NodeError where the target's tables cannot be dropped."""
     warehouse = loaded.target.warehouse
-    if not folder(warehouse).is_local:
+    if not (folder(warehouse).is_local or is_s3(warehouse)):
         hint = "delete the folders that `sml ls --orphans` lists with the store's own tools, while no run writes"
-        raise NodeError(f"{warehouse} is not on this machine: its tables cannot be dropped here", hint=hint)
+        raise NodeError(f"{warehouse} is neither on this machine nor on S3: its tables are not dropped", hint=hint)
 
 
 def drop_orphans(loaded: Loaded, confirmed: Collection[Orphan], on_dropped: Callable[[Orphan], None]) -> None:
@@ -168,5 +169,6 @@ def _orphan(loaded: Loaded, history: History, table: TableName, node: NodeId, st
     is_disabled = node in loaded.rendered.disabled or any(node == test.unique_id for test in loaded.project.tests)
     return Orphan(
         node, table, state.uri, "disabled" if is_disabled else "removed", state.frontier,
-        sum(folder(state.uri).sizes().values()), history.volume(state.uri, state.frontier).rows,
+        sum(size for path, size in folder(state.uri).sizes().items() if not path.startswith(LOCK_FOLDER)),
+        history.volume(state.uri, state.frontier).rows,
     )  # fmt: skip

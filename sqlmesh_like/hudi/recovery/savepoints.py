@@ -8,18 +8,18 @@ the commit and all after it. Needs no JVM. Source: Hudi's technical specificatio
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from sqlmesh_like.errors import NodeError, nearest
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import Instant, mapping_member, read_metadata
 from sqlmesh_like.hudi.recovery.commit_files import files_of_commit, missing_of_commit
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
+from sqlmesh_like.hudi.services.timeline_files import remove_files, write_file
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
@@ -31,8 +31,10 @@ from sqlmesh_like.hudi.writer.avro_records import (
     record_type,
     required,
 )
-from sqlmesh_like.hudi.writer.instant import OpenCommit, next_instant, unlink, write_whole
+from sqlmesh_like.hudi.writer.instant import next_instant
+from sqlmesh_like.names import is_s3
 
+_TIMELINE = ".hoodie/timeline"
 _PARTITION = record_type(
     "HoodieSavepointPartitionMetadata",
     required("partitionPath", STRING),
@@ -77,15 +79,13 @@ def create_savepoint(timeline: Timeline, frontier: str, user: str, comment: str)
         files[partition] = (*files.get(partition, ()), name)
     now = datetime.now(UTC)
     savepoint = Savepoint(instant, now, user, comment, files)
-    commit = OpenCommit(Path(timeline.folder.path), instant)
-    commit.own_folder.mkdir(parents=True, exist_ok=True)
+    require_locks(timeline.uri)
     fault_point("savepoint.begin")
-    (commit.timeline / f"{instant}.savepoint.inflight").touch()
+    write_file(timeline.folder, f"{_TIMELINE}/{instant}.savepoint.inflight", b"")
     fault_point("savepoint.inflight")
-    target = commit.timeline / f"{instant}_{next_instant(timeline.folder_names())}.savepoint"
-    write_whole(target, _encoded(savepoint), commit.own_folder / "savepoint")
+    completed = next_instant(timeline.folder_names())
+    write_file(timeline.folder, f"{_TIMELINE}/{instant}_{completed}.savepoint", _encoded(savepoint))
     fault_point("savepoint.complete")
-    shutil.rmtree(commit.own_folder, ignore_errors=True)
     return savepoint
 
 
@@ -105,16 +105,15 @@ def delete_savepoint(timeline: Timeline, instant: str) -> None:
 
 
 def _unlink_all(timeline: Timeline, instant: str, suffix: str) -> None:
-    for name in timeline.names:
-        if name.startswith(instant) and name.endswith(suffix):
-            unlink(Path(timeline.folder.path) / ".hoodie" / "timeline" / name)
+    names = [name for name in timeline.names if name.startswith(instant) and name.endswith(suffix)]
+    remove_files(timeline.folder, [f"{_TIMELINE}/{name}" for name in names])
 
 
 def _require_possible(timeline: Timeline, frontier: str) -> None:
     uri, instant = timeline.uri, frontier.split("_")[0]
-    if not timeline.folder.is_local:
+    if not (timeline.folder.is_local or is_s3(uri)):
         hint = "Spark SQL can: call create_savepoint(path => …, commit_time => …)"
-        raise NodeError(f"{uri} is not on this machine: no savepoint can be created here", hint=hint)
+        raise NodeError(f"{uri} is neither on this machine nor on S3: no savepoint is created", hint=hint)
     if instant in timeline.savepointed:
         raise NodeError(f"{uri} has a savepoint of {instant} already", hint="see `sml savepoint list`")
     require_no_restore(uri)

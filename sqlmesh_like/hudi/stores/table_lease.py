@@ -19,6 +19,9 @@ from sqlmesh_like.secrets import scrubbed
 Clock = Callable[[], float]
 """Seconds since the epoch."""
 
+LOCK_FOLDER = ".hoodie/.locks/"
+"""Of a table's own lock, relative to the table."""
+
 
 @dataclass(frozen=True)
 class Lease:
@@ -107,7 +110,7 @@ class TableLease:
 
 def lock_uri(table: str) -> str:
     """The file of a table's lock."""
-    return f"{table.rstrip('/')}/.hoodie/.locks/table_lock.json"
+    return f"{table.rstrip('/')}/{LOCK_FOLDER}table_lock.json"
 
 
 def end_lease(table: str, owner: str | None = None) -> Lease | None:

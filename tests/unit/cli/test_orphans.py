@@ -268,7 +268,7 @@ def test_a_remote_warehouse_is_listed_but_not_dropped(warehouse: Path, capsys: p
     try:
         assert {name: record["path"] for name, record in listed(capsys).items()} == {"dws.gone": "memory://w/dws/gone"}
         assert main(["clean", "--orphans", "--yes"]) == 1
-        assert "memory://w is not on this machine" in capsys.readouterr().err
+        assert "memory://w is neither on this machine nor on S3" in capsys.readouterr().err
         assert store.exists("/w/dws/gone/.hoodie/hoodie.properties")
     finally:
         store.rm("/w", recursive=True)
