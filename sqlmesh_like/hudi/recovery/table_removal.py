@@ -96,7 +96,7 @@ def _finish_on_store(warehouse: str) -> None:
 
 
 def _delete_below(uri: str) -> None:
-    """Delete the files of what is no table, but for the lock of the call that deletes them."""
+    """Delete the files of a table without properties, but for the lock of the call that deletes them."""
     delete_files(uri, [path for path in folder(uri).files() if not path.startswith(LOCK_FOLDER)])
 
 
