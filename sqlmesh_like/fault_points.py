@@ -61,7 +61,7 @@ UNSAVE_POINTS = ("savepoint.reverted", "savepoint.deleted")
 """Steps of the deletion of a savepoint."""
 DROP_POINTS = ("drop.moved", "drop.end")
 """Steps of each table that is dropped."""
-STORE_DROP_POINTS = ("drop.noted",)
+STORE_DROP_POINTS = ("drop.marked",)
 """The step before these on an object store."""
 ERASURE_POINTS = (
     "erasure.rows", "erasure.models", "erasure.old_file", "erasure.table", "erasure.artifacts",

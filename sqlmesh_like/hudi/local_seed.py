@@ -63,8 +63,6 @@ def _write(
         if reason := unsupported_reason(timeline, (), None, options):
             raise UnsupportedRowsError(reason)
         made.overwrite(timeline, state.frontier, rows, metadata)
-    elif is_store(state.uri):
-        raise UnsupportedRowsError("its layout changes, and a store cannot move a new table to its place")
     else:
         made.replace(rows, metadata)
 

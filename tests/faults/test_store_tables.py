@@ -7,10 +7,11 @@ import random
 from collections.abc import Collection
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import ARCHIVE_POINTS, CLEAN_POINTS, COMMIT_POINTS, STORE_TABLE_POINTS
 from sqlmesh_like.hudi.missing_files import lost_files
 from sqlmesh_like.hudi.recovery.savepoints import savepoints
@@ -20,6 +21,7 @@ from sqlmesh_like.hudi.stores.store_client import client_of, delete_files
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.new_table import NewTable
 from sqlmesh_like.hudi.writer.store_table import begin_table
 from tests.faults import calls
 from tests.faults.shop import CUSTOMER, CUSTOMERS, DETAIL, FILES, MODELS, ORDERS, Shop
@@ -202,7 +204,7 @@ def test_of_two_removals_of_history_one_adds_to_it(shop: StoreShop, monkeypatch:
     assert len(shop.timeline(ORDERS).commit_instants) == 5 and shop.stored(ORDERS) == sorted(shop.recorded(ORDERS))
 
 
-@parametrize("point", suite=["drop.moved"], release=["drop.noted", "drop.end", None])
+@parametrize("point", suite=["drop.moved"], release=["drop.marked", "drop.end", None])
 @pytest.mark.fault("the removal of an orphan on a store is killed", ends="recovers")
 def test_a_table_of_no_model_is_dropped_as_a_whole(shop: StoreShop, point: str | None) -> None:
     uri = shop.table(CUSTOMER)
@@ -212,15 +214,36 @@ def test_a_table_of_no_model_is_dropped_as_a_whole(shop: StoreShop, point: str |
         if point:
             code, output = calls.finished(calls.start(shop.root, *words, fault=point))
             assert code == KILLED, output
-            assert Timeline(uri).exists == (point == "drop.noted"), "readers see a table or none"
+            assert Timeline(uri).exists == (point == "drop.marked"), "readers see a table or none"
         assert main([*words]) == 0
     finally:
         (shop.root / "models/customer.sql").write_text(FILES["models/customer.sql"])
     assert all(path.startswith(".hoodie/.locks/") for path in folder(uri).files())
-    assert folder(f"{shop.warehouse}/_sml/dropped").names() == []
     assert shop.timeline(DETAIL).frontier, "other tables stay"
     assert main(["run", "-s", "customer"]) == 0 and engines(shop) == {"duckdb"}
     assert shop.stored(CUSTOMER) == shop.expected(CUSTOMER)
+
+
+@parametrize("point", suite=["drop.moved"], release=["drop.marked", "create.properties", "hudi.commit.staged", None])
+@pytest.mark.fault("a table on a store that gets another layout is killed in between", ends="recovers")
+def test_a_table_with_other_types_or_partitions_is_made_in_its_place(empty: StoreShop, point: str | None) -> None:
+    assert main(["build"]) == 0
+    path, text = empty.root / "models/detail.sql", FILES["models/detail.sql"]
+    edited = text.replace("o.amount,", "cast(o.amount as bigint) as amount,")
+    path.write_text("{{ config(partition_by='region') }}\n" + edited)
+    try:
+        if point:
+            code, output = calls.finished(calls.start(empty.root, "run", fault=point))
+            assert code == KILLED, output
+            if empty.timeline(DETAIL).exists and empty.timeline(DETAIL).frontier is not None:
+                assert sorted(empty.stored(DETAIL)) == ROWS
+        assert main(["run"]) == 0
+    finally:
+        path.write_text(text)
+    timeline = empty.timeline(DETAIL)
+    assert engines(empty) <= {"duckdb", None} and sorted(row[:4] for row in empty.stored(DETAIL)) == ROWS
+    assert timeline.partition_fields == ("_sml_partition",) and empty.remains() == []
+    assert not timeline.folder.exists(".hoodie/.sml_dropped")
 
 
 def test_a_table_goes_back_to_a_savepoint(shop: StoreShop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,6 +254,8 @@ def test_a_table_goes_back_to_a_savepoint(shop: StoreShop, capsys: pytest.Captur
     (savepoint,) = savepoints(shop.timeline(ORDERS))
     assert savepoint.instant == saved and savepoint.files
     assert not clean_here(shop.table(ORDERS), 3), "Hudi knows which files it keeps"
+    with pytest.raises(NodeError, match=f"has the savepoint {saved}"):
+        NewTable(shop.table(ORDERS), "orders", ()).replace(pa.table({}), {})
     assert main(["rollback", "orders", "--to", known[1], "--yes"]) == 1
     assert f"has the savepoint {saved}" in capsys.readouterr().err
     assert main(["rollback", "orders", "--to", saved, "--yes"]) == 0

@@ -16,11 +16,12 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import drop_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.recovery.store_drop import is_half_dropped
 from sqlmesh_like.hudi.recovery.table_removal import delete_remains, remove_table
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.stores.table_lease import LOCK_FOLDER
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName, is_s3
+from sqlmesh_like.names import NodeId, TableName, is_s3, is_store
 from sqlmesh_like.plan.history import History, TableState
 
 _KINDS = ("model", "seed", "snapshot", "test")
@@ -105,8 +106,9 @@ def drop_orphans(loaded: Loaded, confirmed: Collection[Orphan], on_dropped: Call
     warehouse = loaded.target.warehouse
     if not folder(warehouse).exists():
         return
-    with lake_lock(loaded, "clean --orphans", drop_locks(loaded, [orphan.uri for orphan in confirmed])):
-        delete_remains(warehouse)
+    half = [place.uri for _, place in _folders(warehouse) if is_half_dropped(place.uri)] if is_store(warehouse) else []
+    with lake_lock(loaded, "clean --orphans", drop_locks(loaded, [*half, *(orphan.uri for orphan in confirmed)])):
+        delete_remains(warehouse, half)
         for orphan in find_orphans(loaded).tables:
             if orphan in confirmed:
                 loaded.reporter.phase(f"dropping {orphan.table}")

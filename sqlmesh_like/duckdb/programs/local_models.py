@@ -188,8 +188,6 @@ class LocalModels:
             if reason := unsupported_reason(timeline, (), partition_field, options):
                 raise UnsupportedRowsError(reason)
             table.overwrite(timeline, target.frontier, rows, metadata)
-        elif is_store(target.uri):
-            raise UnsupportedRowsError("its layout changes, and a store cannot move a new table to its place")
         else:
             table.replace(rows, metadata)
 

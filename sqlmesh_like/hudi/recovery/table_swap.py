@@ -25,9 +25,7 @@ def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
         hint = f"delete {uri} or give the model another alias, then run again"
         raise NodeError(f"{name} changes its types or partitions, which cannot be done in place here", hint=hint)
     recover(uri)
-    if saved := Timeline(uri).savepointed:
-        hint = f"delete it if it is not needed: `sml savepoint delete TABLE {saved[-1]}`"
-        raise NodeError(f"{uri} has the savepoint {saved[-1]}, which a new table would not have", hint=hint)
+    require_no_savepoint(uri)
     build(uri + _NEW)
     fault_point("swap.built")
     _move(uri, uri + _OLD)
@@ -36,6 +34,13 @@ def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
     fault_point("swap.new_in_place")
     _remove(uri + _OLD)
     fault_point("swap.end")
+
+
+def require_no_savepoint(uri: str) -> None:
+    """Raises NodeError where a table has a savepoint, which a new one in its place would not have."""
+    if saved := Timeline(uri).savepointed:
+        hint = f"delete it if it is not needed: `sml savepoint delete TABLE {saved[-1]}`"
+        raise NodeError(f"{uri} has the savepoint {saved[-1]}, which a new table would not have", hint=hint)
 
 
 def create_table(uri: str, build: Callable[[str], None]) -> None:

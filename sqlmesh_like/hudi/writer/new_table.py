@@ -15,10 +15,11 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from sqlmesh_like.hudi.recovery.table_swap import create_table, replace_table
+from sqlmesh_like.hudi.recovery.table_swap import create_table, replace_table, require_no_savepoint
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import IS_DELETED, KEY, Schema, TableName, is_store
 
@@ -84,9 +85,19 @@ class NewTable:
     def replace(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """The same in the place of a table with another layout, whose history ends.
 
-        Raises UnsupportedRowsError as `write`, and NodeError as `replace_table`; then the table is as it was.
+        On a store there is no table in between, since nothing can be moved there. Raises UnsupportedRowsError as
+        `write`, and NodeError as `replace_table`; then the table is as it was.
         """
-        replace_table(self.uri, self.name, partial(self._build, table_schema(self), _marked(rows), metadata))
+        avro = table_schema(self)
+        if not is_store(self.uri):
+            replace_table(self.uri, self.name, partial(self._build, avro, _marked(rows), metadata))
+            return
+        from sqlmesh_like.hudi.recovery.store_drop import drop_on_store  # needs obstore
+
+        require_no_savepoint(self.uri)
+        settled_timeline(self.uri)
+        drop_on_store(self.uri)
+        self.write(rows, metadata)
 
     def overwrite(self, timeline: Timeline, previous: str, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """Replace all rows of the table, which has this layout and the frontier `previous`, in one commit.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.recovery.store_drop import finish_drop
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
@@ -23,6 +24,7 @@ def begin_table(uri: str, properties: bytes) -> Timeline:
     Other properties are replaced: they are of a table that was begun, and never got a row. Raises RetryableError where
     another writer was there first, UnsupportedRowsError where it has left something.
     """
+    finish_drop(uri)
     timeline = finish_commits(uri)
     if timeline.frontier is not None:
         raise RetryableError(f"another writer has made {uri}")
