@@ -14,7 +14,7 @@ class SchemaError(Exception):
 
 @dataclass(frozen=True)
 class MessageSchema:
-    """A schema by which messages are read.
+    """A schema by which messages in Avro are read.
 
     `fields`: the `fields` of the `schema` block that Kafka Connect's JSON converter would write (JSON). `avro`: the
     field of an Avro record (JSON) by which Spark decodes a message. `cast`: the type (Spark's) whose fields have the
@@ -25,3 +25,8 @@ class MessageSchema:
     avro: str
     cast: str | None = None
     has_entries: bool = False
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """A schema of messages in JSON, which say themselves what they are: they are read as JSON without a schema."""

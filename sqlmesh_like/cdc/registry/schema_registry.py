@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from sqlmesh_like.cdc.registry.avro_schema import avro_message_schema
-from sqlmesh_like.cdc.registry.message_schema import MessageSchema, SchemaError
+from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema, SchemaError
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
 from sqlmesh_like.secrets import scrubbed
@@ -38,11 +38,15 @@ _UNKNOWN = {40401, 40402, 40403}
 _TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 
 
+Known = MessageSchema | JsonSchema | str
+"""A schema, or why it cannot be used."""
+
+
 @dataclass(frozen=True)
 class KnownSchemas:
     """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others."""
 
-    known: Mapping[int, MessageSchema | str]
+    known: Mapping[int, Known]
     unknown: str = "is not known to the schema registry"
 
 
@@ -55,7 +59,7 @@ class SchemaRegistry:
     """The registry of a source, with the schemas that it has given so far."""
 
     settings: RegistrySettings
-    _known: dict[int, MessageSchema | str] = field(default_factory=dict)
+    _known: dict[int, Known] = field(default_factory=dict)
 
     def schemas(self, numbers: Sequence[int]) -> KnownSchemas:
         """The schemas with these numbers. Raises IngestError where the registry does not answer, or refuses to."""
@@ -77,15 +81,17 @@ class SchemaRegistry:
         with suppress(_UnknownError):
             self._get("/schemas/ids/1")
 
-    def _known_of(self, numbers: Sequence[int]) -> dict[int, MessageSchema | str]:
+    def _known_of(self, numbers: Sequence[int]) -> dict[int, Known]:
         return {number: self._known[number] for number in numbers if number in self._known}
 
-    def _asked(self, number: int) -> MessageSchema | str:
+    def _asked(self, number: int) -> Known:
         answer = self._get(f"/schemas/ids/{number}")
         try:
             match answer.get("schemaType") or "AVRO":
                 case "AVRO":
                     return avro_message_schema(str(answer["schema"]), list(self._references(answer)))
+                case "JSON":
+                    return JsonSchema()
                 case other:
                     return f"is of type {other}, which is not supported: let the source write Avro, or JSON"
         except SchemaError as error:

@@ -4,7 +4,8 @@ The format: a byte 0, the schema's number in four bytes (the most significant fi
 otherwise is left as it is, so that a topic may change from JSON to Avro. Owns decoding, and why a message cannot be.
 https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format
 
-In the JSON the `schema` block has, instead of thousands of characters, a reference to the schema: `registry:7`.
+In the JSON the `schema` block has, instead of thousands of characters, a reference to the schema: `registry:7`. A
+message whose schema is a JSON Schema is JSON already, as Connect's converter writes it with `schemas.enable: false`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, MessageSchema
+from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
 from sqlmesh_like.cdc.schema.limits import MAX_EVENT, is_short
 from sqlmesh_like.project.keys.registry_keys import REGISTRY_FORMATS
@@ -39,8 +40,8 @@ _ELSEWHERE = "in AWS Glue's wire format, which is not supported: let the source 
 _LONG_HEADER = "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`"
 _UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 _NEEDS_REGISTRY = (
-    f"case when {_IS_FRAMED.format('value')} then 'begins as Avro of a schema registry does: set `registry: {{url: …}}`"
-    f" of the source' when substr(cast(value as binary), 1, 1) = X'03' then {sql_literal(_ELSEWHERE)} end"
+    f"case when {_IS_FRAMED.format('value')} then 'begins as messages of a schema registry do: set `registry:"
+    f" {{url: …}}` of the source' when substr(cast(value as binary), 1, 1) = X'03' then {sql_literal(_ELSEWHERE)} end"
 )
 """Spark SQL: why a message cannot be read where the source has no registry, or NULL."""
 
@@ -111,7 +112,8 @@ def _message(column: str, schemas: KnownSchemas, *, is_value: bool) -> Column:
         schema = schemas.known[one]
         if isinstance(schema, str):
             return _result(fault=F.lit(f"schema {one} {schema}"))
-        return _by_schema(F.col(column).cast("binary"), one, schema, is_value=is_value)
+        message = F.col(column).cast("binary")
+        return _json(message) if isinstance(schema, JsonSchema) else _by_schema(message, one, schema, is_value=is_value)
 
     why = F.when(number == 0, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
     unknown = _result(fault=F.concat(F.lit("schema "), number.cast("string"), F.lit(" "), why))
@@ -129,6 +131,16 @@ def _choice(number: Column, among: Sequence[int], read: Callable[[int], Column],
     middle = len(among) // 2
     upper = _choice(number, among[middle:], read, other)
     return F.when(number < among[middle], _choice(number, among[:middle], read, other)).otherwise(upper)
+
+
+def _json(message: Column) -> Column:
+    """A message that is JSON behind its header."""
+    body = F.substring(message, _HEADER + 1, MAX_EVENT)
+
+    def result(text: Column) -> Column:
+        return F.when(F.encode(text, "UTF-8") == body, _result(text)).otherwise(_result(fault=F.lit("invalid UTF-8")))
+
+    return _with(F.decode(body, "UTF-8"), result)
 
 
 def _by_schema(message: Column, number: int, schema: MessageSchema, *, is_value: bool) -> Column:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cdc.registry import schema_registry
-from sqlmesh_like.cdc.registry.message_schema import MessageSchema
+from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.project.nodes import RegistrySettings
@@ -54,8 +54,10 @@ def test_references_are_followed_to_the_innermost(server: RegistryServer) -> Non
 
 def test_schemas_of_other_kinds_are_named(server: RegistryServer) -> None:
     server.add('syntax = "proto3";', schemaType="PROTOBUF")
-    (why,) = SchemaRegistry(RegistrySettings((server.url,))).schemas([1]).known.values()
-    assert why == "is of type PROTOBUF, which is not supported: let the source write Avro, or JSON"
+    server.add({"type": "object"}, schemaType="JSON")
+    known = SchemaRegistry(RegistrySettings((server.url,))).schemas([1, 2]).known
+    assert known[2] == JsonSchema()
+    assert known[1] == "is of type PROTOBUF, which is not supported: let the source write Avro, or JSON"
 
 
 @pytest.mark.parametrize(
