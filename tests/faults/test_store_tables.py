@@ -176,7 +176,7 @@ def test_a_killed_removal_of_history_is_completed_by_the_next(
             raise Killed
 
     with monkeypatch.context() as patched:
-        for module in ("local_clean", "archive", "timeline_files"):
+        for module in ("local_clean", "archive"):
             patched.setattr(f"sqlmesh_like.hudi.services.{module}.fault_point", killing)
         with pytest.raises(Killed):
             clean_here(shop.table(ORDERS), 3)

@@ -119,7 +119,8 @@ def _remove(timeline: Timeline, instants: Collection[Instant]) -> None:
     fault_point("archive.pending_removed")
     for instant in sorted(instants, key=lambda each: (each.action in ("commit", "replacecommit"), each)):
         path = f"{_TIMELINE}/{instant.requested}_{instant.completed}.{instant.action}"
-        remove_files(timeline.folder, [path], "archive.removed")
+        remove_files(timeline.folder, [path])
+        fault_point("archive.removed")
 
 
 def _archived_instants(timeline: Timeline) -> set[str]:

@@ -209,7 +209,9 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
     write_file(place, f"{_TIMELINE}/{clean.requested}.clean.inflight", b"")
     fault_point("clean.inflight")
     paths = [f"{partition}/{name}" if partition else name for partition, names in clean.files.items() for name in names]
-    remove_files(place, paths, "clean.file")
+    for request in [[path] for path in paths] if place.is_local else [paths]:
+        remove_files(place, request)
+        fault_point("clean.file")
     record = {
         "startCleanTime": clean.requested,
         "timeTakenInMillis": int((monotonic() - began) * 1000),

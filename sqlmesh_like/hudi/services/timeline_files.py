@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlmesh_like.errors import RetryableError
-from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import Folder
 from sqlmesh_like.hudi.writer.instant import replace_whole, unlink
 
@@ -37,14 +36,12 @@ def create_file(table: Folder, path: str, content: bytes) -> None:
         raise RetryableError(f"another call has written {table.uri}/{path}")
 
 
-def remove_files(table: Folder, paths: Sequence[str], point: str = "") -> None:
-    """Remove files, some of which may be gone. `point`: the step after each request, which is for many on a store."""
-    if not table.is_local:
-        from sqlmesh_like.hudi.stores.store_client import delete_files  # needs obstore
-    for part in [[path] for path in paths] if table.is_local else [paths]:
-        if table.is_local:
-            unlink(Path(table.path, *part))
-        else:
-            delete_files(table.uri, part)
-        if point:
-            fault_point(point)
+def remove_files(table: Folder, paths: Sequence[str]) -> None:
+    """Remove files, some of which may be gone. On a store many at once, in no order."""
+    if table.is_local:
+        for path in paths:
+            unlink(Path(table.path, path))
+        return
+    from sqlmesh_like.hudi.stores.store_client import delete_files  # needs obstore
+
+    delete_files(table.uri, paths)

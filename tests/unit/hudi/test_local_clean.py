@@ -14,7 +14,7 @@ from sqlmesh_like.hudi.commits import mapping_member, read_metadata
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.missing_files import earliest_kept, lost_files
 from sqlmesh_like.hudi.recovery.savepoints import create_savepoint
-from sqlmesh_like.hudi.services import archive, local_clean, timeline_files
+from sqlmesh_like.hudi.services import archive, local_clean
 from sqlmesh_like.hudi.services.local_clean import clean_here
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.time_travel import state_at
@@ -128,7 +128,7 @@ def test_a_clean_that_is_cut_short_is_completed_by_the_next_one(
         copy = shop.root / f"copy{times}"
         shutil.copytree(made, copy)
         with monkeypatch.context() as patched:
-            for module in (local_clean, archive, timeline_files):
+            for module in (local_clean, archive):
                 patched.setattr(module, "fault_point", killed_at(point, times))
             with pytest.raises(_Killed):
                 clean_here(str(copy), 3)
