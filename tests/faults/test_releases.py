@@ -72,17 +72,17 @@ def test_sums_along_a_chain_are_equal_at_any_step(
 
 @parametrize(
     "step",
-    suite=["publish.written:2", "publish.together:1"],
-    release=["publish.written:1", "publish.begin:2", "publish.together:2"],
+    suite=["publish.written:2", "publish.together:3"],
+    release=["publish.written:1", "publish.written:6", "publish.begin:2", "publish.together:1", "publish.together:2"],
 )
 @pytest.mark.fault("a run is killed while it publishes the tables of a release", ends="recovers")
 def test_destinations_show_whole_releases(step: str, tmp_path: Path) -> None:
     files = {
         **FILES,
         "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
-        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}}}}}\n",
-        "models/orders_d.sql": "{{ config(publish=['bi', 'db']) }}" + FILES["models/orders_d.sql"],
-        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db']"),
+        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}, files: {parquet: shown}}}}}\n",
+        "models/orders_d.sql": "{{ config(publish=['bi', 'db', 'files']) }}" + FILES["models/orders_d.sql"],
+        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db', 'files']"),
     }
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,13 @@ def published(root: Path) -> set[tuple[int, int]]:
     """The sums of both tables at each destination."""
     query = "select (select sum(amount) from orders_d), (select sum(total) from daily)"
     with duckdb.connect(str(root / "bi.duckdb")) as bi, closing(sqlite3.connect(root / "db.sqlite")) as db:
-        rows = (bi.execute(query).fetchone(), db.execute(query).fetchone())
+        rows = [bi.execute(query).fetchone(), db.execute(query).fetchone()]
+        for place in (root / "shown", root / "shown" / "current"):
+            sums = (
+                f"(select sum({column}) from '{place}/{name}.parquet')"
+                for name, column in {"orders_d": "amount", "daily": "total"}.items()
+            )
+            rows.append(bi.execute(f"select {', '.join(sums)}").fetchone())
     return {(int(row[0]), int(row[1])) for row in rows if row is not None}
 
 
