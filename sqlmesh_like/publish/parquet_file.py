@@ -131,7 +131,7 @@ class ParquetStore:
         return copy
 
     def _shown(self, table: str) -> str | None:
-        """The file of a table in the set that is being made, else the one that readers see; None where there is none."""
+        """The file of a table in the set that is being made, else the one that readers see; None if there is none."""
         plain = Path(self._path(table))
         if self._folder.is_local and plain.exists() and not plain.is_symlink():
             return str(plain)  # of a publication without releases, or somebody else's

@@ -16,6 +16,8 @@ import sqlalchemy
 
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.hudi.stores.store_client import use_store
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.releases.release import Releases
 from sqlmesh_like.releases.release_file import StoredReleases
 from tests.faults.calls import finished, kill_group, start, wait_until_stopped
@@ -28,6 +30,8 @@ from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 from tests.services.wanted import need
 from tests.unit.app.test_releases import FILES, MORE, SUMS
+from tests.unit.publish.test_file_sets import Shop as Tables
+from tests.unit.publish.test_file_sets import require_whole_releases
 
 OLD, NEW = 55, 62
 
@@ -199,6 +203,14 @@ def test_a_lake_on_a_store_is_released_by_a_conditional_put(
         made = file.change(edit)
         assert len(turns) == 2 and made == file.read()
         assert [(each.id, each.is_held) for each in made.listed] == [(1, True), (2, False), (3, False)]
+
+
+@pytest.mark.release
+def test_files_of_a_release_on_a_store_are_named_by_one_object(server: S3Server) -> None:
+    server.make_bucket("shown")
+    keys = {"access_key": server.access_key, "secret_key": server.secret_key}
+    use_store("s3a://shown/x", StoreSettings(server.endpoint, path_style=True, **keys))
+    require_whole_releases(Tables("s3a://shown/x"))
 
 
 def totals(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, object]:

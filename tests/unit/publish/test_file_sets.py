@@ -6,12 +6,12 @@ import json
 import uuid
 from pathlib import Path
 
-import fsspec
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.freed_space import drop_freed_space
 from sqlmesh_like.publish.parquet_file import ParquetStore
@@ -27,7 +27,7 @@ class Shop:
     def __init__(self, place: str) -> None:
         self.to = Destination("files", "parquet", place)
         self.tables = {name: Table(PLAIN) for name in "ab"}
-        self.place = fsspec.core.url_to_fs(place)
+        self.place = folder(place).fs, folder(place).path
 
     def commit(self) -> list[int]:
         """The rows of each table now."""
@@ -59,7 +59,7 @@ class Shop:
     def pointed(self) -> Shown:
         """By the pointer."""
         fs, root = self.place
-        if fs.protocol == "memory" or "memory" in fs.protocol:
+        if fs.exists(f"{root}/current.json"):
             tables = json.loads(fs.cat_file(f"{root}/current.json"))["tables"]
             return {name: self.read(path) for name, path in tables.items()}
         return {name: self.read(f"current/{name}.parquet") for name in "ab"}
@@ -75,6 +75,11 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
 
 
 def test_tables_change_together_and_not_at_all_where_one_fails(shop: Shop) -> None:
+    require_whole_releases(shop)
+
+
+def require_whole_releases(shop: Shop) -> None:
+    """Publish releases, some of which fail: both ways of reading show one of them."""
     one = shop.commit()
     shop.release()
     assert shop.pointed() == shop.plain() == {"a": one, "b": one}
@@ -134,7 +139,8 @@ def test_a_pointer_that_does_not_name_files_is_refused() -> None:
     shop.release()
     fs, root = shop.place
     for content in (b"{", b"[]", b'{"version": 9, "tables": {}}'):
-        fs.pipe_file(f"{root}/current.json", content)
+        with fs.open(f"{root}/current.json", "wb") as file:
+            file.write(content)
         with pytest.raises(NodeError, match=r"current\.json of the folder does not name its files"):
             ParquetStore(shop.to).published("a")
 
