@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
 import signal
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +24,7 @@ from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.releases.release import Releases
 from sqlmesh_like.releases.release_file import StoredReleases
 from tests.faults.calls import finished, kill_group, start, wait_until_stopped
-from tests.faults.shop import CUSTOMERS, ORDERS, Shop
+from tests.faults.shop import CUSTOMERS, MODELS, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
 from tests.services import mariadb, postgres
@@ -203,6 +206,41 @@ def test_a_lake_on_a_store_is_released_by_a_conditional_put(
         made = file.change(edit)
         assert len(turns) == 2 and made == file.read()
         assert [(each.id, each.is_held) for each in made.listed] == [(1, True), (2, False), (3, False)]
+
+
+@pytest.mark.release
+def test_a_release_costs_a_listing_a_table_and_the_properties_of_those_that_changed(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Shop.made(tmp_path / "shop")
+    with proxy_of(server.port) as proxy:
+        asked: dict[str, list[str]] = {}
+        for mode in ("", 'release = "always"\n'):
+            bucket, dice = f"cost{len(asked)}", random.Random(3)
+            shutil.copytree(made.root, tmp_path / bucket)
+            shop = StoreShop.copied(Shop(tmp_path / bucket, dict(made.rows_at)), server, bucket, proxy.endpoint)
+            with (shop.root / "pyproject.toml").open("a") as file:
+                file.write(mode)
+            monkeypatch.chdir(shop.root)
+            for _ in range(2):  # the first run builds, the second one is counted
+                for name in (CUSTOMERS, ORDERS):
+                    shop.commit(name, dice)
+                proxy.requests.clear()
+                assert main(["run"]) == 0
+            asked[mode] = [_anonymous(f"{method} {path}".replace(bucket, "bucket")) for method, path in proxy.requests]
+        off, on = asked.values()
+        assert not Counter(off) - Counter(on) and not any("/_sml/releases/" in each for each in off)
+        more = Counter(on) - Counter(off)
+        of_file = [each for each in more.elements() if "/_sml/releases/" in each]
+        listings = [each for each in more.elements() if each.endswith(".hoodie%2Ftimeline%2F")]
+        properties = [each for each in more.elements() if each.endswith("/hoodie.properties")]
+        assert more.total() == len(of_file) + len(listings) + len(properties), more
+        assert len(of_file) <= 4 and len(listings) <= len(MODELS) and len(properties) <= len(MODELS), more
+
+
+def _anonymous(request: str) -> str:
+    """A request without instants and names of file groups, which differ from run to run."""
+    return re.sub(r"[0-9a-f-]{36}|\d{14,17}", "…", request)
 
 
 @pytest.mark.release
