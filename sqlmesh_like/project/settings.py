@@ -107,8 +107,8 @@ class Settings:
     def place_of(self, kind: YamlNode, fqn: tuple[str, ...], key: str) -> Location | None:
         """Where the settings give a node a config key; None where they do not."""
         levels = self._levels(kind, fqn)
-        found = [node.key_location for level in levels for name, node in level.items() if canonical(name) == key]
-        return found[-1] if found else None
+        places = [node.key_location for level in levels for name, node in level.items() if canonical(name) == key]
+        return places[-1] if places else None
 
     def templates_of(self, kind: YamlNode, fqn: tuple[str, ...]) -> dict[str, str]:
         """The settings that `folder_config` renders, as they are written: the text is the same for every target."""
