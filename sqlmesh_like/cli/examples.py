@@ -29,7 +29,7 @@ COMMAND_EXAMPLES = {
     "freshness": "sml freshness -s source:shop",
     "source freshness": "sml source freshness -s source:shop",
     "history": "sml history user_agg --limit 10",
-    "ddl": "sml ddl user_agg --dialect athena",
+    "ddl": "sml ddl --release --dialect duckdb",
     "maintain": "sml maintain -s dwd_order",
     "locks": "sml locks --output json",
     "unlock": "sml unlock user_agg",

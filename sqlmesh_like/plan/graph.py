@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
-
-import networkx as nx
+from typing import TYPE_CHECKING, Literal, get_args
 
 from sqlmesh_like.errors import CycleError, Location
 from sqlmesh_like.names import NodeId
@@ -23,6 +22,9 @@ from sqlmesh_like.render.rendered import (
     RenderedTest,
     RenderedUnitTest,
 )
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 SemanticType = Literal["semantic_model", "metric", "saved_query"]
 SEMANTIC_TYPES: tuple[SemanticType, ...] = get_args(SemanticType)
@@ -57,6 +59,10 @@ class Node:
         return f"source:{self.source_name}.{self.name}" if self.source_name else self.name
 
 
+Edge = tuple[str, str]
+"""An input and one of its readers, by unique id."""
+
+
 @dataclass(frozen=True)
 class Graph:
     """Nodes by unique id, and an edge from each input to each of its readers. The graph is acyclic.
@@ -65,42 +71,73 @@ class Graph:
     """
 
     nodes: Mapping[str, Node]
-    edges: nx.DiGraph[str]
+    edges: frozenset[Edge]
     project: str = ""
+    _inputs: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _readers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_inputs", _neighbours((reader, each) for each, reader in self.edges))
+        object.__setattr__(self, "_readers", _neighbours(self.edges))
 
     def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
         """Unique ids, every node after its inputs; ties are ordered by file path, then by id."""
         wanted = None if among is None else frozenset(among)
-        ranks = {unique_id: (self.nodes[unique_id].path, unique_id) for unique_id in self.nodes}
-        ordered = nx.lexicographical_topological_sort(self.edges, key=lambda unique_id: ranks[unique_id])
+        unread = {unique_id: len(self._inputs.get(unique_id, ())) for unique_id in self.nodes}
+        ready = [(self.nodes[unique_id].path, unique_id) for unique_id, count in unread.items() if not count]
+        heapq.heapify(ready)
+        ordered: list[str] = []
+        while ready:
+            _, unique_id = heapq.heappop(ready)
+            ordered.append(unique_id)
+            for reader in self._readers.get(unique_id, ()):
+                unread[reader] -= 1
+                if not unread[reader]:
+                    heapq.heappush(ready, (self.nodes[reader].path, reader))
         return tuple(unique_id for unique_id in ordered if wanted is None or unique_id in wanted)
 
+    @property
+    def has_cycle(self) -> bool:
+        return len(self.order()) < len(self.nodes)
+
     def parents(self, unique_id: str) -> tuple[str, ...]:
-        return tuple(sorted(self.edges.predecessors(unique_id)))
+        return self._inputs.get(unique_id, ())
 
     def children(self, unique_id: str) -> tuple[str, ...]:
-        return tuple(sorted(self.edges.successors(unique_id)))
+        return self._readers.get(unique_id, ())
 
     def ancestors(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes it reads, directly or not, up to `depth` edges away."""
-        return self._reach(self.edges.reverse(copy=False), unique_id, depth)
+        return _reach(self._inputs, [unique_id], depth) - {unique_id}
 
     def above(self, unique_ids: Iterable[str]) -> frozenset[str]:
         """These nodes and all that they read, directly or not: each is visited once, however many are given."""
-        ids, waiting = set[str](), [*unique_ids]
-        while waiting:
-            if (unique_id := waiting.pop()) not in ids:
-                ids.add(unique_id)
-                waiting += self.edges.predecessors(unique_id)
-        return frozenset(ids)
+        return _reach(self._inputs, unique_ids, None)
 
     def descendants(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes that read it, directly or not, up to `depth` edges away."""
-        return self._reach(self.edges, unique_id, depth)
+        return _reach(self._readers, [unique_id], depth) - {unique_id}
 
-    def _reach(self, edges: nx.DiGraph[str], start: str, depth: int | None) -> frozenset[str]:
-        distances = nx.single_source_shortest_path_length(edges, start, cutoff=depth)
-        return frozenset(distances) - {start}
+
+def _neighbours(edges: Iterable[Edge]) -> Mapping[str, tuple[str, ...]]:
+    """The second ends of edges, sorted, by the first."""
+    by_first: dict[str, list[str]] = {}
+    for first, second in edges:
+        by_first.setdefault(first, []).append(second)
+    return {first: tuple(sorted(seconds)) for first, seconds in by_first.items()}
+
+
+def _reach(neighbours: Mapping[str, tuple[str, ...]], starts: Iterable[str], depth: int | None) -> frozenset[str]:
+    """The nodes at most `depth` edges away, the starts included."""
+    reached, ring = set[str](), {*starts}
+    while ring:
+        reached |= ring
+        if depth is not None:
+            depth -= 1
+            if depth < 0:
+                break
+        ring = {each for unique_id in ring for each in neighbours.get(unique_id, ())} - reached
+    return frozenset(reached)
 
 
 def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
@@ -115,21 +152,22 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_semantic(one) for one in rendered.semantic),
         *(_model(analysis) for analysis in rendered.analyses),
     ]
-    edges: nx.DiGraph[str] = nx.DiGraph()
-    edges.add_nodes_from(node.unique_id for node in nodes)
+    edges: set[Edge] = set()
     readers: list[RenderedModel | RenderedTest | RenderedExposure]
     readers = [*rendered.models, *rendered.tests, *rendered.exposures, *rendered.analyses]
     for reader in readers:
-        edges.add_edges_from((ref.unique_id, reader.unique_id) for ref in reader.inputs)
+        edges.update((ref.unique_id, reader.unique_id) for ref in reader.inputs)
     for exposure in rendered.exposures:
-        edges.add_edges_from((metric, exposure.unique_id) for metric in exposure.metrics.values())
+        edges.update((metric, exposure.unique_id) for metric in exposure.metrics.values())
     for one in rendered.semantic:
-        edges.add_edges_from((unique_id, one.unique_id) for unique_id in one.reads)
+        edges.update((unique_id, one.unique_id) for unique_id in one.reads)
     # As in dbt a unit test is a child of its model, so that selecting the model selects it too.
-    edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
+    edges.update((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     texts = {model.unique_id: model.raw_sql for model in rendered.models}
-    _refuse_cycle(edges, {node.unique_id: node for node in nodes}, texts)
-    return Graph({node.unique_id: node for node in nodes}, edges, project.name)
+    graph = Graph({node.unique_id: node for node in nodes}, frozenset(edges), project.name)
+    if graph.has_cycle:
+        raise _cycle_error(graph, texts)
+    return graph
 
 
 def _sources(project: ParsedProject) -> list[Node]:
@@ -229,18 +267,22 @@ def _unit_test(test: RenderedUnitTest) -> Node:
     )
 
 
-def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node], texts: Mapping[NodeId, str]) -> None:
+def _cycle_error(graph: Graph, texts: Mapping[NodeId, str]) -> CycleError:
+    import networkx as nx  # takes a tenth of a second, and most projects have no cycle
+
+    nodes = graph.nodes
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_nodes_from(sorted(nodes))
+    edges.add_edges_from(sorted(graph.edges))
     # Of several cycles the same one is reported each time: the smallest by its sorted ids.
     circles = [sorted(part) for part in nx.strongly_connected_components(edges) if len(part) > 1]
     circles += [[node] for node in nx.nodes_with_selfloops(edges)]
-    if not circles:
-        return
     start = min(circles)[0]
     circle = [start] if edges.has_edge(start, start) else _circle_through(edges, start)
     reading = [nodes[unique_id] for unique_id in (start, *reversed(circle[1:]))]
     names = [node.name for node in reading]
     files = "\n  ".join(f"{node.name}: {node.path}" for node in reading)
-    raise CycleError(
+    return CycleError(
         f"models read each other in a circle: {' -> '.join([*names, names[0]])}",
         location=_place_of_ref(reading[0], reading[1 % len(reading)].name, texts.get(reading[0].unique_id, "")),
         hint=f"an arrow means `reads`; break it in one of these files\n  {files}",
@@ -257,13 +299,12 @@ def _place_of_ref(node: Node, name: str, text: str) -> Location:
 
 def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:
     """A shortest cycle through the node, in the direction of the edges; the first by id if there are several."""
-    within: nx.DiGraph[str] = nx.DiGraph()
-    within.add_nodes_from(sorted(edges.nodes))
-    within.add_edges_from(sorted(edges.edges))
+    import networkx as nx
+
     paths = [
-        nx.shortest_path(within, child, start)
-        for child in sorted(within.successors(start))
-        if nx.has_path(within, child, start)
+        nx.shortest_path(edges, child, start)
+        for child in sorted(edges.successors(start))
+        if nx.has_path(edges, child, start)
     ]
     shortest = min(paths, key=lambda path: (len(path), path))
     return [start, *shortest[:-1]]

@@ -169,6 +169,13 @@ def _seed(
     fqn = (settings.name, *_folders(path, root, settings.seed_paths), name)
     config = merge_config(settings.folder_config(settings.seeds, fqn, values), described.config if described else {})
     config = merge_config(config, over.folder_config(over.seeds, fqn, values)) if over else config
+    if config.get("frozen_before") is not None and config.get("enabled") is not False:
+        by_settings = settings.place_of(settings.seeds, fqn, "frozen_before")
+        by_root = over.place_of(over.seeds, fqn, "frozen_before") if over else None
+        place = (described.config_places.get("frozen_before") if described else None) or by_settings or by_root
+        hint = "leave it out; a model over the seed can have them"
+        message = f"frozen_before of the seed {name}: its table is its file's rows, none of which are frozen"
+        raise ProjectError(message, location=place or Location(where, 1, 1), hint=hint)
     declared = {c.name: c.type for c in (described.columns if described else ()) if c.type is not None}
     return SeedFile(
         unique_id=NodeId("seed", settings.name, name),
@@ -312,12 +319,22 @@ def _snapshot(
         columns=described.columns if described else (),
         description=described.description if described else "",
         declared_at=text.declared_at,
+        config_places=_snapshot_places(described, settings, fqn),
         fqn=fqn,
         root_config=over.folder_config(over.snapshots, fqn, values) if over else {},
         column_docs=described.column_docs if described else {},
         described_in=described.declared_at.path if described else None,
         error=described.error if described else None,
     )
+
+
+def _snapshot_places(
+    described: NodeProperties | None, settings: Settings, fqn: tuple[str, ...]
+) -> Mapping[str, Location]:
+    """Where properties YAML, or else the settings by folder, have the keys that no snapshot may have."""
+    place = settings.place_of(settings.snapshots, fqn, "frozen_before")
+    by_settings = {} if place is None else {"frozen_before": place}
+    return {**by_settings, **(described.config_places if described and described.error is None else {})}
 
 
 def _singular_paths(root: Path, settings: Settings) -> list[Path]:

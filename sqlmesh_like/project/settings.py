@@ -104,6 +104,12 @@ class Settings:
             config = merge_config(config, _own_config(level, values))
         return config
 
+    def place_of(self, kind: YamlNode, fqn: tuple[str, ...], key: str) -> Location | None:
+        """Where the settings give a node a config key; None where they do not."""
+        levels = self._levels(kind, fqn)
+        places = [node.key_location for level in levels for name, node in level.items() if canonical(name) == key]
+        return places[-1] if places else None
+
     def templates_of(self, kind: YamlNode, fqn: tuple[str, ...]) -> dict[str, str]:
         """The settings that `folder_config` renders, as they are written: the text is the same for every target."""
         texts: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """Rows that a destination's file still has after they were deleted. Owns rewriting the file without them.
 
-A database only marks the space of deleted rows as free. Servers do so too, but their files are theirs.
+A database only marks the space of deleted rows as free. Servers do so too, but their files are theirs. A Parquet folder
+has the files of the release before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.names import is_local
 from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.file_sets import remove_former
 from sqlmesh_like.sql_text import standard_literal
 
 _SQLITE = ("sqlite:///", "sqlite+pysqlite:///")
@@ -39,8 +41,10 @@ def local_files(destination: Destination) -> list[Path]:
 
 
 def drop_freed_space(destination: Destination) -> None:
-    """Rewrite a database's file on this machine. Raises NodeError where another process has it open."""
+    """Rewrite a database's file on this machine, or remove former files. Raises NodeError where another has it open."""
     path = local_file(destination)
+    if path is not None and destination.kind == "parquet":
+        remove_former(path / (destination.schema or ""))
     if path is None or not path.is_file():
         return
     try:

@@ -70,8 +70,8 @@ class Store(Protocol):
     def together(self) -> AbstractContextManager[None]:
         """While it is open, writes are one transaction: readers see all of them at its end, or none where it raises.
 
-        A write that a destination cannot do within one is on its own: a file of a Parquet folder, and in MySQL and
-        MariaDB a table whose columns have changed.
+        A write that a destination cannot do within one is on its own: in MySQL and MariaDB a table whose columns have
+        changed.
         """
         ...
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
 import signal
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +19,12 @@ import sqlalchemy
 
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.hudi.stores.store_client import use_store
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.releases.release import Releases
 from sqlmesh_like.releases.release_file import StoredReleases
 from tests.faults.calls import finished, kill_group, start, wait_until_stopped
-from tests.faults.shop import CUSTOMERS, ORDERS, Shop
+from tests.faults.shop import CUSTOMERS, MODELS, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
 from tests.services import mariadb, postgres
@@ -28,6 +33,8 @@ from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 from tests.services.wanted import need
 from tests.unit.app.test_releases import FILES, MORE, SUMS
+from tests.unit.publish.test_file_sets import Shop as Tables
+from tests.unit.publish.test_file_sets import require_whole_releases
 
 OLD, NEW = 55, 62
 
@@ -72,17 +79,17 @@ def test_sums_along_a_chain_are_equal_at_any_step(
 
 @parametrize(
     "step",
-    suite=["publish.written:2", "publish.together:1"],
-    release=["publish.written:1", "publish.begin:2", "publish.together:2"],
+    suite=["publish.written:2", "publish.together:3"],
+    release=["publish.written:1", "publish.written:6", "publish.begin:2", "publish.together:1", "publish.together:2"],
 )
 @pytest.mark.fault("a run is killed while it publishes the tables of a release", ends="recovers")
 def test_destinations_show_whole_releases(step: str, tmp_path: Path) -> None:
     files = {
         **FILES,
         "profiles.yml": "lake: {target: local, outputs: {local: {type: spark, warehouse: warehouse, schema: dws, "
-        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}}}}}\n",
-        "models/orders_d.sql": "{{ config(publish=['bi', 'db']) }}" + FILES["models/orders_d.sql"],
-        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db']"),
+        "publish: {bi: {duckdb: bi.duckdb}, db: {url: 'sqlite:///db.sqlite'}, files: {parquet: shown}}}}}\n",
+        "models/orders_d.sql": "{{ config(publish=['bi', 'db', 'files']) }}" + FILES["models/orders_d.sql"],
+        "models/daily.sql": FILES["models/daily.sql"].replace("'bi'", "['bi', 'db', 'files']"),
     }
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +161,13 @@ def published(root: Path) -> set[tuple[int, int]]:
     """The sums of both tables at each destination."""
     query = "select (select sum(amount) from orders_d), (select sum(total) from daily)"
     with duckdb.connect(str(root / "bi.duckdb")) as bi, closing(sqlite3.connect(root / "db.sqlite")) as db:
-        rows = (bi.execute(query).fetchone(), db.execute(query).fetchone())
+        rows = [bi.execute(query).fetchone(), db.execute(query).fetchone()]
+        for place in (root / "shown", root / "shown" / "current"):
+            sums = (
+                f"(select sum({column}) from '{place}/{name}.parquet')"
+                for name, column in {"orders_d": "amount", "daily": "total"}.items()
+            )
+            rows.append(bi.execute(f"select {', '.join(sums)}").fetchone())
     return {(int(row[0]), int(row[1])) for row in rows if row is not None}
 
 
@@ -193,6 +206,49 @@ def test_a_lake_on_a_store_is_released_by_a_conditional_put(
         made = file.change(edit)
         assert len(turns) == 2 and made == file.read()
         assert [(each.id, each.is_held) for each in made.listed] == [(1, True), (2, False), (3, False)]
+
+
+@pytest.mark.release
+def test_a_release_costs_a_listing_a_table_and_the_properties_of_those_that_changed(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Shop.made(tmp_path / "shop")
+    with proxy_of(server.port) as proxy:
+        asked: dict[str, list[str]] = {}
+        for mode in ("", 'release = "always"\n'):
+            bucket, dice = f"cost{len(asked)}", random.Random(3)
+            shutil.copytree(made.root, tmp_path / bucket)
+            shop = StoreShop.copied(Shop(tmp_path / bucket, dict(made.rows_at)), server, bucket, proxy.endpoint)
+            with (shop.root / "pyproject.toml").open("a") as file:
+                file.write(mode)
+            monkeypatch.chdir(shop.root)
+            for _ in range(2):  # the first run builds, the second one is counted
+                for name in (CUSTOMERS, ORDERS):
+                    shop.commit(name, dice)
+                proxy.requests.clear()
+                assert main(["run"]) == 0
+            asked[mode] = [_anonymous(f"{method} {path}".replace(bucket, "bucket")) for method, path in proxy.requests]
+        off, on = asked.values()
+        assert not Counter(off) - Counter(on) and not any("/_sml/releases/" in each for each in off)
+        more = Counter(on) - Counter(off)
+        of_file = [each for each in more.elements() if "/_sml/releases/" in each]
+        listings = [each for each in more.elements() if each.endswith(".hoodie%2Ftimeline%2F")]
+        properties = [each for each in more.elements() if each.endswith("/hoodie.properties")]
+        assert more.total() == len(of_file) + len(listings) + len(properties), more
+        assert len(of_file) <= 4 and len(listings) <= len(MODELS) and len(properties) <= len(MODELS), more
+
+
+def _anonymous(request: str) -> str:
+    """A request without instants and names of file groups, which differ from run to run."""
+    return re.sub(r"[0-9a-f-]{36}|\d{14,17}", "…", request)
+
+
+@pytest.mark.release
+def test_files_of_a_release_on_a_store_are_named_by_one_object(server: S3Server) -> None:
+    server.make_bucket("shown")
+    keys = {"access_key": server.access_key, "secret_key": server.secret_key}
+    use_store("s3a://shown/x", StoreSettings(server.endpoint, path_style=True, **keys))
+    require_whole_releases(Tables("s3a://shown/x"))
 
 
 def totals(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, object]:

@@ -24,6 +24,7 @@ from tests.levels import parametrize
 from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
+from tests.unit.app.test_frozen_partitions import split
 
 KILLED = -9
 CONTENT = CommitContent("UPSERT", (), {})
@@ -63,6 +64,27 @@ def test_a_change_takes_the_path_of_a_local_disk_without_a_jvm(
     shop.commit(ORDERS, random.Random(4))
     assert main(["run"]) == 0
     require_right(shop)
+
+
+@pytest.mark.release
+def test_frozen_rows_of_a_table_on_a_store_stay(shop: StoreShop) -> None:
+    dice, before = random.Random(6), "2024-01-18"
+    assert main(["run"]) == 0  # the table is there: what becomes frozen stays as this run leaves it
+    text = (shop.root / "models/daily.sql").read_text()
+    frozen_text = text.replace("partition_by='day'", f"partition_by='day', frozen_before='{before}'")
+    (shop.root / "models/daily.sql").write_text(frozen_text)
+    left_out = 0
+    for number in range(6):
+        kept = split(shop.stored(DAILY), before)[0]
+        for _ in range(3):
+            shop.commit(ORDERS, dice)
+        assert main(["run", "-s", "daily", *(["--full-refresh"] * (number == 4))]) == 0
+        results = json.loads((shop.root / "target" / "run_results.json").read_text())["results"]
+        assert {each["adapter_response"]["engine"] for each in results} == {"duckdb"}
+        queried, live = split(shop.expected(DAILY), before)
+        assert split(shop.stored(DAILY), before) == (kept, live)
+        left_out += queried != kept
+    assert left_out, "the query has other rows there"
 
 
 SUITE = ("hudi.commit.files", "hudi.commit.staged")

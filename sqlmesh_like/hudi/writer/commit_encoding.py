@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlmesh_like.hudi.writer.avro_records import STRING, encoded, list_of, map_of, nullable, record_schema, record_type
-from sqlmesh_like.hudi.writer.file_merge import MergedFile
+
+if TYPE_CHECKING:
+    from sqlmesh_like.hudi.writer.file_merge import MergedFile  # which imports pyarrow
 
 Action = Literal["commit", "replacecommit"]
 """What a commit is on the timeline: a `replacecommit` also ends file groups that readers had."""

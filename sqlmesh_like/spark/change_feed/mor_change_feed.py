@@ -7,7 +7,6 @@ merge by rules of the table.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection
 from functools import reduce
 
@@ -16,8 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.hudi.history import path_columns
+from sqlmesh_like.hudi.reading.released_view import NULL_IN_PATHS, PLAIN_PATH, options_from_data
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, Overlay, SliceMerge, Source
-from sqlmesh_like.names import WEIGHT, Schema, is_hidden
+from sqlmesh_like.names import WEIGHT, Schema
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.change_feed.logged_changes import FEW, read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
@@ -26,8 +26,6 @@ MAX_PARTITIONS = 2_000
 """Above this many partitions all are read, because their list becomes part of the query."""
 
 _NUMBER, _IDENTITY = "_sml_number", "_sml_at"
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 _log = logging.getLogger("sqlmesh_like.spark")
 _IN_PATHS = ("string", "int", "bigint", "date", "boolean", "decimal", "float", "double")
 
@@ -66,7 +64,9 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         if merge.partitions is not None and not merge.partitions:
             return self._empty(schema)
         reader = self._session.read.format("hudi").option("as.of.instant", merge.instant)
-        frame = self._narrowed(reader.options(**self._from_data()).load(self._timeline.uri), schema, merge.partitions)
+        frame = self._narrowed(
+            reader.options(**options_from_data(self._timeline)).load(self._timeline.uri), schema, merge.partitions
+        )
         wanted = self._empty(schema).schema.fields
         refused = self._refused(schema)
         return frame.select(
@@ -78,24 +78,14 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         names = path_columns(self._timeline, schema)
         if not names or partitions is None or len(partitions) > MAX_PARTITIONS:
             return frame
-        if not all(_PLAIN.fullmatch(path) and _NULL not in path for path in partitions):
+        if not all(PLAIN_PATH.fullmatch(path) and NULL_IN_PATHS not in path for path in partitions):
             return frame  # NULL, an empty text or one that Hudi treats as an escape
         folders = [F.concat(F.lit(f"{name}="), F.col(f"`{name}`").cast("string")) for name in names]
         return frame.where(F.concat_ws("/", *folders).isin(sorted(partitions)))
 
-    def _from_data(self) -> dict[str, str]:
-        """Options that make Hudi read a partition column from the files, not from the paths, which are not exact.
-
-        Hudi does so for ordering columns; naming one has no other effect where the table has no order.
-        """
-        fields = self._timeline.partition_fields
-        if len(fields) != 1 or is_hidden(fields[0]) or self._timeline.properties.get("hoodie.table.ordering.fields"):
-            return {}
-        return {"hoodie.datasource.write.precombine.field": fields[0]}
-
     def _refused(self, schema: Schema) -> dict[str, SparkColumn]:
         """Expressions that raise an error for partition columns that Hudi misreads from paths (timestamps as NULL)."""
-        if self._from_data():
+        if options_from_data(self._timeline):
             return {}
         types = {column.name: column.type or "" for column in schema}
         bad = [name for name in self._timeline.partition_fields if not types.get(name, "string").startswith(_IN_PATHS)]

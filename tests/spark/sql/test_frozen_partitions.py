@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like import Project
 from sqlmesh_like.run.result import ModelResult
-from tests.faults.shop import ORDERS, PROFILE, Shop
+from tests.faults.shop import ORDERS, PROFILE, Rows, Shop
 from tests.unit.app.test_frozen_partitions import DAILY, QUERIES, expected, freeze, orders, read, split
 
 SPARK = PROFILE.replace("      schema: dws\n", "      schema: dws\n      delta_engine: spark\n")
@@ -60,3 +60,28 @@ def test_live_rows_follow_and_frozen_rows_stay(tmp_path: Path) -> None:
     assert live == sorted((d, k, a * 2, c) for k, c, a, d in orders(shop) if a > 5 and d >= before)
     with Project.load(shop.root) as project:
         assert [each.status for each in project.verify()] == ["pass"] * 3
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_frozen_rows_of_merge_on_read_tables_stay(engine: str, tmp_path: Path) -> None:
+    shop, dice, before = Shop.changed(tmp_path, random.Random(1), 8), random.Random(7), "2024-01-18"
+    for path in (shop.root / "models").iterdir():
+        path.unlink()
+    (shop.root / "profiles.yml").write_text(SPARK.replace("delta_engine: spark", f"delta_engine: {engine}"))
+    freeze(shop, before, "mor")
+    shutil.rmtree(shop.root / "warehouse/dws/daily")
+    run(shop)
+    for number in range(4):
+        kept = {unique_id: split(rows(shop, unique_id), before)[0] for unique_id in QUERIES}
+        assert all(kept.values())
+        shop.commit(ORDERS, dice)
+        done = run(shop, full_refresh=number == 2)
+        assert {each.status for each in done.values()} <= {"success", "no-op"}, [each.message for each in done.values()]
+        for unique_id in QUERIES:
+            frozen, live = split(rows(shop, unique_id), before)
+            assert frozen == kept[unique_id] and live == split(expected(unique_id, orders(shop)), before)[1], unique_id
+
+
+def rows(shop: Shop, unique_id: str) -> Rows:
+    return read(shop, unique_id.rpartition(".")[2])

@@ -15,6 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.reading.released_view import hive_table
+from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
@@ -118,6 +121,20 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
         [["1", "a"], ["2", "b"], ["3", "a"], ["4", "c"]],
         [["4"]],
     ]
+
+
+@pytest.mark.release
+def test_hive_s_input_format_reads_a_table_as_of_a_commit(spark: SparkSession, tmp_path: Path, hive: str) -> None:
+    table = ModelLake(spark, tmp_path).source("t", "id int, v string, p string", partition="p")
+    first = table.upsert((1, "a", "01"), (2, "b", "y"))
+    table.upsert((1, "z", "01"), (3, "c", "y"), delete=[(2, "b", "y")])
+    statements = hive_table(TableName("past", "t"), state_at(LakeHistory().state(table.uri), first))
+    # Spark then reads by the table's input format, as Hive does, instead of by its own reader of Parquet.
+    by_format = "set spark.sql.hive.convertMetastoreParquet=false"
+    question = "select id, v, p from past.t order by id"
+    answers = asked(hive, "create database past", by_format, *statements, question)
+    assert answers[-1] == [["1", "a", "01"], ["2", "b", "y"]]
+    assert asked(hive, by_format, question) == [answers[1], [["1", "z", "01"], ["3", "c", "y"]]]
 
 
 @pytest.mark.checklist(52)

@@ -100,6 +100,19 @@ def test_an_edit_and_what_reads_it_are_made_beside_production_from_its_files(sho
     assert main(["run", "-e", "dev"]) == 0 and "PASS=0 WARN=0 ERROR=0 SKIP=0 NO-OP=2" in capsys.readouterr().out
 
 
+def test_what_reads_no_changed_column_shares_all_files_with_production(shop: Shop, capsys: Shown) -> None:
+    root = shop.root
+    edit(root, "o.amount, c.region", "o.amount, c.region, o.amount * 2 as twice")
+    assert main(["run", "-e", "dev"]) == 0
+    assert "EDT002 twice computed of stored columns" in (out := capsys.readouterr().out)
+    assert "dws.region" in out and "[aggregate_merge 0 rows" in out
+    place = root / "warehouse/_sml/environments/dev/tables/dws/region"
+    files = {path.stat().st_ino for path in place.glob("**/*.parquet") if ".hoodie" not in path.parts}
+    shared = {path.stat().st_ino for path in (root / "warehouse/dws/region").glob("**/*.parquet")}
+    assert files and files <= shared
+    assert rows_in(root, REGION) == shop.stored(REGION)
+
+
 def test_a_later_run_follows_production_and_the_text(shop: Shop) -> None:
     root, dice = shop.root, random.Random(9)
     edit(root, *FILTER)
@@ -171,7 +184,16 @@ def test_names_and_projects_are_checked(shop: Shop, capsys: Shown) -> None:
     edit(shop.root, *FILTER)
     assert main(["run", "-e", "dev"]) == 0
     edit(shop.root, 'name = "shop"', 'name = "till"', "pyproject.toml")
-    for words in (("run", "-e", "dev"), ("show", "-e", "dev", "daily"), ("env", "drop", "dev")):
+    calls = (
+        "run -e dev",
+        "build -e dev",
+        "plan -e dev",
+        "show -e dev daily",
+        "diff -e dev detail",
+        "promote dev",
+        "env drop dev",
+    )
+    for words in map(str.split, calls):
         assert "is of project 'shop'" in refusal(capsys, *words)
     assert main(["env", "list"]) == 0 and "There are no environments" in capsys.readouterr().out
 

@@ -47,11 +47,11 @@ def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_spark:
     return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
-def freeze(shop: Shop, before: str | None, **queries: str) -> None:
+def freeze(shop: Shop, before: str | None, table_type: str = "cow", **queries: str) -> None:
     for unique_id, query in QUERIES.items():
         name = unique_id.rpartition(".")[2]
         frozen = "" if before is None else f",\n  frozen_before='{before}'"
-        text = f"{{{{ config(partition_by='day'{frozen}) }}}}\n{queries.get(name, query)}\n"
+        text = f"{{{{ config(partition_by='day', table_type='{table_type}'{frozen}) }}}}\n{queries.get(name, query)}\n"
         (shop.root / f"models/{name}.sql").write_text(text)
 
 
@@ -234,6 +234,30 @@ def test_a_boundary_that_makes_no_sense_is_an_error_at_its_place(
     (shop.root / "models/daily.sql").write_text(f"{{{{ config({text}) }}}}\n{QUERIES[DAILY]}\n")
     assert main(["compile", "-s", "daily"]) == 2
     assert f"models/daily.sql{message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "command", "message"),
+    [
+        ("seeds/s.yml", "seeds: [{name: orders, config: {frozen_before: '2024'}}]", "seed",
+         "seeds/s.yml:1:33: frozen_before of the seed orders"),
+        ("pyproject.toml", '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n[tool.sqlmesh_like.seeds]\n'
+         '"+frozen_before" = 9\n', "seed", "pyproject.toml:5:1: frozen_before of the seed customers"),
+        ("models/m.yml", "snapshots: [{name: kept, relation: ref('orders'), config: {strategy: check, unique_key: id,"
+         "\n check_cols: all, frozen_before: '2024'}}]", "snapshot",
+         "models/m.yml:2:19: frozen_before of dws.kept: a model that is snapshot"),
+        ("snapshots/s.sql", "{% snapshot kept %}{{ config(strategy='check', unique_key='id', check_cols='all',\n"
+         " frozen_before='2024') }} select * from {{ ref('orders') }}{% endsnapshot %}", "snapshot",
+         "snapshots/s.sql:2:2: frozen_before of dws.kept: a model that is snapshot"),
+    ],
+)  # fmt: skip
+def test_seeds_and_snapshots_have_no_frozen_partitions(
+    path: str, text: str, command: str, message: str, shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop.root / path).parent.mkdir(exist_ok=True)
+    (shop.root / path).write_text(text)
+    assert main([command]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_query_without_keys_cannot_have_frozen_partitions(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

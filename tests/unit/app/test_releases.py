@@ -73,6 +73,13 @@ def at_first(root: Path) -> str:
     return str(document["releases"][0]["tables"]["model.shop.daily"]["commit"])
 
 
+def newest(root: Path, name: str) -> str:
+    """The requested time of a table's commit in the current release."""
+    document = json.loads((root / "warehouse/_sml/releases/shop.dws.json").read_bytes())
+    (current,) = (each for each in document["releases"] if each["id"] == document["current"])
+    return str(current["tables"][f"model.shop.{name}"]["commit"]).split("_")[0]
+
+
 def published(root: Path) -> list[tuple[int, int]]:
     with duckdb.connect(str(root / "bi.duckdb"), read_only=True) as db:
         return db.execute("select customer, total from daily order by customer").fetchall()
@@ -172,6 +179,29 @@ def test_a_return_to_a_release_lasts_until_the_next_one(root: Path, capsys: Show
     assert main(["release", "unhold", "1"]) == 0 and main(["build"]) == 0
     assert listed(capsys) == [(1, False, False), (2, False, False), (3, True, False)]
     assert main(["build"]) == 0 and len(listed(capsys)) == 3, "nothing changed, so that there is no other release"
+
+
+def test_duckdb_reads_the_tables_of_a_release_by_the_statements_for_it(root: Path, capsys: Shown) -> None:
+    assert main(["release", "hold", "1"]) == 0 and change(root, MORE, "build") == 0
+    for words, total in (([], 62), (["--at", "1"], 55), (["daily", "--at", "1"], 55)):
+        capsys.readouterr()
+        assert main(["ddl", "--release", "--dialect", "duckdb", *words]) == 0
+        with duckdb.connect() as db:
+            db.execute(capsys.readouterr().out)
+            assert db.execute("select sum(total) from dws.daily").fetchall() == [(total,)]
+            assert db.table("dws.daily").columns == ["customer", "total"]
+            assert "daily" in words or db.execute("select sum(amount) from dwd.orders_d").fetchall() == [(total,)]
+    assert main(["ddl", "daily", "--release", "--dialect", "hive"]) == 0
+    assert f"SET hoodie.dws_daily.consume.commit={newest(root, 'daily')};" in capsys.readouterr().out
+    for message, *words in (
+        ("there is no release '7'", "--release", "--at", "7"),
+        ("no table 'rates_v'", "rates_v", "--release"),
+        ("athena reads Hudi tables at their newest commit only", "--release", "--dialect", "athena"),
+        ("--at names a release", "daily", "--at", "1"),
+        ("no table is named", "--dialect", "hive"),
+        ("--dialect spark declares tables as of a commit", "daily", "--dialect", "spark"),
+    ):
+        assert message in refusal(capsys, "ddl", *words)
 
 
 def test_a_table_that_has_not_read_what_moved_prevents_a_release(root: Path, capsys: Shown) -> None:

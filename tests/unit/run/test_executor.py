@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Barrier, Lock
 
-import networkx as nx
 import pytest
 
 from sqlmesh_like.app.operations.run_results import response
@@ -132,8 +131,7 @@ def _model(name: str, reads: Iterable[str]) -> RenderedModel:
 def _executor(lake: _Lake, engine: _Engine, threads: int, **reads: str) -> Executor:
     """A run of models by name and what they read; `t` is the source."""
     models = tuple(_model(name, read.split()) for name, read in reads.items())
-    edges: nx.DiGraph[str] = nx.DiGraph()
-    edges.add_edges_from((ref.unique_id, model.unique_id) for model in models for ref in model.inputs)
+    edges = frozenset((str(ref.unique_id), str(model.unique_id)) for model in models for ref in model.inputs)
     nodes = {SOURCE: Node(SOURCE, "t", "source", "", ())}
     nodes |= {model.unique_id: Node(model.unique_id, model.name, "model", "", ()) for model in models}
     places = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import networkx as nx
 import pytest
 
 from sqlmesh_like.names import TableName
@@ -20,9 +19,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 def graph(**inputs: str) -> Graph:
     """Nodes by name and what they read; `test_…` are tests, `unit_…` unit tests of the model they name."""
-    edges: nx.DiGraph[str] = nx.DiGraph()
-    edges.add_nodes_from(inputs)
-    edges.add_edges_from((read, name) for name, reads in inputs.items() for read in reads.split())
+    edges = frozenset((read, name) for name, reads in inputs.items() for read in reads.split())
     return Graph({name: Node(name, name, _type(name), "", ()) for name in inputs}, edges)
 
 
