@@ -11,6 +11,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.compile import compile_table
 from sqlmesh_like.delta.edits.changed_rows import edit_change
 from sqlmesh_like.delta.edits.edited_columns import edited_columns
+from sqlmesh_like.delta.edits.joined_rows import joined_rows
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.edits.outline import Edit
@@ -38,7 +39,7 @@ def edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
                 return Edit("; ".join(change.words), None, change.program)
     if not merges and any(each.table.state != _ordered_by(each) for each in (before, after)):
         return None
-    edited = edited_columns(old, new, merges=merges)
+    edited = edited_columns(old, new, merges=merges) or (None if merges else joined_rows(old, new))
     if edited is None:
         return None
     computed = [f"{' and '.join(edited.computed)} computed alone"] * bool(edited.computed)
