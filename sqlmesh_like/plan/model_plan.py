@@ -57,6 +57,17 @@ class InputVersion:
     def has_moved(self) -> bool:
         return self.awaits or self.start != self.end
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the consumer has not read it yet."""
+        return self.start is None
+
+    def as_read(self) -> InputVersion:
+        """The input as its consumer has read it, or as it is now."""
+        return (
+            replace(self, start=self.end, awaits=False) if self.is_new else replace(self, end=self.start, awaits=False)
+        )
+
 
 @dataclass(frozen=True)
 class PlannedModel:
@@ -184,8 +195,8 @@ def plan_model(
     frozen = kept_partitions(compiled, target, declared, full_refresh=full_refresh)
     kept = reconciliation(compiled, target, inputs, forced, history) if frozen is None else None
     edit = kept.edit if kept is not None else None
-    follows = edit is not None and any(item.has_moved for item in inputs)
-    inputs = tuple(replace(item, end=item.start, awaits=False) for item in inputs) if edit is not None else inputs
+    follows = edit is not None and any(item.has_moved and not item.is_new for item in inputs)
+    inputs = tuple(item.as_read() for item in inputs) if edit is not None else inputs
     if kept is not None and not kept.rewrites:
         return PlannedModel(
             compiled, target, kept.strategy, kept.reasons, inputs, print_, now,

@@ -166,9 +166,7 @@ def _conditions(graph: JoinGraph) -> set[str]:
     return set(split_conditions(graph.predicates))
 
 
-def changed_conditions(
-    before: Iterable[exp.Expr], after: Iterable[exp.Expr]
-) -> tuple[list[exp.Expr], list[exp.Expr]]:
+def changed_conditions(before: Iterable[exp.Expr], after: Iterable[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Old conditions that the new ones do not imply, and the other way round."""
     old, new = split_conditions(before), split_conditions(after)
     gone = [each for text, each in old.items() if text not in new and not implied(each, [*new.values()])]

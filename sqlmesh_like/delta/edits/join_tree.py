@@ -1,8 +1,8 @@
 """Inner and left joins with the filters and projections between them, as leaves in their order. Owns that form.
 
-It says what `delta.join_graph` leaves to its leaves: which of them are joined by LEFT JOIN, and how a row key is made of
-theirs. A condition on columns of the left side holds above a left join if and only if it holds below, so all
-conditions but those of left joins are conditions of all rows.
+It says what `delta.join_graph` does not: which leaves are joined by LEFT JOIN, and how a row key is made of theirs. A
+condition on columns of the left side holds above a left join if and only if it holds below, so all conditions but those
+of left joins are conditions of all rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, Scan, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
-from sqlmesh_like.delta.join_graph import alias, leaves_of, substituted
 from sqlmesh_like.delta.edits.changed_rows import narrowed
+from sqlmesh_like.delta.join_graph import alias, leaves_of, substituted
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.rows import from_item, subquery
 
@@ -36,7 +36,7 @@ class Leaf:
 class JoinTree:
     """Joined leaves, by number, whose rows meet all `conditions`, with their `items` and how their `key` is made.
 
-    Expressions are over the columns of leaves, qualified by their aliases; those of a leaf's `on` read it and earlier ones.
+    Expressions are over the columns of leaves, qualified by its alias; those of `on` read the leaf and earlier ones.
     """
 
     leaves: Mapping[int, Leaf]

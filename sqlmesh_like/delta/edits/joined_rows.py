@@ -17,9 +17,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions
 from sqlmesh_like.delta.edits.edited_columns import EditedColumns
@@ -75,6 +76,11 @@ def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     query = joined_leaves(query, joined, conditions, every)
     beside = tuple(name for name, value in items if not is_of(_STORED, value))
     return EditedColumns(query, (), _words(joined, gone, beside, conditions))
+
+
+def has_plain_group_keys(relation: Relation) -> bool:
+    """Whether merged groups have the row keys that groups have which are joined: not if grouped by floating numbers."""
+    return isinstance(relation, Aggregate) and not {key.type for key in relation.keys} & {None, *FLOATING}
 
 
 def is_of(table: str, value: exp.Expr) -> bool:
@@ -156,16 +162,8 @@ class _StoredRows:
         key = made_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
         if self._read or key is None:
             return None
-        first = exp.Window(
-            this=exp.RowNumber(), partition_by=[key.copy()],
-            order=exp.Order(expressions=[exp.Ordered(this=as_text(column(KEY)), desc=False, nulls_first=True)]),
-        )  # fmt: skip
-        names = [column(name) for name in self._used]
-        numbered = exp.select(*names, exp.alias_(key, _KEPT, quoted=True), exp.alias_(first, PLACE, quoted=True))
-        kept = exp.select(*[name.copy() for name in names], exp.alias_(column(_KEPT), KEY, quoted=True))
-        kept = kept.from_(exp.alias_(subquery(numbered.from_(target)), "n", table=True))
-        kept = kept.where(exp.EQ(this=column(PLACE), expression=exp.Literal.number(1)))
-        return exp.select(*shown).from_(exp.alias_(subquery(kept), _STORED, table=True))
+        rows = _one_of_each(target, [column(name) for name in self._used], key)
+        return exp.select(*shown).from_(exp.alias_(subquery(rows), _STORED, table=True))
 
     def _inputs(self) -> exp.Expr:
         """Rows of the old query with the columns that the table lacks."""
@@ -179,6 +177,16 @@ class _StoredRows:
         joined = {number: self.tree.leaves[number] for number in others}
         query = joined_leaves(query, joined, self.tree.conditions, every)
         return exp.alias_(subquery(query), _READ, table=True)
+
+
+def _one_of_each(rows: exp.Expr, names: Sequence[exp.Expr], key: exp.Expr) -> exp.Select:
+    """Columns of one row of those that have the same new key, by that key."""
+    tie = exp.Ordered(this=as_text(column(KEY)), desc=False, nulls_first=True)
+    place = exp.Window(this=exp.RowNumber(), partition_by=[key.copy()], order=exp.Order(expressions=[tie]))
+    numbered = exp.select(*names, exp.alias_(key, _KEPT, quoted=True), exp.alias_(place, PLACE, quoted=True))
+    kept = exp.select(*[name.copy() for name in names], exp.alias_(column(_KEPT), KEY, quoted=True))
+    kept = kept.from_(exp.alias_(subquery(numbered.from_(rows)), "n", table=True))
+    return kept.where(exp.EQ(this=column(PLACE), expression=exp.Literal.number(1)))
 
 
 def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | None = None) -> exp.Expr | None:

@@ -23,9 +23,7 @@ def part_of(key: exp.Expr, place: int) -> exp.Expr:
         rest = exp.Case().when(_is_null(rest), _from(rest, exp.Literal.number(3))).else_(_from(rest, _end(rest)))
     text: exp.Expr = exp.Substring(this=rest.copy(), start=_plus(_dot(rest), 1), length=_length(rest))
     for character, code in reversed(ESCAPES):
-        text = exp.Replace(
-            this=text, expression=exp.Literal.string(code), replacement=exp.Literal.string(character)
-        )
+        text = exp.Replace(this=text, expression=exp.Literal.string(code), replacement=exp.Literal.string(character))
     return exp.Case().when(exp.not_(_is_null(rest)), text)
 
 

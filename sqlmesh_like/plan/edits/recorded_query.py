@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlmesh_like.analyze.algebra.relation import Relation, Scan, children, scanned_columns, used_columns, with_children
@@ -17,10 +17,10 @@ from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import TableRecord
-from sqlmesh_like.render.rendered import SourceMap
+from sqlmesh_like.render.rendered import InputRef, SourceMap
 from sqlmesh_like.secrets import scrubbed
 
 _MOST = 12_000
@@ -37,7 +37,8 @@ def recorded_query(compiled: CompiledModel) -> str:
     sql = compiled.facts.tree.sql(SPARK, comments=False)
     if scrubbed(sql) != sql:
         return ""
-    text = json.dumps({"sql": sql, "read": read}, separators=(",", ":"))
+    tables = {ref.unique_id: [ref.table.schema, ref.table.identifier] for ref in compiled.facts.inputs}
+    text = json.dumps({"sql": sql, "read": read, "tables": tables}, separators=(",", ":"))
     packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
     return packed if len(packed) <= _MOST else ""
 
@@ -53,8 +54,10 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
     try:
         stored = json.loads(zlib.decompress(base64.b85decode(record.query)))
         sql, read = str(stored["sql"]), {n: _schema(columns) for n, columns in stored["read"].items()}
-        model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=edited.facts.inputs)
-        schemas = scanned_columns(relation)
+        gone = {name: schema for name, schema in read.items() if name not in scanned_columns(relation)}
+        inputs = (*edited.facts.inputs, *_inputs_gone(stored.get("tables", {}), gone, edited))
+        model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
+        schemas = {**gone, **scanned_columns(relation)}
         for columns in (schemas, read):  # the recorded ones where `select *` reads more columns now
             before = CompiledModel(analyze(model, columns, {}))
             if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
@@ -63,6 +66,15 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, SqlError, RecursionError):
         pass  # recorded by another version, or a column that it reads is gone
     return None
+
+
+def _inputs_gone(
+    tables: Mapping[str, Sequence[str]], gone: Mapping[str, Schema], edited: CompiledModel
+) -> list[InputRef]:
+    """Inputs of the recorded query that the edited one does not read."""
+    known = {ref.unique_id for ref in edited.facts.inputs}
+    names = [(NodeId.parse(name), tables[name]) for name in gone if name in tables and name not in known]
+    return [InputRef(node, TableName(schema, identifier), "model") for node, (schema, identifier) in names]
 
 
 def _schema(columns: list[list[str | None]]) -> Schema:
