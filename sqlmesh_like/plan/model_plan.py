@@ -25,7 +25,7 @@ from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
-from sqlmesh_like.plan.edits.recorded_query import recorded_query
+from sqlmesh_like.plan.edits.recorded_query import as_recorded, recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
@@ -180,6 +180,7 @@ def plan_model(
 
     `awaited` are inputs that the same run will change first; only `explain` plans before they have changed.
     """
+    compiled = compiled if full_refresh else as_recorded(target.record, compiled)
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _read(compiled, states)

@@ -3,6 +3,7 @@
 Owns the equalities that are used. They are those of three-valued logic and of projections: names inside a query,
 subqueries and CTEs that only pass columns on, the order and place of conditions of inner joins and filters, mirrored
 comparisons. What decides keys, state or the order of columns is kept: the order of joins, of branches, of GROUP BY.
+`rows_form` says less: which rows there are, whatever their keys.
 
 A relation has no form if an expression has a node that is not listed: it may read names (`struct(a)`), fail, or be
 evaluated a different number of times; of a filter by the clock, the place decides the row key (`delta.join_graph`).
@@ -10,6 +11,7 @@ evaluated a different number of times; of a filter by the clock, the place decid
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -40,6 +42,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
+from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,27 @@ def canonical_form(relation: Relation) -> object | None:
         return None
 
 
+def rows_form(relation: Relation) -> object | None:
+    """The same for the rows without their keys: also inner joins and branches of UNION ALL are in one order.
+
+    Where keys decide between rows that are tied, the form of the rows below, with their keys, is part of it.
+    """
+    try:
+        made = _Former(has_keys=False)
+        block = made.block(relation)
+        return [block.form, made.listed(block, relation)]
+    except (NoFormError, RecursionError):
+        return None
+
+
 @dataclass
 class _Former:
-    """Forms the nodes of one relation. Columns of a source are named by its number and their place in it."""
+    """Forms the nodes of one relation. Columns of a source are named by its number and their place in it.
 
+    Without keys a source is named by what it is, and numbered among those which are the same.
+    """
+
+    has_keys: bool = True
     _sources: list[object] = field(default_factory=list)
 
     def block(self, relation: Relation) -> _Block:
@@ -121,7 +141,8 @@ class _Former:
                 return self._aggregate(relation)
             case UnionAll():
                 blocks = [(self.block(branch), branch) for branch in relation.branches]
-                return self._opaque(["union", [[b.form, self.listed(b, branch)] for b, branch in blocks]], relation)
+                forms: list[object] = [[b.form, self.listed(b, branch)] for b, branch in blocks]
+                return self._opaque(["union", self._unordered(forms)], relation)
             case Distinct() | ScalarValue():
                 block = self.block(relation.child)
                 name = type(relation).__name__
@@ -137,10 +158,30 @@ class _Former:
 
     def _source(self, source: object, tokens: Mapping[str, str]) -> _Block:
         """A source whose columns are named by tokens, by their names in lower case."""
-        number = len(self._sources)
+        own = self._name(source)
         self._sources.append(source)
-        values: dict[str, exp.Expr] = {n: exp.column(f"{number}.{token}", quoted=True) for n, token in tokens.items()}
-        return _Block([number, source], values)
+        values: dict[str, exp.Expr] = {n: exp.column(f"{own}.{token}", quoted=True) for n, token in tokens.items()}
+        return _Block([own, source], values)
+
+    def _name(self, source: object) -> int | str:
+        """What tells the columns of a source from those of others."""
+        if self.has_keys:
+            return len(self._sources)
+        same = sum(each == source for each in self._sources)
+        return f"{hashlib.sha256(repr(source).encode()).hexdigest()[:16]}.{same}"
+
+    def _unordered(self, parts: list[object]) -> list[object]:
+        """Parts of a source whose order decides nothing but keys."""
+        return parts if self.has_keys else sorted(parts, key=repr)
+
+    def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:
+        """What decides between rows that are tied, where the form of the rows below does not tell their keys."""
+        if self.has_keys or not are_decided:
+            return []
+        form = canonical_form(below)
+        if form is None:
+            raise NoFormError
+        return [form]
 
     def _opaque(self, source: object, relation: Relation) -> _Block:
         names = [column.name.lower() for column in columns(relation)]
@@ -152,16 +193,25 @@ class _Former:
         matched = conditions_of(canonical(join.condition, values)) if join.condition is not None else {}
         if join.kind == "inner":
             conditions = {**left.conditions, **right.conditions, **matched}
-            return _Block(["join", left.source, right.source], values, conditions)
+            return _Block(self._joined(left.source, right.source), values, conditions)
         sides = [[side.form, self.listed(side, of)] for side, of in ((left, join.left), (right, join.right))]
         return self._opaque([join.kind, *sides, sorted(matched)], join)
+
+    def _joined(self, left: object, right: object) -> list[object]:
+        """The source of inner joins, without keys of as many as are joined."""
+        if self.has_keys:
+            return ["join", left, right]
+        sides = (side for side in (left, right) if isinstance(side, list))
+        return ["join", *self._unordered([p for side in sides for p in (side[1:] if side[0] == "join" else [side])])]
 
     def _windowed(self, relation: Windowed) -> _Block:
         """Windows are computed over the rows that the conditions below leave; they add columns to these."""
         block = self.block(relation.child)
         values = _values(relation.items, block.values)
-        texts = sorted({text_of(window) for value in values.values() for window in value.find_all(exp.Window)})
-        added = self._source(["windowed", block.form, texts], {text: str(n) for n, text in enumerate(texts)})
+        windows = [window for value in values.values() for window in value.find_all(exp.Window)]
+        texts = sorted(set(map(text_of, windows)))
+        source = ["windowed", block.form, texts, *self._ties(relation.child, are_decided=any(map(is_tied, windows)))]
+        added = self._source(source, {text: str(n) for n, text in enumerate(texts)})
 
         def token(node: exp.Expr) -> exp.Expr:
             return added.values[text_of(node)].copy() if isinstance(node, exp.Window) else node
@@ -174,7 +224,8 @@ class _Former:
         calls = [text_of(canonical(call.call, block.values)) for call in relation.calls]
         names = [*(key.name for key in relation.keys), *(call.name for call in relation.calls)]
         tokens = {name.lower(): str(place) for place, name in enumerate(names)}
-        grouped = self._source(["aggregate", block.form, keys, calls], tokens)
+        ties = self._ties(relation.child, are_decided=any(is_decided(core(call.call)) for call in relation.calls))
+        grouped = self._source(["aggregate", block.form, keys, calls, *ties], tokens)
         return _Block(grouped.source, _values(relation.items, grouped.values))
 
     def _top(self, relation: TopK) -> _Block:
@@ -184,7 +235,7 @@ class _Former:
             for term in relation.order
         ]
         source = ["top", block.form, order, relation.count, relation.skipped, self.listed(block, relation)]
-        return self._opaque(source, relation)
+        return self._opaque([*source, *self._ties(relation.child, are_decided=True)], relation)
 
 
 def _values(items: Iterable[Named], over: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:

@@ -12,13 +12,24 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlmesh_like.analyze.algebra.relation import Relation, Scan, children, scanned_columns, used_columns, with_children
+from sqlmesh_like.analyze.algebra.canonical_form import rows_form
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.relation import (
+    Relation,
+    Scan,
+    children,
+    columns,
+    scanned_columns,
+    used_columns,
+    with_children,
+)
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
-from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query
 from sqlmesh_like.plan.history import TableRecord
 from sqlmesh_like.render.rendered import InputRef, SourceMap
 from sqlmesh_like.secrets import scrubbed
@@ -58,14 +69,40 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
         inputs = (*edited.facts.inputs, *_inputs_gone(stored.get("tables", {}), gone, edited))
         model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
         schemas = {**gone, **scanned_columns(relation)}
-        for columns in (schemas, read):  # the recorded ones where `select *` reads more columns now
-            before = CompiledModel(analyze(model, columns, {}))
+        for known in (schemas, read):  # the recorded ones where `select *` reads more columns now
+            before = CompiledModel(analyze(model, known, {}))
             if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
                 now = _as_now(before.facts.relation, schemas, {})
                 return None if now is None else CompiledModel(replace(before.facts, relation=now))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, SqlError, RecursionError):
         pass  # recorded by another version, or a column that it reads is gone
     return None
+
+
+def as_recorded(record: TableRecord | None, edited: CompiledModel) -> CompiledModel:
+    """The recorded query if the edited one selects the same rows with other keys, else the edited one.
+
+    Such are inner joins in another order, whose row keys name rows in that order: the table goes on with its own.
+    """
+    if record is None or not record.query or is_of_query(record, edited):
+        return edited
+    form = _form_of_rows(edited)
+    before = query_before(record, edited) if form is not None else None
+    return before if before is not None and _form_of_rows(before) == form else edited
+
+
+def is_table_of(record: TableRecord, compiled: CompiledModel) -> bool:
+    """Whether the rows that a commit left are those of a query, whatever their keys."""
+    return is_of_query(record, compiled) or as_recorded(record, compiled) is not compiled
+
+
+def _form_of_rows(compiled: CompiledModel) -> object | None:
+    relation = compiled.facts.relation
+    if relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
+        return None
+    pruned = pruned_columns(relation)
+    form = rows_form(pruned)
+    return None if form is None else [form, columns(pruned), compiled.table.state]
 
 
 def _inputs_gone(

@@ -151,6 +151,18 @@ def test_only_what_an_edit_changes_is_computed(
     assert stored == {name: shop.stored(name) for name in stored}
 
 
+def test_joins_in_another_order_go_on_with_the_keys_that_are_stored(shop: Shop) -> None:
+    text = _JOINED.removeprefix("c.region ")
+    edit(shop, text, "from {{ ref('customers') }} c join {{ ref('orders') }} o on o.customer = c.id")
+    assert {strategy for strategy, _, _ in run(shop).values()} == {"no_op"}
+    for seed in (4, 5):
+        shop.change(random.Random(seed))
+        assert run(shop)[DETAIL][0] == "row_based"
+        assert shop.stored(DETAIL) == shop.expected(DETAIL) and shop.stored(REGION) == shop.expected(REGION)
+    with Project.load(shop.root) as project:
+        assert {each.status for each in project.verify(sample=9)} == {"pass"}
+
+
 def test_a_left_join_is_removed_from_the_stored_rows(shop: Shop) -> None:
     before = shop.stored(DETAIL)
     edit(shop, _JOINED, _JOINED.replace("region", "region, d.days", 1) + f" {_DAYS}")
