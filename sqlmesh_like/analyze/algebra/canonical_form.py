@@ -89,9 +89,7 @@ def canonical_form(relation: Relation) -> object | None:
     It does not hold the names of these columns.
     """
     try:
-        made = _Former()
-        block = made.block(relation)
-        return [block.form, made.listed(block, relation)]
+        return _Former().form(relation)
     except (NoFormError, RecursionError):  # an OR of thousands of terms
         return None
 
@@ -102,22 +100,20 @@ def rows_form(relation: Relation) -> object | None:
     Where keys decide between rows that are tied, the form of the rows below, with their keys, is part of it.
     """
     try:
-        made = _Former(has_keys=False)
-        block = made.block(relation)
-        return [block.form, made.listed(block, relation)]
+        return _RowsFormer().form(relation)
     except (NoFormError, RecursionError):
         return None
 
 
 @dataclass
 class _Former:
-    """Forms the nodes of one relation. Columns of a source are named by its number and their place in it.
+    """Forms the nodes of one relation. Columns of a source are named by its number and their place in it."""
 
-    Without keys a source is named by what it is, and numbered among those which are the same.
-    """
-
-    has_keys: bool = True
     _sources: list[object] = field(default_factory=list)
+
+    def form(self, relation: Relation) -> object:
+        block = self.block(relation)
+        return [block.form, self.listed(block, relation)]
 
     def block(self, relation: Relation) -> _Block:
         match relation:
@@ -140,11 +136,10 @@ class _Former:
             case Aggregate():
                 return self._aggregate(relation)
             case UnionAll():
-                blocks = [(self.block(branch), branch) for branch in relation.branches]
-                forms: list[object] = [[b.form, self.listed(b, branch)] for b, branch in blocks]
-                return self._opaque(["union", self._unordered(forms)], relation)
+                branches = [self.form(branch) for branch in relation.branches]
+                return self._opaque(["union", self._in_order(branches)], relation)
             case Distinct() | ScalarValue():
-                block = self.block(relation.child)
+                block = self._without_keys(relation.child)
                 name = type(relation).__name__
                 return self._opaque([name, block.form, self.listed(block, relation.child)], relation)
             case TopK():
@@ -163,25 +158,25 @@ class _Former:
         values: dict[str, exp.Expr] = {n: exp.column(f"{own}.{token}", quoted=True) for n, token in tokens.items()}
         return _Block([own, source], values)
 
-    def _name(self, source: object) -> int | str:
+    def _name(self, source: object) -> int | str:  # noqa: ARG002 - the other former names it by what it is
         """What tells the columns of a source from those of others."""
-        if self.has_keys:
-            return len(self._sources)
-        same = sum(each == source for each in self._sources)
-        return f"{hashlib.sha256(repr(source).encode()).hexdigest()[:16]}.{same}"
+        return len(self._sources)
 
-    def _unordered(self, parts: list[object]) -> list[object]:
+    def _in_order(self, parts: list[object]) -> list[object]:
         """Parts of a source whose order decides nothing but keys."""
-        return parts if self.has_keys else sorted(parts, key=repr)
+        return parts
 
-    def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:
-        """What decides between rows that are tied, where the form of the rows below does not tell their keys."""
-        if self.has_keys or not are_decided:
-            return []
-        form = canonical_form(below)
-        if form is None:
-            raise NoFormError
-        return [form]
+    def _joined(self, left: object, right: object) -> list[object]:
+        """The source of an inner join."""
+        return ["join", left, right]
+
+    def _without_keys(self, relation: Relation) -> _Block:
+        """The block of rows of whose keys nothing above is made."""
+        return self.block(relation)
+
+    def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:  # noqa: ARG002 - as above
+        """What decides between rows that are tied, beside the form of the rows below."""
+        return []
 
     def _opaque(self, source: object, relation: Relation) -> _Block:
         names = [column.name.lower() for column in columns(relation)]
@@ -196,13 +191,6 @@ class _Former:
             return _Block(self._joined(left.source, right.source), values, conditions)
         sides = [[side.form, self.listed(side, of)] for side, of in ((left, join.left), (right, join.right))]
         return self._opaque([join.kind, *sides, sorted(matched)], join)
-
-    def _joined(self, left: object, right: object) -> list[object]:
-        """The source of inner joins, without keys of as many as are joined."""
-        if self.has_keys:
-            return ["join", left, right]
-        sides = (side for side in (left, right) if isinstance(side, list))
-        return ["join", *self._unordered([p for side in sides for p in (side[1:] if side[0] == "join" else [side])])]
 
     def _windowed(self, relation: Windowed) -> _Block:
         """Windows are computed over the rows that the conditions below leave; they add columns to these."""
@@ -219,7 +207,7 @@ class _Former:
         return _Block(added.source, {name: value.transform(token) for name, value in values.items()})
 
     def _aggregate(self, relation: Aggregate) -> _Block:
-        block = self.block(relation.child)
+        block = self._without_keys(relation.child)
         keys = [text_of(canonical(key.expression, block.values)) for key in relation.keys]
         calls = [text_of(canonical(call.call, block.values)) for call in relation.calls]
         names = [*(key.name for key in relation.keys), *(call.name for call in relation.calls)]
@@ -236,6 +224,37 @@ class _Former:
         ]
         source = ["top", block.form, order, relation.count, relation.skipped, self.listed(block, relation)]
         return self._opaque([*source, *self._ties(relation.child, are_decided=True)], relation)
+
+
+@dataclass
+class _RowsFormer(_Former):
+    """Forms without keys, or with those that groups and distinct rows are not named by (`has_keys`).
+
+    A source is named by what it is, and by its number among those which are the same.
+    """
+
+    has_keys: bool = False
+
+    def _name(self, source: object) -> str:
+        same = sum(each == source for each in self._sources)
+        return f"{hashlib.sha256(repr(source).encode()).hexdigest()[:16]}.{same}"
+
+    def _in_order(self, parts: list[object]) -> list[object]:
+        return parts if self.has_keys else sorted(parts, key=repr)
+
+    def _joined(self, left: object, right: object) -> list[object]:
+        sides = (side for side in (left, right) if isinstance(side, list))
+        parts = [part for side in sides for part in (side[1:] if side[0] == "join" else [side])]
+        return ["join", *self._in_order(parts)]
+
+    def _without_keys(self, relation: Relation) -> _Block:
+        has_keys, self.has_keys = self.has_keys, False
+        block = self.block(relation)
+        self.has_keys = has_keys
+        return block
+
+    def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:
+        return [_RowsFormer(has_keys=True).form(below)] if are_decided and not self.has_keys else []
 
 
 def _values(items: Iterable[Named], over: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
