@@ -141,6 +141,31 @@ def test_a_table_becomes_that_of_the_edited_query(before: str, after: str, way: 
     assert after_edit(before, after) == way
 
 
+_WIDE = schema(a="bigint", b="int", c="smallint", s="string", d="string")
+
+
+@pytest.mark.parametrize(
+    ("query", "way"),
+    [
+        pytest.param("select * from ods.t", "columns computed", id="all columns"),
+        pytest.param("select a, b from ods.t where b > 1", "derived", id="the wider column"),
+        pytest.param("select a, b from ods.t where a > 1", "columns computed", id="the wider column in a filter"),
+        pytest.param("select b, s from ods.t where b > 1", "kept", id="other columns"),
+        pytest.param("select a, count(*) as n from ods.t group by a", "rebuilt", id="groups"),
+        pytest.param("select t.b, u.a from ods.t join ods.u on t.a = u.a", "columns computed", id="a join"),
+        pytest.param("select a * 2 as d from ods.t", "rebuilt", id="arithmetic"),
+    ],
+)
+def test_inputs_get_columns_and_wider_types(query: str, way: Way) -> None:
+    """Rows that were read before have NULL in new columns, and a cast in wider ones."""
+    old, new = compiled(query, COLUMNS), compiled(query, _WIDE)
+    rows = {name: {key: (*row, None) for key, row in table.items()} for name, table in ROWS.items()}
+    with closing(MemoryLake({T: _WIDE, U: _WIDE})) as lake:
+        lake.build(old, rows)
+        assert apply_edit(old, new, lake, rows)[0] == way
+        require_equal(lake, new, f"wider types below {query}")
+
+
 def test_small_integers_are_stored_as_others_and_so_not_computed_on() -> None:
     before, after = "select a, c from ods.t", "select a, c + cast(1 as smallint) as d from ods.t"
     assert way_of(compiled(before, COLUMNS), compiled(after, COLUMNS))[0] == "columns computed"

@@ -15,6 +15,7 @@ from sqlmesh_like.delta.edits.joined_rows import has_plain_group_keys, joined_ro
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.edits.outline import Edit
+from sqlmesh_like.plan.edits.widened_inputs import over_recorded_types
 
 
 def edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
@@ -31,6 +32,7 @@ def _edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
     old, new = before.facts.relation, after.facts.relation
     if old is None or new is None or any(clock_calls(each.facts.tree) for each in (before, after)):
         return None  # what was selected by the clock of then cannot be told from what the edit changes
+    new = over_recorded_types(new, old)
     merges = after.classification.strategy == "aggregate_merge"
     if (before.classification.strategy == "aggregate_merge") != merges:
         is_below = not merges and not after.table.state and has_plain_group_keys(old)

@@ -29,6 +29,7 @@ from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
+from sqlmesh_like.plan.edits.widened_inputs import recorded_schema
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query
 from sqlmesh_like.plan.history import TableRecord
 from sqlmesh_like.render.rendered import InputRef, SourceMap
@@ -57,6 +58,7 @@ def recorded_query(compiled: CompiledModel) -> str:
 def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | None:
     """The query of a record, over the inputs as they are now; None if it is not known.
 
+    Columns that have become wider since have the types of then (`widened_inputs`).
     It has the settings of the edited model: whether these are the recorded ones, the fingerprint says.
     """
     relation = edited.facts.relation
@@ -119,11 +121,11 @@ def _schema(columns: list[list[str | None]]) -> Schema:
 
 
 def _as_now(relation: Relation, schemas: Mapping[str, Schema], done: dict[int, Relation | None]) -> Relation | None:
-    """The relation over inputs that may have further columns now; None where a column is gone or of another type."""
+    """The relation over inputs that may have further columns now; None where a column is gone or no wider type."""
     if id(relation) not in done:
         if isinstance(relation, Scan):
-            now = schemas.get(relation.input_id, ())
-            done[id(relation)] = replace(relation, schema=now) if set(relation.schema) <= set(now) else None
+            schema = recorded_schema(relation.schema, schemas.get(relation.input_id, ()))
+            done[id(relation)] = None if schema is None else replace(relation, schema=schema)
         else:
             below = [_as_now(child, schemas, done) for child in children(relation)]
             known = tuple(child for child in below if child is not None)

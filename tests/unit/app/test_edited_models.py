@@ -151,6 +151,16 @@ def test_only_what_an_edit_changes_is_computed(
     assert stored == {name: shop.stored(name) for name in stored}
 
 
+def test_a_wider_column_is_a_cast_of_the_stored_one_and_its_readers_see_no_other_row(shop: Shop) -> None:
+    before, region = shop.stored(DETAIL), shop.stored(REGION)
+    edit(shop, "o.id,", "cast(o.id as bigint) as id,")
+    done = run(shop)
+    assert done[DETAIL][0] == "full_refresh" and done[DETAIL][2] == ["HIS002", "EDT002"]
+    assert done[REGION][:2] == ("recompute_merge", 0) and "EDT001" in done[REGION][2]
+    assert [column.type for column in Project.load(shop.root).table("detail").schema][0] == "bigint"
+    assert shop.stored(DETAIL) == before and shop.stored(REGION) == region
+
+
 def test_joins_in_another_order_go_on_with_the_keys_that_are_stored(shop: Shop) -> None:
     text = _JOINED.removeprefix("c.region ")
     edit(shop, text, "from {{ ref('customers') }} c join {{ ref('orders') }} o on o.customer = c.id")
