@@ -18,7 +18,7 @@ from sqlmesh_like.delta.edits import (
     key_parts,
     same_columns,
 )
-from sqlmesh_like.delta.edits.join_tree import JoinTree
+from sqlmesh_like.delta.edits.join_tree import JoinTree, Leaf
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.properties.case import require_equal
 from tests.properties.edited_table import Way, apply_edit, way_of
@@ -48,6 +48,7 @@ _A, _JOIN = "select a, b from ods.t", "from ods.t join ods.u on t.a = u.a"
 _SUM = "select a, sum(b) as n, max(b) as m from ods.t"
 _UNION = f"{_A} union all select a, b from ods.u"
 _LEFT = "from ods.t left join ods.u on t.a = u.a"
+_LATER, _MEMBER = "from ods.t left join ods.t v on v.b = t.a", "exists (select 1 from ods.u where u.a = t.a)"
 _TOP = "select a, b from ods.t order by b, s limit 3"
 
 
@@ -100,36 +101,44 @@ _TOP = "select a, b from ods.t order by b, s limit 3"
         pytest.param("select a, s from ods.t where b > 1", f"select t.s, t.a, u.b {_LEFT} and u.b > 4 where t.b > 1",
                      "columns computed", id="left join added, with a condition of its own"),
         pytest.param(_A, f"select t.b, u.s {_LEFT} where u.b = 4 or t.b > 4", "columns computed",
-                     id="left join added and filtered"),
+                     id="left join added and filtered", marks=pytest.mark.release),
         pytest.param("select b from ods.t", f"select t.b, u.s {_LEFT} and u.b < t.c", "columns computed",
                      id="left join added, by columns that are not stored"),
         pytest.param("select a, c from ods.t", "select t.a, t.c, u.s from ods.t left join ods.u on t.c = u.c",
-                     "columns computed", id="left join added, by small integers"),
+                     "columns computed", id="left join added, by small integers", marks=pytest.mark.release),
         pytest.param(_A, "select a, t.b, u.b as d from ods.t left join ods.u using (a)", "columns computed",
-                     id="left join added, by USING"),
+                     id="left join added, by USING", marks=pytest.mark.release),
         pytest.param(_A, "select t.a, t.b, v.n from ods.t left join (select a, count(*) as n from ods.u group by a) v"
-                     " on t.a <=> v.a", "columns computed", id="left join added, of groups"),
+                     " on t.a <=> v.a", "columns computed", id="left join added, of groups", marks=pytest.mark.release),
         pytest.param(f"select t.a, t.b, u.b as d {_LEFT}",
                      "select t.a, t.b, u.b as d, v.s from ods.t left join ods.t v on v.b = t.b"
                      " left join ods.u on t.a = u.a", "columns computed", id="left join added before another one"),
         pytest.param(f"select t.a, t.b {_JOIN}",
                      "select t.a, t.b, v.s from ods.t left join ods.t v on v.b = t.b join ods.u on t.a = u.a",
-                     "columns computed", id="left join added before an inner one"),
+                     "columns computed", id="left join added before an inner one", marks=pytest.mark.release),
         pytest.param(f"select t.a, t.b {_JOIN}", f"select t.a, t.b, v.s {_JOIN} join ods.t v on v.b = t.b",
                      "columns computed", id="inner join added"),
         pytest.param(f"{_SUM} group by a",
                      f"select q.a, q.n, u.s from ({_SUM} group by a) q left join ods.u on q.a = u.a",
                      "columns computed", id="left join added to groups"),
         pytest.param(_UNION, f"select q.a, q.b, v.s from ({_UNION}) q left join ods.t v on q.a = v.a",
-                     "columns computed", id="left join added to UNION ALL"),
+                     "columns computed", id="left join added to UNION ALL", marks=pytest.mark.release),
+        pytest.param(f"{_A} where {_MEMBER}", f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", "columns computed",
+                     id="left join added below EXISTS"),
+        pytest.param(f"{_A} where not {_MEMBER}", f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", "rewritten",
+                     id="left join added, and another EXISTS", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b, v.s {_LATER} where not {_MEMBER}", f"{_A} where not {_MEMBER} and b > 1",
+                     "derived", id="left join removed below NOT EXISTS", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", _A, "rewritten", id="EXISTS removed",
+                     marks=pytest.mark.release),
         pytest.param(f"{_A} where b > 1", f"select t.a, t.b, u.s {_LEFT}", "rewritten",
-                     id="left join added, and a wider filter"),
+                     id="left join added, and a wider filter", marks=pytest.mark.release),
         pytest.param(f"select t.b, t.a, u.s {_LEFT} and u.b > 4 where t.b > 1", "select a, b from ods.t where b > 2",
                      "derived", id="left join removed"),
         pytest.param("select t.a, u.s from ods.t left join ods.t v on v.b = t.b left join ods.u on t.a = u.a",
                      f"select t.a, u.s {_LEFT}", "derived", id="left join before another one removed"),
         pytest.param(f"select t.a, t.b, u.s {_LEFT} where u.b = 4", _A, "rewritten",
-                     id="left join that filters removed"),
+                     id="left join that filters removed", marks=pytest.mark.release),
         pytest.param(f"select t.a, t.b {_JOIN}", _A, "compared", id="inner join removed"),
         pytest.param(f"select t.a, u.b {_JOIN}", "select t.a, u.b from ods.u join ods.t on t.a = u.a", "derived",
                      id="joins in another order"),
@@ -272,14 +281,15 @@ def left_joins_match_all_rows(patch: pytest.MonkeyPatch) -> None:
 
     def naive(relation: Relation) -> JoinTree:
         made = tree(relation)
-        on = [each for leaf in made.leaves.values() for each in leaf.on or ()]
-        leaves = {number: replace(leaf, on=None) for number, leaf in made.leaves.items()}
+        on = [each for leaf in made.leaves.values() for each in leaf.on]
+        leaves = {number: Leaf(leaf.relation) for number, leaf in made.leaves.items()}
         return replace(made, leaves=leaves, conditions=(*made.conditions, *on))
 
     patch.setattr(joined_rows, "join_tree", naive)
 
 
-def left_joins_of_one_relation_are_the_same(patch: pytest.MonkeyPatch) -> None:
+def joins_of_one_relation_are_the_same(patch: pytest.MonkeyPatch) -> None:
+    """However they are joined, and by which conditions."""
     patch.setattr(joined_rows, "_is_same", lambda old, new, numbers: old.relation == new.relation)
 
 
@@ -331,8 +341,10 @@ MUTANTS: tuple[tuple[Patch, str, str], ...] = (
     (columns_by_place, _UNION,
      "select b as a, a as b from ods.t union all select a, b from ods.u"),
     (left_joins_match_all_rows, _A, f"select t.a, t.b, u.s {_LEFT}"),
-    (left_joins_of_one_relation_are_the_same, f"select t.a, u.b {_LEFT}",
+    (joins_of_one_relation_are_the_same, f"select t.a, u.b {_LEFT}",
      "select t.a, u.b, v.s from ods.t left join ods.u on t.b = u.a left join ods.t v on v.b = t.a"),
+    (joins_of_one_relation_are_the_same, f"{_A} where not {_MEMBER}",
+     f"select t.a, t.b, v.s {_LATER} where {_MEMBER}"),
     (conditions_of_removed_joins_are_forgotten, f"select t.a, t.b, u.s {_LEFT} where u.b = 4", _A),
     (matches_of_removed_joins_stay, f"select t.a, t.b, u.s {_LEFT}", _A),
     (wider_conditions_are_no_others, f"{_A} where b > 1", f"select t.a, t.b, u.s {_LEFT}"),

@@ -56,33 +56,33 @@ def _demo(name: str) -> Iterator[CompiledModel]:
 
 
 def edited(seed: int, models: list[tuple[str, CompiledModel]]) -> EditedModel:
-    """The edit of a number: of one model, of one kind, or in a quarter of the cases of two."""
+    """The edit of a number: of one kind, or in a quarter of the cases of two, of a model to which they apply.
+
+    All kinds are drawn alike, whether few or many models are such.
+    """
     rng = random.Random(seed)
     while True:
-        name, before = rng.choice(models)
-        kinds = rng.choices(sorted([*KINDS, *_SOURCE, "left join removed"]), k=rng.choice([1, 1, 1, 2]))
-        after, done = before, list[str]()
-        if "left join removed" in kinds:  # the query before has it
-            joined = _edited(rng, "left join", before)
-            if joined is None:
-                continue
-            before = joined
-            done.append("left join removed")
-        for kind in dict.fromkeys(each for each in kinds if each not in done):
-            try:
-                new = _edited(rng, kind, after)
-                _ = new and new.classification
-            except SqlError:
-                break
-            if new is None:
-                break
-            after = new
-            done.append(kind)
-        else:
-            return EditedModel(name, tuple(done), before, after)
+        kinds = tuple(dict.fromkeys(rng.choices(sorted([*KINDS, *_SOURCE, _REMOVED]), k=rng.choice([1, 1, 1, 2]))))
+        for name, model in rng.sample(models, len(models)):
+            before = _edited(rng, "left join", model) if _REMOVED in kinds else model
+            after = None if before is None else model
+            for kind in kinds:
+                after = _edited(rng, kind, after) if after is not None and kind != _REMOVED else after
+            if before is not None and after is not None:
+                return EditedModel(name, kinds, before, after)
 
 
 def _edited(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:
+    """The model after an edit of a kind; None if it cannot be edited so."""
+    try:
+        made = _after(rng, kind, model)
+        _ = made and made.classification
+    except SqlError:
+        return None
+    return made
+
+
+def _after(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:
     assert model.facts.relation is not None
     schemas: dict[str, Schema] = {**scanned_columns(model.facts.relation)}
     if kind in _SOURCE:
@@ -320,5 +320,7 @@ KINDS: dict[str, Edit] = {
     "branch": _branch, "left join": _left_join, "joins turned": _joins_turned, "same": _same, "unread column": _unread,
 }  # fmt: skip
 """What an edit does, by its kind. `column added` is an aggregate where rows are grouped."""
+_REMOVED = "left join removed"
+"""The kind of the edit whose query before has a left join that the one after lacks."""
 _SOURCE = {"source column": _with_column, "source type": _with_wider_column}
 """What happens to the columns of an input, by the kind of the edit."""

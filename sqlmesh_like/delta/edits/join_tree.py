@@ -1,18 +1,18 @@
-"""Inner and left joins with the filters and projections between them, as leaves in their order. Owns that form.
+"""Inner, left, semi and anti joins with filters and projections between them, as leaves in order. Owns that form.
 
 It says what `delta.join_graph` does not: which leaves are joined by LEFT JOIN, and how a row key is made of theirs. A
 condition on columns of the left side holds above a left join if and only if it holds below, so all conditions but those
-of left joins are conditions of all rows.
+of left joins, and all semi and anti joins, are conditions of all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, Scan, columns
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, JoinKind, Projection, Relation, Scan, columns
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
 from sqlmesh_like.delta.edits.changed_rows import narrowed
@@ -26,10 +26,16 @@ KeyTree = int | tuple["KeyTree", ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A relation that is joined. `on`: the conditions of its LEFT JOIN; None where its rows have to match."""
+    """A relation that is joined. `on`: the conditions of its join, which an inner one has as those of all rows."""
 
     relation: Relation
-    on: tuple[exp.Expr, ...] | None = None
+    kind: JoinKind = "inner"
+    on: tuple[exp.Expr, ...] = ()
+
+    @property
+    def filters(self) -> bool:
+        """Whether it decides which rows there are, and shows no column (`semi`, `anti`)."""
+        return self.kind in ("semi", "anti")
 
 
 @dataclass(frozen=True)
@@ -50,16 +56,13 @@ class JoinTree:
         def of(values: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
             return tuple(renamed(value, numbers) for value in values)
 
-        leaves = {
-            numbers[number]: Leaf(leaf.relation, None if leaf.on is None else of(leaf.on))
-            for number, leaf in self.leaves.items()
-        }
+        leaves = {numbers[number]: replace(leaf, on=of(leaf.on)) for number, leaf in self.leaves.items()}
         items = tuple((name, renamed(value, numbers)) for name, value in self.items)
         return JoinTree(leaves, of(self.conditions), items, _numbered(self.key, numbers))
 
 
 def join_tree(relation: Relation) -> JoinTree:
-    """The tree of a relation; a node that is not an inner or left join, a filter or a projection is a leaf."""
+    """The tree of a relation; a right or full join, and a node that is no join, filter or projection, is a leaf."""
     leaves: dict[int, Leaf] = {}
 
     def leaf(node: Relation) -> int:
@@ -83,10 +86,12 @@ def join_tree(relation: Relation) -> JoinTree:
                 known = {**left.known, **right.known}
                 conditions = (*left.conditions, *right.conditions, *_parts(node.condition, known))
                 return _Part(known, conditions, (*left.keys, *right.keys))
-            case Join(kind="left"):
+            case Join(kind="left" | "semi" | "anti"):
                 left, number = visit(node.left), leaf(node.right)
                 known = {**left.known, **shown(node.right, number)}
-                leaves[number] = Leaf(node.right, _parts(node.condition, known))
+                leaves[number] = Leaf(node.right, node.kind, _parts(node.condition, known))
+                if leaves[number].filters:
+                    return _Part(left.known, left.conditions, (_key(left.keys),))
                 return _Part(known, left.conditions, ((_key(left.keys), number),))
         number = leaf(node)
         return _Part(shown(node, number), (), (number,))
@@ -147,12 +152,12 @@ def joined_leaves(
     Its FROM has all other leaves that expressions read.
     """
     left, later = list(conditions), list(added)
-    read = [*every, *(each for leaf in added.values() for each in leaf.on or ())]
+    read = [*every, *(each for leaf in added.values() for each in leaf.on)]
     for number, leaf in added.items():
         later.remove(number)
         item = leaf_item(number, added, read)
         ready = [each for each in left if number in leaves_of(each) and leaves_of(each).isdisjoint(later)]
-        if leaf.on is not None:
+        if leaf.kind == "left":
             query = query.join(item, on=exp.and_(*[each.copy() for each in leaf.on or [exp.true()]]), join_type="left")
         elif ready:
             query = query.join(item, on=exp.and_(*[each.copy() for each in ready]), join_type="inner")

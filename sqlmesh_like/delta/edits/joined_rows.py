@@ -12,7 +12,7 @@ Not of these: an inner join that is gone, whose unmatched rows are not stored, a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -64,7 +64,7 @@ def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     if key is None or not any(is_of(_STORED, value) for _, value in items):
         return None
     joined = {
-        number: Leaf(leaf.relation, None if leaf.on is None else tuple(map(stored.value, leaf.on)))
+        number: replace(leaf, on=tuple(map(stored.value, leaf.on)))
         for number, leaf in new.leaves.items()
         if number in added
     }
@@ -91,24 +91,24 @@ def is_of(table: str, value: exp.Expr) -> bool:
 def _matches(old: JoinTree, new: JoinTree) -> Mapping[int, int] | None:
     """The leaves of the new tree by those of the old one; a left-joined leaf that is gone gets a number of its own.
 
-    None where an inner leaf is gone.
+    None where an inner leaf is gone, or other rows are filtered by semi and anti joins.
     """
     numbers: dict[int, int] = {}
     for number, leaf in old.leaves.items():
         places = [place for place in new.leaves if place not in numbers.values()]
         same = [place for place in places if _is_same(leaf, new.leaves[place], {**numbers, number: place})]
-        if not same and leaf.on is None:
+        if not same and leaf.kind != "left":
             return None
         numbers[number] = same[0] if same else len(new.leaves) + number
-    return numbers
+    return None if any(leaf.filters for place, leaf in new.leaves.items() if place not in numbers.values()) else numbers
 
 
 def _is_same(old: Leaf, new: Leaf, numbers: Mapping[int, int]) -> bool:
     """Whether both have the same rows, and these are joined by the same conditions where leaves have other numbers."""
-    if old.relation != new.relation or (old.on is None) != (new.on is None):
+    if (old.relation, old.kind) != (new.relation, new.kind):
         return False
-    before = split_conditions(renamed(each, numbers) for each in old.on or ())
-    return before.keys() == split_conditions(new.on or ()).keys()
+    before = split_conditions(renamed(each, numbers) for each in old.on)
+    return before.keys() == split_conditions(new.on).keys()
 
 
 @dataclass
@@ -158,7 +158,11 @@ class _StoredRows:
         target = outside("target", TARGET)
         if not self.gone:
             query = exp.select(*shown).from_(exp.alias_(target, _STORED, table=True))
-            return query if not self._read else query.join(self._inputs(), on=_same_key(), join_type="inner")
+            if not self._read:
+                return query
+            if any(leaf.filters for leaf in self.tree.leaves.values()):
+                return None
+            return query.join(self._inputs(), on=_same_key(), join_type="inner")
         key = made_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
         if self._read or key is None:
             return None
@@ -241,8 +245,8 @@ def _same_key() -> exp.Expr:
 def _words(
     joined: Mapping[int, Leaf], gone: Collection[int], beside: Sequence[str], conditions: Sequence[exp.Expr]
 ) -> tuple[str, ...]:
-    kinds = dict.fromkeys("a left join" if leaf.on is not None else "a join" for leaf in joined.values())
+    kinds = dict.fromkeys("a left join" if leaf.kind == "left" else "a join" for leaf in joined.values())
     words = [f"{kind} added" for kind in kinds] + ["a left join removed"] * bool(gone)
     words = words or ["joins in another order"]
-    is_narrower = conditions and not any(leaf.on is None for leaf in joined.values())
+    is_narrower = conditions and not any(leaf.kind == "inner" for leaf in joined.values())
     return (*words, *[f"with {', '.join(beside)}"] * bool(beside), *["a narrower filter"] * bool(is_narrower))
