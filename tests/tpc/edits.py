@@ -56,20 +56,17 @@ def _demo(name: str) -> Iterator[CompiledModel]:
 
 
 def edited(seed: int, models: list[tuple[str, CompiledModel]]) -> EditedModel:
-    """The edit of a number: of one kind, or in a quarter of the cases of two, of a model to which they apply.
-
-    All kinds are drawn alike, whether few or many models are such.
-    """
+    """The edit of a number: of one model, of one kind, or in a quarter of the cases of two."""
     rng = random.Random(seed)
     while True:
+        name, model = rng.choice(models)
         kinds = tuple(dict.fromkeys(rng.choices(sorted([*KINDS, *_SOURCE, _REMOVED]), k=rng.choice([1, 1, 1, 2]))))
-        for name, model in rng.sample(models, len(models)):
-            before = _edited(rng, "left join", model) if _REMOVED in kinds else model
-            after = None if before is None else model
-            for kind in kinds:
-                after = _edited(rng, kind, after) if after is not None and kind != _REMOVED else after
-            if before is not None and after is not None:
-                return EditedModel(name, kinds, before, after)
+        before = _edited(rng, "left join", model) if _REMOVED in kinds else model
+        after = None if before is None else model
+        for kind in kinds:
+            after = _edited(rng, kind, after) if after is not None and kind != _REMOVED else after
+        if before is not None and after is not None:
+            return EditedModel(name, kinds, before, after)
 
 
 def _edited(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:

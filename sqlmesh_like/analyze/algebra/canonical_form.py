@@ -12,7 +12,8 @@ evaluated a different number of times; of a filter by the clock, the place decid
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -112,8 +113,13 @@ class _Former:
     _sources: list[object] = field(default_factory=list)
 
     def form(self, relation: Relation) -> object:
-        block = self.block(relation)
-        return [block.form, self.listed(block, relation)]
+        with self._scope():
+            block = self.block(relation)
+            return [block.form, self.listed(block, relation)]
+
+    def _scope(self) -> AbstractContextManager[None]:
+        """Around the nodes below one that shows none of their sources."""
+        return nullcontext()
 
     def block(self, relation: Relation) -> _Block:
         match relation:
@@ -183,7 +189,8 @@ class _Former:
         return self._source(source, {name: str(place) for place, name in enumerate(names)})
 
     def _join(self, join: Join) -> _Block:
-        left, right = self.block(join.left), self.block(join.right)
+        with nullcontext() if join.kind == "inner" else self._scope():
+            left, right = self.block(join.left), self.block(join.right)
         values = {**left.values, **right.values}
         matched = conditions_of(canonical(join.condition, values)) if join.condition is not None else {}
         if join.kind == "inner":
@@ -217,7 +224,8 @@ class _Former:
         return _Block(grouped.source, _values(relation.items, grouped.values))
 
     def _top(self, relation: TopK) -> _Block:
-        block = self.block(relation.child)
+        with self._scope():
+            block = self.block(relation.child)
         order = [
             [text_of(block.values[term.column.lower()]), term.is_descending, term.is_null_first]
             for term in relation.order
@@ -230,7 +238,7 @@ class _Former:
 class _RowsFormer(_Former):
     """Forms without keys, or with those that groups and distinct rows are not named by (`has_keys`).
 
-    A source is named by what it is, and by its number among those which are the same.
+    A source is named by what it is, and by its number among those which are the same and joined with it.
     """
 
     has_keys: bool = False
@@ -247,9 +255,16 @@ class _RowsFormer(_Former):
         parts = [part for side in sides for part in (side[1:] if side[0] == "join" else [side])]
         return ["join", *self._in_order(parts)]
 
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        sources, self._sources = self._sources, []
+        yield
+        self._sources = sources
+
     def _without_keys(self, relation: Relation) -> _Block:
         has_keys, self.has_keys = self.has_keys, False
-        block = self.block(relation)
+        with self._scope():
+            block = self.block(relation)
         self.has_keys = has_keys
         return block
 
