@@ -12,7 +12,7 @@ evaluated a different number of times; of a filter by the clock, the place decid
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -43,7 +43,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
-from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,14 @@ def canonical_form(relation: Relation) -> object | None:
         return None
 
 
-def rows_form(relation: Relation) -> object | None:
+def rows_form(relation: Relation, is_by_key: Callable[[exp.Expr], bool]) -> object | None:
     """The same for the rows without their keys: also inner joins and branches of UNION ALL are in one order.
 
     Where keys decide between rows that are tied, the form of the rows below, with their keys, is part of it.
+    `is_by_key`: whether they decide the result of a window or of a call of an aggregate.
     """
     try:
-        return _RowsFormer().form(relation)
+        return _RowsFormer(is_by_key).form(relation)
     except (NoFormError, RecursionError):
         return None
 
@@ -110,7 +110,7 @@ def rows_form(relation: Relation) -> object | None:
 class _Former:
     """Forms the nodes of one relation. Columns of a source are named by its number and their place in it."""
 
-    _sources: list[object] = field(default_factory=list)
+    _sources: list[object] = field(default_factory=list, init=False)
 
     def form(self, relation: Relation) -> object:
         with self._scope():
@@ -151,7 +151,7 @@ class _Former:
             case TopK():
                 return self._top(relation)
             case Explode():
-                raise NoFormError
+                return self._exploded(relation)
 
     def listed(self, block: _Block, relation: Relation) -> list[str]:
         """The columns of a relation as texts, in their order."""
@@ -180,6 +180,10 @@ class _Former:
         """The block of rows of whose keys nothing above is made."""
         return self.block(relation)
 
+    def _is_by_key(self, call: exp.Expr) -> bool:  # noqa: ARG002 - as above
+        """Whether keys decide the result of a window or a call, where that is asked."""
+        return False
+
     def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:  # noqa: ARG002 - as above
         """What decides between rows that are tied, beside the form of the rows below."""
         return []
@@ -199,13 +203,27 @@ class _Former:
         sides = [[side.form, self.listed(side, of)] for side, of in ((left, join.left), (right, join.right))]
         return self._opaque([join.kind, *sides, sorted(matched)], join)
 
+    def _exploded(self, relation: Explode) -> _Block:
+        """An element and its position are beside the columns of the rows below, and part of their keys."""
+        block = self.block(relation.child)
+        added = self._source(
+            ["exploded", block.form, text_of(canonical(relation.array, block.values)), relation.element.type],
+            {relation.position.lower(): "0", relation.element.name.lower(): "1"},
+        )
+        return _Block(added.source, {**block.values, **added.values})
+
     def _windowed(self, relation: Windowed) -> _Block:
         """Windows are computed over the rows that the conditions below leave; they add columns to these."""
         block = self.block(relation.child)
         values = _values(relation.items, block.values)
         windows = [window for value in values.values() for window in value.find_all(exp.Window)]
         texts = sorted(set(map(text_of, windows)))
-        source = ["windowed", block.form, texts, *self._ties(relation.child, are_decided=any(map(is_tied, windows)))]
+        source = [
+            "windowed",
+            block.form,
+            texts,
+            *self._ties(relation.child, are_decided=any(map(self._is_by_key, windows))),
+        ]
         added = self._source(source, {text: str(n) for n, text in enumerate(texts)})
 
         def token(node: exp.Expr) -> exp.Expr:
@@ -219,7 +237,7 @@ class _Former:
         calls = [text_of(canonical(call.call, block.values)) for call in relation.calls]
         names = [*(key.name for key in relation.keys), *(call.name for call in relation.calls)]
         tokens = {name.lower(): str(place) for place, name in enumerate(names)}
-        ties = self._ties(relation.child, are_decided=any(is_decided(core(call.call)) for call in relation.calls))
+        ties = self._ties(relation.child, are_decided=any(self._is_by_key(call.call) for call in relation.calls))
         grouped = self._source(["aggregate", block.form, keys, calls, *ties], tokens)
         return _Block(grouped.source, _values(relation.items, grouped.values))
 
@@ -241,7 +259,11 @@ class _RowsFormer(_Former):
     A source is named by what it is, and by its number among those which are the same and joined with it.
     """
 
+    is_by_key: Callable[[exp.Expr], bool] = lambda _: True
     has_keys: bool = False
+
+    def _is_by_key(self, call: exp.Expr) -> bool:
+        return self.is_by_key(call)
 
     def _name(self, source: object) -> str:
         same = sum(each == source for each in self._sources)
@@ -269,7 +291,7 @@ class _RowsFormer(_Former):
         return block
 
     def _ties(self, below: Relation, *, are_decided: bool) -> list[object]:
-        return [_RowsFormer(has_keys=True).form(below)] if are_decided and not self.has_keys else []
+        return [_RowsFormer(self.is_by_key, has_keys=True).form(below)] if are_decided and not self.has_keys else []
 
 
 def _values(items: Iterable[Named], over: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:

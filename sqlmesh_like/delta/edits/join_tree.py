@@ -62,7 +62,7 @@ class JoinTree:
 
 
 def join_tree(relation: Relation) -> JoinTree:
-    """The tree of a relation; a right or full join, and a node that is no join, filter or projection, is a leaf."""
+    """The tree of a relation; right and full joins, and nodes other than joins, filters and projections, are leaves."""
     leaves: dict[int, Leaf] = {}
 
     def leaf(node: Relation) -> int:

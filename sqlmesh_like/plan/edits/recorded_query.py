@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from sqlmesh_like.analyze.algebra.canonical_form import rows_form
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import (
@@ -23,6 +25,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     used_columns,
     with_children,
 )
+from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.whole_window import keeps_rows_below
@@ -103,8 +106,12 @@ def _form_of_rows(compiled: CompiledModel) -> object | None:
     if relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
         return None
     pruned = pruned_columns(relation)
-    form = rows_form(pruned)
+    form = rows_form(pruned, _is_by_key)
     return None if form is None else [form, columns(pruned), compiled.table.state]
+
+
+def _is_by_key(call: exp.Expr) -> bool:
+    return is_tied(call) if isinstance(call, exp.Window) else is_decided(core(call))
 
 
 def _inputs_gone(
