@@ -259,7 +259,7 @@ class _RowsFormer(_Former):
     A source is named by what it is, and by its number among those which are the same and joined with it.
     """
 
-    is_by_key: Callable[[exp.Expr], bool] = lambda _: True
+    is_by_key: Callable[[exp.Expr], bool]
     has_keys: bool = False
 
     def _is_by_key(self, call: exp.Expr) -> bool:
