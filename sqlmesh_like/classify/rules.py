@@ -111,7 +111,7 @@ _ALL = (
     Rule("HIS006", "data files of the table are missing"),
     Rule("EDT001", "the query is run and compared with the table: only rows that differ are written"),
     Rule("EDT002", "the edited query's rows follow from the stored ones: no input is read"),
-    Rule("EDT003", "only what the edit changes is computed: rows that enter and leave, or columns that are added"),
+    Rule("EDT003", "only what the edit changes is computed: rows that enter and leave, added columns and joins"),
     Rule("FRZ001", "frozen_before: rows of partitions before it stay as they are; those of the others are the query's"),
     Rule("FRZ002", "following the change would need stored rows of frozen partitions: the query is run, and compared"
          " with the other partitions", "group by the first column of partition_by, or leave LIMIT and windows over all"

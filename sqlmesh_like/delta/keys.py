@@ -53,7 +53,8 @@ def encode(values: Sequence[exp.Expr], types: Sequence[str | None] = ()) -> exp.
     return _concat(joined[1:])
 
 
-_ESCAPES = (("%", "%25"), (":", "%3A"), (",", "%2C"))
+ESCAPES = (("%", "%25"), (":", "%3A"), (",", "%2C"))
+"""Characters of a part and what stands for them, in the order in which they are replaced."""
 
 
 def _exact_text(value: exp.Expr, type_: str | None) -> exp.Expr:
@@ -65,7 +66,7 @@ def _exact_text(value: exp.Expr, type_: str | None) -> exp.Expr:
 
 def _encode_one(text: exp.Expr) -> exp.Expr:
     escaped = text
-    for character, code in _ESCAPES:
+    for character, code in ESCAPES:
         escaped = exp.Replace(
             this=escaped, expression=exp.Literal.string(character), replacement=exp.Literal.string(code)
         )

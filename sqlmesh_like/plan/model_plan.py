@@ -25,7 +25,7 @@ from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
-from sqlmesh_like.plan.edits.recorded_query import recorded_query
+from sqlmesh_like.plan.edits.recorded_query import as_recorded, recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
@@ -56,6 +56,17 @@ class InputVersion:
     @property
     def has_moved(self) -> bool:
         return self.awaits or self.start != self.end
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the consumer has not read it yet."""
+        return self.start is None
+
+    def as_read(self) -> InputVersion:
+        """The input as its consumer has read it, or as it is now."""
+        return (
+            replace(self, start=self.end, awaits=False) if self.is_new else replace(self, end=self.start, awaits=False)
+        )
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,7 @@ def plan_model(
 
     `awaited` are inputs that the same run will change first; only `explain` plans before they have changed.
     """
+    compiled = compiled if full_refresh else as_recorded(target.record, compiled)
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _read(compiled, states)
@@ -184,8 +196,8 @@ def plan_model(
     frozen = kept_partitions(compiled, target, declared, full_refresh=full_refresh)
     kept = reconciliation(compiled, target, inputs, forced, history) if frozen is None else None
     edit = kept.edit if kept is not None else None
-    follows = edit is not None and any(item.has_moved for item in inputs)
-    inputs = tuple(replace(item, end=item.start, awaits=False) for item in inputs) if edit is not None else inputs
+    follows = edit is not None and any(item.has_moved and not item.is_new for item in inputs)
+    inputs = tuple(item.as_read() for item in inputs) if edit is not None else inputs
     if kept is not None and not kept.rewrites:
         return PlannedModel(
             compiled, target, kept.strategy, kept.reasons, inputs, print_, now,

@@ -8,7 +8,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from sqlmesh_like.plan.edits.edited_query import edit_between, program_strategy
 from sqlmesh_like.plan.edits.outline import Edit, edit_of, stored_outline
-from sqlmesh_like.plan.edits.recorded_query import query_before, recorded_query
+from sqlmesh_like.plan.edits.recorded_query import as_recorded, query_before, recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import TableRecord
 
@@ -23,10 +23,7 @@ def way_of(before: CompiledModel, after: CompiledModel) -> tuple[Way, Edit | Non
         return "kept", None
     if before.table.build is None or after.table.build is None:
         return "rebuilt", None
-    record = TableRecord(
-        "model.shop.m", fingerprint(before), {}, "2024-01-01T00:00:00+00:00", "row_based",
-        outline=stored_outline(before), query=recorded_query(before),
-    )  # fmt: skip
+    record = record_of(before)
     old, new = before.facts.schema or (), after.facts.schema or ()
     edit = edit_of(record.outline, after, old)
     if edit is None and (known := query_before(record, after)) is not None:
@@ -39,6 +36,19 @@ def way_of(before: CompiledModel, after: CompiledModel) -> tuple[Way, Edit | Non
     types = {column.name.lower(): column.type for column in (*old, *before.table.state)}
     is_retyped = any(types.get(c.name.lower(), c.type) != c.type for c in (*new, *after.table.state))
     return ("rebuilt" if is_retyped else "rewritten"), None
+
+
+def plan_after(before: CompiledModel, after: CompiledModel) -> CompiledModel:
+    """The query that the table goes on with: the edited one, or the recorded one if it selects the same rows."""
+    return as_recorded(record_of(before), after)
+
+
+def record_of(before: CompiledModel) -> TableRecord:
+    """What the commits of a table hold of its query."""
+    return TableRecord(
+        "model.shop.m", fingerprint(before), {}, "2024-01-01T00:00:00+00:00", "row_based", meaning=meaning(before),
+        outline=stored_outline(before), query=recorded_query(before),
+    )  # fmt: skip
 
 
 def apply_edit(

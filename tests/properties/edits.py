@@ -175,6 +175,17 @@ def _with_branch_at_the_end(draw: DrawFn, query: exp.Query, columns: Sequence[Co
     return copy
 
 
+def _with_join(draw: DrawFn, query: exp.Query, columns: Sequence[Col]) -> exp.Expr:
+    """Joined with the rows of the same query, of which one column is shown."""
+    on, shown = draw(st.sampled_from(columns)).name, draw(st.sampled_from(columns)).name
+    left, where = draw(st.sampled_from(["left", "left", "inner"])), ""
+    further = draw(st.sampled_from(["", f" and j.{shown} is not null", f" and {_OWN}.{shown} is null"]))
+    if draw(st.integers(0, 3)) == 0:
+        where = f"where {_OWN}.{shown} is not null or j.{on} is null"
+    other = f"{left} join ({query.sql(SPARK)}) as j on {_OWN}.{on} = j.{on}{further}"
+    return _around(f"{_OWN}.*, j.{shown} as joined", query, f"{other} {where}")
+
+
 SAME: dict[str, Edit] = {
     "in a subquery": _wrapped, "renamed inside": _renamed_inside, "operands turned": _turned,
     "a column that is not read": _with_unread_column,
@@ -185,7 +196,7 @@ OTHER: dict[str, Edit] = {
     "columns": _with_fewer_columns, "operator": _with_other_operator, "sides swapped": _with_sides_swapped,
     "keys turned": _with_keys_turned, "column computed": _with_computed_column,
     "renamed at the top": _renamed_at_top, "column added": _with_column_added,
-    "branch at the end": _with_branch_at_the_end,
+    "branch at the end": _with_branch_at_the_end, "join": _with_join,
 }  # fmt: skip
 
 
@@ -199,11 +210,13 @@ def edited(draw: DrawFn, construct: str, edits: dict[str, Edit], most: int = 2) 
     for name in names:
         assert isinstance(query, exp.Query)
         query = edits[name](draw, query, columns) if columns else query
-        if name in ("columns", "column added", "column computed", "renamed at the top"):
+        if name in ("columns", "column added", "column computed", "renamed at the top", "join"):
             break  # the types of its columns are not known here
     after = replace(before, sql=query.sql(SPARK))
     try:
         _ = after.plan.classification
     except SqlError:
         reject()  # no query any more
+    if names[0] == "join" and draw(st.booleans()):
+        before, after = after, before
     return ", ".join(names), before, after

@@ -9,8 +9,16 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import UnionAll
-from sqlmesh_like.delta.edits import changed_rows, edited_columns, implied_conditions, same_columns
+from sqlmesh_like.analyze.algebra.relation import Relation, UnionAll
+from sqlmesh_like.delta.edits import (
+    changed_rows,
+    edited_columns,
+    implied_conditions,
+    joined_rows,
+    key_parts,
+    same_columns,
+)
+from sqlmesh_like.delta.edits.join_tree import JoinTree, Leaf
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.properties.case import require_equal
 from tests.properties.edited_table import Way, apply_edit, way_of
@@ -19,7 +27,7 @@ from tests.properties.lake import T, U, compiled, schema
 COLUMNS = schema(a="int", b="int", c="smallint", s="string")
 ROWS: LakeSnapshot = {
     T: {
-        "1": (1, 5, 32767, "x"), "2": (1, None, 2, "y"), "3": (2, 7, 3, None), "4": (None, 1, 4, "x"),
+        "1": (1, 5, 32767, "x"), "N/2.:,%3A": (1, None, 2, "y"), "3": (2, 7, 3, None), "4": (None, 1, 4, "x"),
         "5": (3, 3, 5, "z"), "6": (2, 2, 6, "x"), "7": (5, 5, 7, "y"),
     },
     U: {"1": (1, 9, 1, "p"), "2": (2, None, 1, "q"), "3": (2, 4, 1, "r"), "4": (None, 4, 1, "r")},
@@ -39,6 +47,8 @@ def after_edit(before: str, after: str) -> Way:
 _A, _JOIN = "select a, b from ods.t", "from ods.t join ods.u on t.a = u.a"
 _SUM = "select a, sum(b) as n, max(b) as m from ods.t"
 _UNION = f"{_A} union all select a, b from ods.u"
+_LEFT = "from ods.t left join ods.u on t.a = u.a"
+_LATER, _MEMBER = "from ods.t left join ods.t v on v.b = t.a", "exists (select 1 from ods.u where u.a = t.a)"
 _TOP = "select a, b from ods.t order by b, s limit 3"
 
 
@@ -88,12 +98,81 @@ _TOP = "select a, b from ods.t order by b, s limit 3"
                      "derived", id="columns of UNION ALL"),
         pytest.param(_UNION, "select a, b from ods.t union all select b, a from ods.u",
                      "compared", id="columns of a branch"),
+        pytest.param("select a, s from ods.t where b > 1", f"select t.s, t.a, u.b {_LEFT} and u.b > 4 where t.b > 1",
+                     "columns computed", id="left join added, with a condition of its own"),
+        pytest.param(_A, f"select t.b, u.s {_LEFT} where u.b = 4 or t.b > 4", "columns computed",
+                     id="left join added and filtered", marks=pytest.mark.release),
+        pytest.param("select b from ods.t", f"select t.b, u.s {_LEFT} and u.b < t.c", "columns computed",
+                     id="left join added, by columns that are not stored"),
+        pytest.param("select a, c from ods.t", "select t.a, t.c, u.s from ods.t left join ods.u on t.c = u.c",
+                     "columns computed", id="left join added, by small integers", marks=pytest.mark.release),
+        pytest.param(_A, "select a, t.b, u.b as d from ods.t left join ods.u using (a)", "columns computed",
+                     id="left join added, by USING", marks=pytest.mark.release),
+        pytest.param(_A, "select t.a, t.b, v.n from ods.t left join (select a, count(*) as n from ods.u group by a) v"
+                     " on t.a <=> v.a", "columns computed", id="left join added, of groups", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b, u.b as d {_LEFT}",
+                     "select t.a, t.b, u.b as d, v.s from ods.t left join ods.t v on v.b = t.b"
+                     " left join ods.u on t.a = u.a", "columns computed", id="left join added before another one"),
+        pytest.param(f"select t.a, t.b {_JOIN}",
+                     "select t.a, t.b, v.s from ods.t left join ods.t v on v.b = t.b join ods.u on t.a = u.a",
+                     "columns computed", id="left join added before an inner one", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b {_JOIN}", f"select t.a, t.b, v.s {_JOIN} join ods.t v on v.b = t.b",
+                     "columns computed", id="inner join added"),
+        pytest.param(f"{_SUM} group by a",
+                     f"select q.a, q.n, u.s from ({_SUM} group by a) q left join ods.u on q.a = u.a",
+                     "columns computed", id="left join added to groups"),
+        pytest.param(_UNION, f"select q.a, q.b, v.s from ({_UNION}) q left join ods.t v on q.a = v.a",
+                     "columns computed", id="left join added to UNION ALL", marks=pytest.mark.release),
+        pytest.param(f"{_A} where {_MEMBER}", f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", "columns computed",
+                     id="left join added below EXISTS"),
+        pytest.param(f"{_A} where not {_MEMBER}", f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", "rewritten",
+                     id="left join added, and another EXISTS", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b, v.s {_LATER} where not {_MEMBER}", f"{_A} where not {_MEMBER} and b > 1",
+                     "derived", id="left join removed below NOT EXISTS", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b, v.s {_LATER} where {_MEMBER}", _A, "rewritten", id="EXISTS removed",
+                     marks=pytest.mark.release),
+        pytest.param(f"{_A} where b > 1", f"select t.a, t.b, u.s {_LEFT}", "rewritten",
+                     id="left join added, and a wider filter", marks=pytest.mark.release),
+        pytest.param(f"select t.b, t.a, u.s {_LEFT} and u.b > 4 where t.b > 1", "select a, b from ods.t where b > 2",
+                     "derived", id="left join removed"),
+        pytest.param("select t.a, u.s from ods.t left join ods.t v on v.b = t.b left join ods.u on t.a = u.a",
+                     f"select t.a, u.s {_LEFT}", "derived", id="left join before another one removed"),
+        pytest.param(f"select t.a, t.b, u.s {_LEFT} where u.b = 4", _A, "rewritten",
+                     id="left join that filters removed", marks=pytest.mark.release),
+        pytest.param(f"select t.a, t.b {_JOIN}", _A, "compared", id="inner join removed"),
+        pytest.param(f"select t.a, u.b {_JOIN}", "select t.a, u.b from ods.u join ods.t on t.a = u.a", "derived",
+                     id="joins in another order"),
         pytest.param(f"{_A} where current_date() > date '2020-01-01'", f"{_A} where a > 1", "compared", id="clock"),
         pytest.param(_A, _UNION, "compared", id="other keys"),
     ],
 )  # fmt: skip
 def test_a_table_becomes_that_of_the_edited_query(before: str, after: str, way: Way) -> None:
     assert after_edit(before, after) == way
+
+
+_WIDE = schema(a="bigint", b="int", c="smallint", s="string", d="string")
+
+
+@pytest.mark.parametrize(
+    ("query", "way"),
+    [
+        pytest.param("select * from ods.t", "columns computed", id="all columns"),
+        pytest.param("select a, b from ods.t where b > 1", "derived", id="the wider column"),
+        pytest.param("select a, b from ods.t where a > 1", "columns computed", id="the wider column in a filter"),
+        pytest.param("select b, s from ods.t where b > 1", "kept", id="other columns"),
+        pytest.param("select a, count(*) as n from ods.t group by a", "rebuilt", id="groups"),
+        pytest.param("select t.b, u.a from ods.t join ods.u on t.a = u.a", "columns computed", id="a join"),
+        pytest.param("select a * 2 as d from ods.t", "rebuilt", id="arithmetic"),
+    ],
+)
+def test_inputs_get_columns_and_wider_types(query: str, way: Way) -> None:
+    """Rows that were read before have NULL in new columns, and a cast in wider ones."""
+    old, new = compiled(query, COLUMNS), compiled(query, _WIDE)
+    rows = {name: {key: (*row, None) for key, row in table.items()} for name, table in ROWS.items()}
+    with closing(MemoryLake({T: _WIDE, U: _WIDE})) as lake:
+        lake.build(old, rows)
+        assert apply_edit(old, new, lake, rows)[0] == way
+        require_equal(lake, new, f"wider types below {query}")
 
 
 def test_small_integers_are_stored_as_others_and_so_not_computed_on() -> None:
@@ -196,6 +275,53 @@ def added_columns_of_all_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(edited_columns, "_joined", naive)
 
 
+def left_joins_match_all_rows(patch: pytest.MonkeyPatch) -> None:
+    """The conditions of a left join are those of all rows."""
+    tree = joined_rows.join_tree
+
+    def naive(relation: Relation) -> JoinTree:
+        made = tree(relation)
+        on = [each for leaf in made.leaves.values() for each in leaf.on]
+        leaves = {number: Leaf(leaf.relation) for number, leaf in made.leaves.items()}
+        return replace(made, leaves=leaves, conditions=(*made.conditions, *on))
+
+    patch.setattr(joined_rows, "join_tree", naive)
+
+
+def joins_of_one_relation_are_the_same(patch: pytest.MonkeyPatch) -> None:
+    """However they are joined, and by which conditions."""
+    patch.setattr(joined_rows, "_is_same", lambda old, new, numbers: old.relation == new.relation)
+
+
+def conditions_of_removed_joins_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(joined_rows, "changed_conditions", lambda before, after: ([], []))
+    patch.setattr(joined_rows, "leaves_of", lambda value: frozenset())
+
+
+def matches_of_removed_joins_stay(patch: pytest.MonkeyPatch) -> None:
+    def naive(rows: exp.Expr, names: list[exp.Expr], key: exp.Expr) -> exp.Select:
+        return exp.select(*names, exp.alias_(key, "_sml_key", quoted=True)).from_(rows)
+
+    patch.setattr(joined_rows, "_one_of_each", naive)
+
+
+def wider_conditions_are_no_others(patch: pytest.MonkeyPatch) -> None:
+    changed = joined_rows.changed_conditions
+    patch.setattr(joined_rows, "changed_conditions", lambda before, after: ([], changed(before, after)[1]))
+
+
+def key_parts_are_written_as_they_are(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(key_parts, "ESCAPES", ())
+
+
+def no_key_part_is_null(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(key_parts, "_is_null", lambda rest: exp.false())
+
+
+def joined_keys_are_nested(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(joined_rows, "_listed", joined_rows.encode)
+
+
 MUTANTS: tuple[tuple[Patch, str, str], ...] = (
     (null_is_no_answer, f"{_A} where b > 4", f"{_A} where s = 'x'"),
     (nothing_leaves, f"{_A} where b > 2", f"{_A} where s = 'x'"),
@@ -214,6 +340,19 @@ MUTANTS: tuple[tuple[Patch, str, str], ...] = (
      "select a, b, sum(a) over (partition by a) as n from ods.t order by b, s limit 3"),
     (columns_by_place, _UNION,
      "select b as a, a as b from ods.t union all select a, b from ods.u"),
+    (left_joins_match_all_rows, _A, f"select t.a, t.b, u.s {_LEFT}"),
+    (joins_of_one_relation_are_the_same, f"select t.a, u.b {_LEFT}",
+     "select t.a, u.b, v.s from ods.t left join ods.u on t.b = u.a left join ods.t v on v.b = t.a"),
+    (joins_of_one_relation_are_the_same, f"{_A} where not {_MEMBER}",
+     f"select t.a, t.b, v.s {_LATER} where {_MEMBER}"),
+    (conditions_of_removed_joins_are_forgotten, f"select t.a, t.b, u.s {_LEFT} where u.b = 4", _A),
+    (matches_of_removed_joins_stay, f"select t.a, t.b, u.s {_LEFT}", _A),
+    (wider_conditions_are_no_others, f"{_A} where b > 1", f"select t.a, t.b, u.s {_LEFT}"),
+    (key_parts_are_written_as_they_are, f"select t.a, t.b, u.s {_LEFT}", _A),
+    (no_key_part_is_null, "select t.a, u.s from ods.t left join ods.t v on v.b = t.a left join ods.u on t.a = u.a",
+     "select t.a, u.s, w.s as x from ods.t left join ods.t v on v.b = t.a left join ods.t w on w.b = t.a"
+     " left join ods.u on t.a = u.a"),
+    (joined_keys_are_nested, f"select t.a, t.b {_JOIN}", f"select t.a, t.b, v.s {_JOIN} join ods.t v on v.b = t.b"),
     (added_columns_of_all_rows, f"{_A} where b > 2", "select a, b, s from ods.t where b > 2 and s = 'x'"),
 )  # fmt: skip
 

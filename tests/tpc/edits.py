@@ -59,24 +59,27 @@ def edited(seed: int, models: list[tuple[str, CompiledModel]]) -> EditedModel:
     """The edit of a number: of one model, of one kind, or in a quarter of the cases of two."""
     rng = random.Random(seed)
     while True:
-        name, before = rng.choice(models)
-        kinds = rng.choices(sorted([*KINDS, *_SOURCE]), k=rng.choice([1, 1, 1, 2]))
-        after, done = before, list[str]()
-        for kind in dict.fromkeys(kinds):
-            try:
-                new = _edited(rng, kind, after)
-                _ = new and new.classification
-            except SqlError:
-                break
-            if new is None:
-                break
-            after = new
-            done.append(kind)
-        else:
-            return EditedModel(name, tuple(done), before, after)
+        name, model = rng.choice(models)
+        kinds = tuple(dict.fromkeys(rng.choices(sorted([*KINDS, *_SOURCE, _REMOVED]), k=rng.choice([1, 1, 1, 2]))))
+        before = _edited(rng, "left join", model) if _REMOVED in kinds else model
+        after = None if before is None else model
+        for kind in kinds:
+            after = _edited(rng, kind, after) if after is not None and kind != _REMOVED else after
+        if before is not None and after is not None:
+            return EditedModel(name, kinds, before, after)
 
 
 def _edited(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:
+    """The model after an edit of a kind; None if it cannot be edited so."""
+    try:
+        made = _after(rng, kind, model)
+        _ = made and made.classification
+    except SqlError:
+        return None
+    return made
+
+
+def _after(rng: random.Random, kind: str, model: CompiledModel) -> CompiledModel | None:
     assert model.facts.relation is not None
     schemas: dict[str, Schema] = {**scanned_columns(model.facts.relation)}
     if kind in _SOURCE:
@@ -243,9 +246,7 @@ def _branch(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.E
 def _left_join(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.Expr | None:
     """A left join on a key, from which a column is added."""
     select = _last_select(query)
-    if select is None or select.args.get("group") or select.args.get("distinct") or list(select.find_all(exp.AggFunc)):
-        return None
-    if select.args.get("limit") or select.args.get("order") or select.args.get("with_"):
+    if select is None:
         return None
     ref = rng.choice(model.facts.inputs)
     own = [c for c in model.facts.schema or () if c.type in ("int", "bigint")]
@@ -256,6 +257,30 @@ def _left_join(rng: random.Random, query: exp.Query, model: CompiledModel) -> ex
     return sqlglot.parse_one(
         f"select q.*, j.{ref.declared[-1].name} as joined from ({select.sql(SPARK)}) q"
         f" left join {ref.table.schema}.{ref.table.identifier} j on q.{one.name} = j.{other.name}", dialect=SPARK,
+    )  # fmt: skip
+
+
+def _joins_turned(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.Expr | None:
+    """The tables of inner joins, in another order; their conditions become those of WHERE."""
+    selects = [select for select in query.find_all(exp.Select) if _has_inner_joins(select)]
+    if not selects:
+        return None
+    select = rng.choice(selects)
+    first, joins = select.args["from_"], select.args["joins"]
+    conditions = [join.args["on"].copy() for join in joins if join.args.get("on")]
+    tables = [first.this.copy(), *[join.this.copy() for join in joins]]
+    turned = [*tables[1:], tables[0]] if rng.random() < 0.5 else tables[::-1]
+    first.set("this", turned[0])
+    select.set("joins", [exp.Join(this=table, kind="CROSS") for table in turned[1:]])
+    return select.where(*conditions, copy=False) and query
+
+
+def _has_inner_joins(select: exp.Select) -> bool:
+    joins = select.args.get("joins") or []
+    return bool(joins) and not select.is_star and all(
+        not join.side and join.kind in ("", "INNER", "CROSS") and not join.args.get("using")
+        and not join.args.get("method") and isinstance(join.this, exp.Table | exp.Subquery)
+        for join in joins
     )  # fmt: skip
 
 
@@ -289,8 +314,10 @@ def _unread(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.E
 KINDS: dict[str, Edit] = {
     "column removed": _removed, "column renamed": _renamed, "columns reordered": _reordered, "column wider": _retyped,
     "column added": _column_added, "filter narrowed": _narrowed, "constant": _constant, "filter widened": _widened,
-    "branch": _branch, "left join": _left_join, "same": _same, "unread column": _unread,
+    "branch": _branch, "left join": _left_join, "joins turned": _joins_turned, "same": _same, "unread column": _unread,
 }  # fmt: skip
 """What an edit does, by its kind. `column added` is an aggregate where rows are grouped."""
+_REMOVED = "left join removed"
+"""The kind of the edit whose query before has a left join that the one after lacks."""
 _SOURCE = {"source column": _with_column, "source type": _with_wider_column}
 """What happens to the columns of an input, by the kind of the edit."""

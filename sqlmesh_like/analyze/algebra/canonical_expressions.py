@@ -19,7 +19,8 @@ _KNOWN: tuple[type[exp.Expr], ...] = (
     exp.TimestampTrunc, exp.DateTrunc, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Distinct, exp.Filter,
     exp.Where, exp.ArgMax, exp.ArgMin, exp.LogicalAnd, exp.LogicalOr, exp.Window, exp.WindowSpec, exp.Order,
     exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.First, exp.Last, exp.FirstValue,
-    exp.LastValue, exp.AnyValue,
+    exp.LastValue, exp.AnyValue, exp.Interval, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance,
+    exp.VariancePop, exp.Array, exp.CountIf, exp.TimestampDiff,
 )  # fmt: skip
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {

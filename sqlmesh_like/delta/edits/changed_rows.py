@@ -12,7 +12,7 @@ true, and the rows that leave those of the old node for which not all of the new
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -166,16 +166,16 @@ def _conditions(graph: JoinGraph) -> set[str]:
     return set(split_conditions(graph.predicates))
 
 
-def changed_conditions(before: JoinGraph, after: JoinGraph) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Conditions of the old graph that the new ones do not imply, and the other way round."""
-    old, new = split_conditions(before.predicates), split_conditions(after.predicates)
+def changed_conditions(before: Iterable[exp.Expr], after: Iterable[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Old conditions that the new ones do not imply, and the other way round."""
+    old, new = split_conditions(before), split_conditions(after)
     gone = [each for text, each in old.items() if text not in new and not implied(each, [*new.values()])]
     return gone, [each for text, each in new.items() if text not in old and not implied(each, [*old.values()])]
 
 
 def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[str, ...]]:
     """The signed rows by which two graphs over the same leaves differ, and what changes in words."""
-    gone, added = changed_conditions(before, after)
+    gone, added = changed_conditions(before.predicates, after.predicates)
 
     def change(names: Collection[str]) -> exp.Query:
         parts: list[exp.Query] = []

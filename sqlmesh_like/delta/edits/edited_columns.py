@@ -108,7 +108,7 @@ def _of_conditions(old: Relation, new: Relation) -> EditedColumns | None:
     before, after = flatten(old), flatten(new)
     if (before.leaves, before.key) != (after.leaves, after.key):
         return None
-    gone, added = changed_conditions(before, after)
+    gone, added = changed_conditions(before.predicates, after.predicates)
     edited = _of_values(Values(before.items, after.items), old, new, added)
     if edited is None:
         return None

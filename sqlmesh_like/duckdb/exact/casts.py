@@ -42,10 +42,8 @@ def _cast(node: exp.Cast, types: Types) -> str:
         return wanted
     if wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]:
         return wanted
-    if wanted == "bigint" and given.startswith("decimal") and scale_of(given) == 0:
-        # If the value does not fit, Spark keeps its low-order bits: this cast fails, while TRY_CAST returns NULL.
-        node.replace(cast_of(node.this.copy(), wanted))
-        return wanted
+    if (given, wanted) == ("string", "int") or (wanted == "bigint" and given.startswith("decimal")):
+        return _whole_number(node, given, wanted)
     if wanted.startswith("decimal") and given not in FLOATS:
         digits_of_type(given)
         return wanted
@@ -65,6 +63,20 @@ def _text(node: exp.Cast, given: str) -> str:
     elif given not in ("boolean", "string") and scale_of(given) > LEAST_SCALE:
         raise Unproven(f"the text of {given}")  # Java may write it with an exponent
     return "string"
+
+
+def _whole_number(node: exp.Cast, given: str, wanted: str) -> str:
+    if given == "string":
+        # Other texts than a few digits may be other numbers in the two engines: the query fails.
+        pattern = exp.Literal.string("-?[0-9]{1,9}")
+        digits = exp.Anonymous(this="regexp_full_match", expressions=[node.this.copy(), pattern])
+        node.replace(only_where(digits, node.this, node.copy(), wanted))
+    elif scale_of(given) == 0:
+        # If the value does not fit, Spark keeps its low-order bits: this cast fails, while TRY_CAST returns NULL.
+        node.replace(cast_of(node.this.copy(), wanted))
+    else:
+        raise Unproven(f"a cast of {given} to {wanted}")
+    return wanted
 
 
 def _with_few_digits(value: exp.Expr, double: exp.Expr, scale: int) -> exp.Expr:

@@ -17,7 +17,7 @@ _BY_VALUES = (
     exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
     exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
-    exp.StrPosition, *LIST_FORMS,
+    *LIST_FORMS,
 )  # fmt: skip
 """Compared with Spark over values of each type, with guards on those that differ; no proof says more of their types.
 

@@ -48,13 +48,30 @@ def _replace(node: exp.Replace, types: Types) -> str:
 
 def _substring(node: exp.Substring, types: Types) -> str:
     start, length = node.args.get("start"), node.args.get("length")
-    for number in (start, length):
-        if number is not None and not (isinstance(number, exp.Literal) and number.is_int):
-            raise Unproven("SUBSTRING of other than written places")
-    if start is None or int(start.name) < 1:
+    if start is None or not _is_at_least(start, 1, types):
         raise Unproven("SUBSTRING from a position that is not a positive number")
+    if length is not None and not _is_at_least(length, 0, types):
+        raise Unproven("SUBSTRING of a length that may be negative")
     _text_of(node.this, types)
     return "string"
+
+
+def _is_at_least(number: exp.Expr, least: int, types: Types) -> bool:
+    """Whether a number is written, or is the greatest of others and a written one, and no less than that or NULL."""
+    if isinstance(number, exp.Literal):
+        return number.is_int and int(number.name) >= least
+    if not isinstance(number, exp.Greatest) or types.of(number) != "int":
+        return False
+    return any(isinstance(each, exp.Literal) and int(each.name) >= least for each in number.expressions)
+
+
+def _position(node: exp.StrPosition, types: Types) -> str:
+    require_only(node, "this", "substr")
+    wanted = node.args["substr"]
+    if not isinstance(wanted, exp.Literal) or not wanted.name:
+        raise Unproven("the position of other than a written text")
+    _text_of(node.this, types)
+    return replace_by_cast(node, "int")
 
 
 def _of_letters_alike(value: exp.Expr, changed: exp.Expr, pattern: str) -> exp.Expr:
@@ -66,4 +83,5 @@ def _of_letters_alike(value: exp.Expr, changed: exp.Expr, pattern: str) -> exp.E
 FORMS: dict[type[exp.Expr], Form] = {
     exp.DPipe: Form(_concatenated), exp.Length: Form(_length), exp.Replace: Form(_replace),
     exp.MD5: Form(_digest), exp.Upper: Form(_in_case), exp.Lower: Form(_in_case), exp.Substring: Form(_substring),
+    exp.StrPosition: Form(_position),
 }  # fmt: skip

@@ -33,7 +33,13 @@ class ReadInput(Protocol):
     def state(self) -> TableState: ...
 
     @property
+    def is_new(self) -> bool: ...
+
+    @property
     def has_moved(self) -> bool: ...
+
+    @property
+    def repeats_keys(self) -> bool: ...
 
     @property
     def ref(self) -> InputRef: ...
@@ -71,10 +77,14 @@ def reconciliation(
     # A writer would mistake an older file of the group for the newest: merging into it would lose rows.
     if history.missing(target.uri):
         return None
-    edit = _edit(compiled, target, forced)
+    edit = _edit(compiled, target, inputs, forced)
     rewrites = not _has_columns(compiled, target)
     if edit is not None:
-        follows = "; then the inputs' changes are followed" if any(item.has_moved for item in inputs) else ""
+        follows = (
+            "; then the inputs' changes are followed"
+            if any(item.has_moved and not item.is_new for item in inputs)
+            else ""
+        )
         strategy = "recompute_merge" if edit.program is None else program_strategy(compiled)
         words = f"{edit.words} ({_cost(edit, target, inputs, history)}){follows}"
         rule = "EDT003" if edit.inputs else "EDT002"
@@ -96,14 +106,23 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def _edit(compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...]) -> Edit | None:
-    """The edit, where nothing but the query has changed: what inputs have changed since can still be followed."""
-    if target.record is None or target.schema is None or any(each.rule != "HIS002" for each in forced):
+def _edit(
+    compiled: CompiledModel, target: TableState, inputs: Sequence[ReadInput], forced: tuple[Reason, ...]
+) -> Edit | None:
+    """The edit, where nothing but the query has changed: what inputs have changed since can still be followed.
+
+    The query may read other inputs (`HIS005`) than before, as they are now.
+    """
+    record = target.record
+    if record is None or target.schema is None or not {each.rule for each in forced} <= {"HIS002", "HIS005"}:
         return None
-    edit = edit_of(target.record.outline, compiled, target.schema)
+    known = {item.ref.unique_id: item.repeats_keys for item in inputs if not item.is_new}
+    if {name for name in record.repeating if name in known} != {name for name, repeats in known.items() if repeats}:
+        return None  # rows of an input have other keys
+    edit = edit_of(record.outline, compiled, target.schema)
     if edit is not None:
         return edit
-    before = query_before(target.record, compiled)
+    before = query_before(record, compiled)
     if before is None or not _has_columns(before, target):
         return None
     return edit_between(before, compiled)

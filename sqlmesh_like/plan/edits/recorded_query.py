@@ -9,18 +9,33 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlmesh_like.analyze.algebra.relation import Relation, Scan, children, scanned_columns, used_columns, with_children
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.canonical_form import rows_form
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.relation import (
+    Relation,
+    Scan,
+    children,
+    columns,
+    scanned_columns,
+    used_columns,
+    with_children,
+)
+from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
-from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
+from sqlmesh_like.plan.edits.widened_inputs import recorded_schema
+from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query
 from sqlmesh_like.plan.history import TableRecord
-from sqlmesh_like.render.rendered import SourceMap
+from sqlmesh_like.render.rendered import InputRef, SourceMap
 from sqlmesh_like.secrets import scrubbed
 
 _MOST = 12_000
@@ -37,7 +52,8 @@ def recorded_query(compiled: CompiledModel) -> str:
     sql = compiled.facts.tree.sql(SPARK, comments=False)
     if scrubbed(sql) != sql:
         return ""
-    text = json.dumps({"sql": sql, "read": read}, separators=(",", ":"))
+    tables = {ref.unique_id: [ref.table.schema, ref.table.identifier] for ref in compiled.facts.inputs}
+    text = json.dumps({"sql": sql, "read": read, "tables": tables}, separators=(",", ":"))
     packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
     return packed if len(packed) <= _MOST else ""
 
@@ -45,6 +61,7 @@ def recorded_query(compiled: CompiledModel) -> str:
 def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | None:
     """The query of a record, over the inputs as they are now; None if it is not known.
 
+    Columns that have become wider since have the types of then (`widened_inputs`).
     It has the settings of the edited model: whether these are the recorded ones, the fingerprint says.
     """
     relation = edited.facts.relation
@@ -53,10 +70,12 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
     try:
         stored = json.loads(zlib.decompress(base64.b85decode(record.query)))
         sql, read = str(stored["sql"]), {n: _schema(columns) for n, columns in stored["read"].items()}
-        model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=edited.facts.inputs)
-        schemas = scanned_columns(relation)
-        for columns in (schemas, read):  # the recorded ones where `select *` reads more columns now
-            before = CompiledModel(analyze(model, columns, {}))
+        gone = {name: schema for name, schema in read.items() if name not in scanned_columns(relation)}
+        inputs = (*edited.facts.inputs, *_inputs_gone(stored.get("tables", {}), gone, edited))
+        model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
+        schemas = {**gone, **scanned_columns(relation)}
+        for known in (schemas, read):  # the recorded ones where `select *` reads more columns now
+            before = CompiledModel(analyze(model, known, {}))
             if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
                 now = _as_now(before.facts.relation, schemas, {})
                 return None if now is None else CompiledModel(replace(before.facts, relation=now))
@@ -65,16 +84,55 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
     return None
 
 
+def as_recorded(record: TableRecord | None, edited: CompiledModel) -> CompiledModel:
+    """The recorded query if the edited one selects the same rows with other keys, else the edited one.
+
+    Such are inner joins in another order, whose row keys name rows in that order: the table goes on with its own.
+    """
+    if record is None or not record.query or is_of_query(record, edited):
+        return edited
+    form = _form_of_rows(edited)
+    before = query_before(record, edited) if form is not None else None
+    return before if before is not None and _form_of_rows(before) == form else edited
+
+
+def is_table_of(record: TableRecord, compiled: CompiledModel) -> bool:
+    """Whether the rows that a commit left are those of a query, whatever their keys."""
+    return is_of_query(record, compiled) or as_recorded(record, compiled) is not compiled
+
+
+def _form_of_rows(compiled: CompiledModel) -> object | None:
+    relation = compiled.facts.relation
+    if relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
+        return None
+    pruned = pruned_columns(relation)
+    form = rows_form(pruned, _is_by_key)
+    return None if form is None else [form, columns(pruned), compiled.table.state]
+
+
+def _is_by_key(call: exp.Expr) -> bool:
+    return is_tied(call) if isinstance(call, exp.Window) else is_decided(core(call))
+
+
+def _inputs_gone(
+    tables: Mapping[str, Sequence[str]], gone: Mapping[str, Schema], edited: CompiledModel
+) -> list[InputRef]:
+    """Inputs of the recorded query that the edited one does not read."""
+    known = {ref.unique_id for ref in edited.facts.inputs}
+    names = [(NodeId.parse(name), tables[name]) for name in gone if name in tables and name not in known]
+    return [InputRef(node, TableName(schema, identifier), "model") for node, (schema, identifier) in names]
+
+
 def _schema(columns: list[list[str | None]]) -> Schema:
     return tuple(Column(str(name), type_) for name, type_ in columns)
 
 
 def _as_now(relation: Relation, schemas: Mapping[str, Schema], done: dict[int, Relation | None]) -> Relation | None:
-    """The relation over inputs that may have further columns now; None where a column is gone or of another type."""
+    """The relation over inputs that may have further columns now; None where a column is gone or no wider type."""
     if id(relation) not in done:
         if isinstance(relation, Scan):
-            now = schemas.get(relation.input_id, ())
-            done[id(relation)] = replace(relation, schema=now) if set(relation.schema) <= set(now) else None
+            schema = recorded_schema(relation.schema, schemas.get(relation.input_id, ()))
+            done[id(relation)] = None if schema is None else replace(relation, schema=schema)
         else:
             below = [_as_now(child, schemas, done) for child in children(relation)]
             known = tuple(child for child in below if child is not None)

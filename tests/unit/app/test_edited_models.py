@@ -14,6 +14,8 @@ from tests.faults.shop import DAILY, DETAIL, REGION, Shop
 from tests.levels import parametrize
 
 _DETAIL = "models/detail.sql"
+_JOINED = "c.region from {{ ref('orders') }} o join {{ ref('customers') }} c on o.customer = c.id"
+_DAYS = "left join {{ ref('customer') }} d on d.customer = o.customer"
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,7 @@ def test_rows_of_a_partitioned_table_leave_their_partition_where_a_column_is_add
         (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", True),
         ("models/region.sql", "max(amount) as top", "min(amount) as least, max(amount) as top", "full_refresh", False),
         ("models/daily.sql", "amount > 10", "amount > 5 and id <> 3", "row_based", True),
+        (_DETAIL, _JOINED, _JOINED.replace("region", "region, d.days", 1) + f" {_DAYS}", "full_refresh", True),
     ],
     release=[
         (_DETAIL, "o.amount, c.region", "o.day, o.amount, c.region", "full_refresh", False),
@@ -122,6 +125,14 @@ def test_rows_of_a_partitioned_table_leave_their_partition_where_a_column_is_add
         ("models/region.sql", "ref('detail') }}", "ref('detail') }} where amount < 40", "aggregate_merge", True),
         ("models/customer.sql", "ref('orders') }}", "ref('orders') }} where amount > 12", "group_recompute", False),
         ("models/daily.sql", "day, id, amount", "day, customer, amount + 1 as amount", "full_refresh", False),
+        (
+            "models/daily.sql",
+            "where",
+            "left join {{ ref('customer') }} using (customer) where",
+            "recompute_merge",
+            False,
+        ),
+        (_DETAIL, _JOINED, f"{_JOINED} {_DAYS} where d.days > 1", "recompute_merge", True),
     ],
 )
 def test_only_what_an_edit_changes_is_computed(
@@ -138,6 +149,43 @@ def test_only_what_an_edit_changes_is_computed(
     with Project.load(shop.root) as project:
         assert {each.status for each in project.run(full_refresh=True).results} == {"success"}
     assert stored == {name: shop.stored(name) for name in stored}
+
+
+@pytest.mark.release
+def test_a_wider_column_is_a_cast_of_the_stored_one_and_its_readers_see_no_other_row(shop: Shop) -> None:
+    before, region = shop.stored(DETAIL), shop.stored(REGION)
+    edit(shop, "o.id,", "cast(o.id as bigint) as id,")
+    done = run(shop)
+    assert done[DETAIL][0] == "full_refresh" and done[DETAIL][2] == ["HIS002", "EDT002"]
+    assert done[REGION][:2] == ("recompute_merge", 0) and "EDT001" in done[REGION][2]
+    assert Project.load(shop.root).table("detail").schema[0].type == "bigint"
+    assert shop.stored(DETAIL) == before and shop.stored(REGION) == region
+
+
+def test_joins_in_another_order_go_on_with_the_keys_that_are_stored(shop: Shop) -> None:
+    text = _JOINED.removeprefix("c.region ")
+    edit(shop, text, "from {{ ref('customers') }} c join {{ ref('orders') }} o on o.customer = c.id")
+    assert {strategy for strategy, _, _ in run(shop).values()} == {"no_op"}
+    for seed in (4, 5):
+        shop.change(random.Random(seed))
+        assert run(shop)[DETAIL][0] == "row_based"
+        assert shop.stored(DETAIL) == shop.expected(DETAIL) and shop.stored(REGION) == shop.expected(REGION)
+    with Project.load(shop.root) as project:
+        assert {each.status for each in project.verify(sample=9)} == {"pass"}
+
+
+def test_a_left_join_is_removed_from_the_stored_rows(shop: Shop) -> None:
+    before = shop.stored(DETAIL)
+    edit(shop, _JOINED, _JOINED.replace("region", "region, d.days", 1) + f" {_DAYS}")
+    run(shop)
+    assert [row[:4] for row in shop.stored(DETAIL)] == before
+    edit(shop, ", d.days", "")
+    edit(shop, _DAYS, "")
+    assert run(shop)[DETAIL][2] == ["HIS002", "HIS005", "EDT002"]
+    assert shop.stored(DETAIL) == before
+    shop.change(random.Random(4))
+    assert run(shop)[DETAIL][0] == "row_based"
+    assert shop.stored(DETAIL) == shop.expected(DETAIL) and shop.stored(REGION) == shop.expected(REGION)
 
 
 def test_a_plan_names_the_edit_and_what_it_reads_beside_a_rebuild(shop: Shop) -> None:

@@ -18,7 +18,7 @@ from sqlmesh_like.hudi.cloning.clone import clone_refusal
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.fingerprint import is_of_query
+from sqlmesh_like.plan.edits.recorded_query import is_table_of
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.releases.released_history import GoneError
@@ -102,7 +102,7 @@ class _Membership:
             return True
         planner = self._planner()
         try:
-            return not is_of_query(state.record, planner.compile(model, planner.catalog.states(planner.inputs(model))))
+            return not is_table_of(state.record, planner.compile(model, planner.catalog.states(planner.inputs(model))))
         except SmlError:
             return True  # its run says what is wrong
 

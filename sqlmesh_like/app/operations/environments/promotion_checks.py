@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.fingerprint import is_of_query
+from sqlmesh_like.plan.edits.recorded_query import is_table_of
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import input_version
 from sqlmesh_like.plan.planner import Planner
@@ -95,7 +95,7 @@ def _require_current(
         return
     model = planner.rendered.model(NodeId.parse(unique_id))
     inputs = own.catalog.states(planner.inputs(model))
-    if not model.asks_lake and not is_of_query(record, planner.compile(model, inputs)):
+    if not model.asks_lake and not is_table_of(record, planner.compile(model, inputs)):
         raise UsageError(f"{table} was edited since", hint=hint)
     refs: dict[str, InputRef] = {
         ref.unique_id: ref for reader in (*planner.views_below(model), model) for ref in reader.inputs
