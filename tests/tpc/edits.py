@@ -246,7 +246,9 @@ def _branch(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.E
 def _left_join(rng: random.Random, query: exp.Query, model: CompiledModel) -> exp.Expr | None:
     """A left join on a key, from which a column is added."""
     select = _last_select(query)
-    if select is None:
+    if select is None or select.args.get("group") or select.args.get("distinct") or list(select.find_all(exp.AggFunc)):
+        return None
+    if select.args.get("limit") or select.args.get("order") or select.args.get("with_"):
         return None
     ref = rng.choice(model.facts.inputs)
     own = [c for c in model.facts.schema or () if c.type in ("int", "bigint")]
