@@ -36,6 +36,11 @@ def test_the_query_of_a_commit_has_its_fingerprint() -> None:
     assert known is not None and fingerprint(known) == fingerprint(compiled(QUERY, COLUMNS))
 
 
+def test_a_column_that_has_become_wider_has_the_type_of_then() -> None:
+    known = before(schema(a="bigint", s="string"))
+    assert known is not None and [column.type for column in known.facts.schema or ()] == ["int", "string"]
+
+
 def test_a_star_has_the_columns_of_then() -> None:
     known = before(WIDER, "select * from ods.t")
     assert known is not None and [column.name for column in known.facts.schema or ()] == ["a", "s"]
@@ -46,7 +51,7 @@ def test_a_star_has_the_columns_of_then() -> None:
 @pytest.mark.parametrize(
     ("columns", "changes"),
     [
-        (schema(a="bigint", s="string"), {}), (schema(a="int"), {}), (COLUMNS, {"query": ""}),
+        (schema(a="string", s="string"), {}), (schema(a="int"), {}), (COLUMNS, {"query": ""}),
         (COLUMNS, {"query": "no base 85: \\"}), (COLUMNS, {"query": "VPRomZgXG8"}), (COLUMNS, {"fingerprint": "other"}),
     ],
     ids=["other type", "column gone", "none", "no text", "other text", "other fingerprint"],
