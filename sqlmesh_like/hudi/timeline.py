@@ -20,6 +20,8 @@ from sqlmesh_like.hudi.reading.kept_property import kept_property
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.unfinished_table import properties_of
 
+TIMELINE = ".hoodie/timeline"
+"""The folder of instants, relative to the table."""
 _COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
 ARCHIVED_FILE = re.compile(r"(?P<oldest>\d{14,17})_(?P<newest>\d{14,17})_(?P<level>\d+)\.parquet")
@@ -51,7 +53,7 @@ class Timeline:
         return frozenset(self._names)
 
     def folder_names(self) -> list[str]:
-        return folder(f"{self.uri}/.hoodie/timeline").names()
+        return folder(f"{self.uri}/{TIMELINE}").names()
 
     @kept_property
     def properties(self) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import heapq
 import re
 from collections.abc import Iterable, Mapping
@@ -83,22 +84,28 @@ class Graph:
     def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
         """Unique ids, every node after its inputs; ties are ordered by file path, then by id."""
         wanted = None if among is None else frozenset(among)
-        unread = {unique_id: len(self._inputs.get(unique_id, ())) for unique_id in self.nodes}
-        ready = [(self.nodes[unique_id].path, unique_id) for unique_id, count in unread.items() if not count]
-        heapq.heapify(ready)
+        sorter = self._sorter()
+        sorter.prepare()
+        ready: list[tuple[str, str]] = []
         ordered: list[str] = []
-        while ready:
-            _, unique_id = heapq.heappop(ready)
-            ordered.append(unique_id)
-            for reader in self._readers.get(unique_id, ()):
-                unread[reader] -= 1
-                if not unread[reader]:
-                    heapq.heappush(ready, (self.nodes[reader].path, reader))
+        while sorter.is_active():
+            for unique_id in sorter.get_ready():
+                heapq.heappush(ready, (self.nodes[unique_id].path, unique_id))
+            _, first = heapq.heappop(ready)
+            ordered.append(first)
+            sorter.done(first)
         return tuple(unique_id for unique_id in ordered if wanted is None or unique_id in wanted)
 
     @property
     def has_cycle(self) -> bool:
-        return len(self.order()) < len(self.nodes)
+        try:
+            self._sorter().prepare()
+        except graphlib.CycleError:
+            return True
+        return False
+
+    def _sorter(self) -> graphlib.TopologicalSorter[str]:
+        return graphlib.TopologicalSorter({unique_id: self.parents(unique_id) for unique_id in self.nodes})
 
     def parents(self, unique_id: str) -> tuple[str, ...]:
         return self._inputs.get(unique_id, ())

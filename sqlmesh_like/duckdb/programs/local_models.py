@@ -218,18 +218,16 @@ class LocalModels:
         if actions.upserts + actions.deletes and actions.path.stat().st_size > _MOST_BYTES:
             return None
         rows, table = _rows(actions, config.partition_by), planned.compiled.model.table
-        is_listed = self.router.target.catalog != "none"
-        if is_listed and not is_registered(timeline, self.router.target, table, _partitions(rows, partition_field)):
-            _LOG.debug(
-                "%s is committed by Spark: %s", planned.compiled.model.unique_id, self.router.why_spark_registers
-            )
+        reason = self.router.why_spark_registers
+        if reason and not is_registered(timeline, self.router.target, table, _partitions(rows, partition_field)):
+            _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         counts = {"upserts": actions.upserts, "deletes": actions.deletes}
         record = planned.record(planned.strategy, target.record.buckets, counts, started)
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
         upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
-        if is_listed:  # of a later commit: the noted one may be archived
+        if reason:  # of a later commit: the noted one may be archived
             note_registration(Timeline(target.uri), self.router.target, table)
         return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")
 

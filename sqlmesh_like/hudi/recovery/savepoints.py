@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.recovery.commit_files import files_of_commit, missing_of_
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.services.timeline_files import remove_files, write_file
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
     encoded,
@@ -34,7 +34,6 @@ from sqlmesh_like.hudi.writer.avro_records import (
 from sqlmesh_like.hudi.writer.instant import next_instant
 from sqlmesh_like.names import is_s3
 
-_TIMELINE = ".hoodie/timeline"
 _PARTITION = record_type(
     "HoodieSavepointPartitionMetadata",
     required("partitionPath", STRING),
@@ -81,10 +80,10 @@ def create_savepoint(timeline: Timeline, frontier: str, user: str, comment: str)
     savepoint = Savepoint(instant, now, user, comment, files)
     require_locks(timeline.uri)
     fault_point("savepoint.begin")
-    write_file(timeline.folder, f"{_TIMELINE}/{instant}.savepoint.inflight", b"")
+    write_file(timeline.folder, f"{TIMELINE}/{instant}.savepoint.inflight", b"")
     fault_point("savepoint.inflight")
     completed = next_instant(timeline.folder_names())
-    write_file(timeline.folder, f"{_TIMELINE}/{instant}_{completed}.savepoint", _encoded(savepoint))
+    write_file(timeline.folder, f"{TIMELINE}/{instant}_{completed}.savepoint", _encoded(savepoint))
     fault_point("savepoint.complete")
     return savepoint
 
@@ -106,7 +105,7 @@ def delete_savepoint(timeline: Timeline, instant: str) -> None:
 
 def _unlink_all(timeline: Timeline, instant: str, suffix: str) -> None:
     names = [name for name in timeline.names if name.startswith(instant) and name.endswith(suffix)]
-    remove_files(timeline.folder, [f"{_TIMELINE}/{name}" for name in names])
+    remove_files(timeline.folder, [f"{TIMELINE}/{name}" for name in names])
 
 
 def _require_possible(timeline: Timeline, frontier: str) -> None:

@@ -25,7 +25,7 @@ def drop_on_store(uri: str) -> None:
     fault_point("drop.marked")
     delete_files(uri, _PROPERTIES)
     fault_point("drop.moved")
-    finish_drop(uri)
+    _delete_rest(uri)
     fault_point("drop.end")
 
 
@@ -38,7 +38,14 @@ def finish_drop(uri: str) -> None:
     """Complete a drop that was cut short, or forget one that had not begun. The caller holds the table's locks."""
     if not is_half_dropped(uri):
         return
-    if not Timeline(uri).exists:
-        paths = [path for path in folder(uri).files() if path != _MARK and not path.startswith(LOCK_FOLDER)]
-        delete_files(uri, paths)
+    if Timeline(uri).exists:
+        delete_files(uri, [_MARK])
+    else:
+        _delete_rest(uri)
+
+
+def _delete_rest(uri: str) -> None:
+    """Delete the files of a table without properties; the mark is the last one."""
+    paths = [path for path in folder(uri).files() if path != _MARK and not path.startswith(LOCK_FOLDER)]
+    delete_files(uri, paths)
     delete_files(uri, [_MARK])

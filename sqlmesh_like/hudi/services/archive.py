@@ -21,14 +21,13 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import Instant
 from sqlmesh_like.hudi.services.timeline_files import create_file, remove_files, write_file
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
-from sqlmesh_like.hudi.timeline import ARCHIVED_FILE, Timeline
+from sqlmesh_like.hudi.timeline import ARCHIVED_FILE, TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import STRING, nullable, record_type, required
 from sqlmesh_like.plan.side_by_side import side_by_side
 
 SLACK = 2
 """Commits that the timeline has beyond those that a clean keeps: Hudi requires one at least."""
-_TIMELINE = ".hoodie/timeline"
-_HISTORY = f"{_TIMELINE}/history"
+_HISTORY = f"{TIMELINE}/history"
 _MANIFEST = re.compile(r"manifest_(?P<number>\d+)")
 _MERGED_AT = 10
 """Files of a level that become one of the next."""
@@ -114,11 +113,11 @@ def _remove(timeline: Timeline, instants: Collection[Instant]) -> None:
     takes the files of what is gone for archived ones.
     """
     requested = {instant.requested for instant in instants}
-    pending = [f"{_TIMELINE}/{name}" for name in sorted(timeline.names) if name.partition(".")[0] in requested]
+    pending = [f"{TIMELINE}/{name}" for name in sorted(timeline.names) if name.partition(".")[0] in requested]
     remove_files(timeline.folder, pending)
     fault_point("archive.pending_removed")
     for instant in sorted(instants, key=lambda each: (each.action in ("commit", "replacecommit"), each)):
-        path = f"{_TIMELINE}/{instant.requested}_{instant.completed}.{instant.action}"
+        path = f"{TIMELINE}/{instant.requested}_{instant.completed}.{instant.action}"
         remove_files(timeline.folder, [path])
         fault_point("archive.removed")
 

@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.services.archive import archive, is_archive_known, remove
 from sqlmesh_like.hudi.services.clean_plan import CleanPlan, plan_clean
 from sqlmesh_like.hudi.services.timeline_files import remove_files, write_file
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
     encoded,
@@ -35,7 +35,6 @@ from sqlmesh_like.hudi.writer.avro_records import (
 from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline
 
 _LOG = logging.getLogger(__name__)
-_TIMELINE = ".hoodie/timeline"
 _POLICY = "KEEP_LATEST_COMMITS"
 _VERSION = 2
 """Of Hudi's records of cleans: paths of planned files are whole, those of removed ones are names."""
@@ -196,7 +195,7 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
         "extraMetadata": {},
     }
     require_locks(timeline.uri)
-    write_file(place, f"{_TIMELINE}/{instant}.clean.requested", encoded(_PLAN, record))
+    write_file(place, f"{TIMELINE}/{instant}.clean.requested", encoded(_PLAN, record))
     fault_point("clean.requested")
     names = {partition: tuple(path.rpartition("/")[2] for path in paths) for partition, paths in plan.files.items()}
     return _RequestedClean(instant, plan.earliest.requested, plan.newest.requested, names)
@@ -206,7 +205,7 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
     """Remove the files of a plan that is on the timeline, and say so. Files that are gone already count as removed."""
     began, place = monotonic(), timeline.folder
     require_locks(timeline.uri)
-    write_file(place, f"{_TIMELINE}/{clean.requested}.clean.inflight", b"")
+    write_file(place, f"{TIMELINE}/{clean.requested}.clean.inflight", b"")
     fault_point("clean.inflight")
     paths = [f"{partition}/{name}" if partition else name for partition, names in clean.files.items() for name in names]
     for request in [[path] for path in paths] if place.is_local else [paths]:
@@ -234,5 +233,5 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
         "extraMetadata": {},
     }
     completed = next_instant(timeline.folder_names())
-    write_file(place, f"{_TIMELINE}/{clean.requested}_{completed}.clean", encoded(_DONE, record))
+    write_file(place, f"{TIMELINE}/{clean.requested}_{completed}.clean", encoded(_DONE, record))
     fault_point("clean.complete")

@@ -14,16 +14,16 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
+from sqlmesh_like.hudi.timeline import TIMELINE
 from sqlmesh_like.hudi.writer.store_claim import ClaimFile, claim_path
 from sqlmesh_like.plan.side_by_side import side_by_side
 
-_TIMELINE = ".hoodie/timeline"
 _UNDONE = ".hoodie/.sml_undone"
 
 
 def timeline_names(uri: str) -> list[str]:
     """Names on the timeline as it is now."""
-    return folder(f"{uri}/{_TIMELINE}").names()
+    return folder(f"{uri}/{TIMELINE}").names()
 
 
 def remove_commit(uri: str, instant: str, paths: Iterable[str] = ()) -> None:
@@ -41,10 +41,10 @@ def remove_commit(uri: str, instant: str, paths: Iterable[str] = ()) -> None:
     delete_files(uri, sorted({*written, *paths}))
     fault_point("hudi.removal.files")
     # The request is removed last: while it exists, another writer knows that there is something to remove.
-    delete_files(uri, [f"{_TIMELINE}/{name}" for name in names if name.endswith("inflight")])
+    delete_files(uri, [f"{TIMELINE}/{name}" for name in names if name.endswith("inflight")])
     fault_point("hudi.removal.inflight")
     delete_files(uri, markers)
-    delete_files(uri, [f"{_TIMELINE}/{name}" for name in names if name.endswith("requested")])
+    delete_files(uri, [f"{TIMELINE}/{name}" for name in names if name.endswith("requested")])
     fault_point("hudi.removal.request")
     delete_files(uri, [claim_path(instant)])
 
@@ -61,7 +61,7 @@ def take_off(uri: str, instant: str, completed: Sequence[str], paths: Sequence[s
     markers = [f"{uri}/{marker_folder(instant)}/{path}.marker.CREATE" for path in paths]
     side_by_side(lambda marker: put_content(marker, b""), markers)
     fault_point("rollback.marked")
-    delete_files(uri, [f"{_TIMELINE}/{name}" for name in completed])
+    delete_files(uri, [f"{TIMELINE}/{name}" for name in completed])
     fault_point("rollback.in_flight")
     remove_commit(uri, instant)
     fault_point("rollback.undone")
