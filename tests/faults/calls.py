@@ -22,6 +22,8 @@ from pathlib import Path
 
 from sqlmesh_like.fault_points import FAULT_VARIABLE
 
+KILLED = -9
+"""The exit code of a call that died at a step."""
 LIMIT = 600.0
 """Seconds after which a call counts as stuck."""
 REFUSED_WITHIN = 120.0

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.shop import Shop
+
 
 @pytest.fixture(autouse=True)
 def _starts_no_jvm_here() -> Iterator[None]:
@@ -14,3 +16,9 @@ def _starts_no_jvm_here() -> Iterator[None]:
     before = SparkContext._gateway
     yield
     assert SparkContext._gateway is before, "this test started Spark in this process: call another one"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A shop before its first event, which a module copies."""
+    return Shop.made(tmp_path_factory.mktemp("shop"))

@@ -87,11 +87,10 @@ class Shop:
     @staticmethod
     def made(root: Path, clock_ahead: timedelta = timedelta()) -> Shop:
         """The project and its tables, kept for `reset`."""
-        for path, text in FILES.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
+        shop = Shop(root)
+        shop.write_files()
         make_tables(root, clock_ahead)
-        return Shop(root)._kept()
+        return shop._kept()
 
     @staticmethod
     def changed(root: Path, dice: random.Random, changes: int) -> Shop:
@@ -107,6 +106,12 @@ class Shop:
         """The tables that change alone, without a project."""
         make_inputs(root)
         return Shop(root)._kept()
+
+    def write_files(self) -> None:
+        """Give the project its files, also where a test has edited them."""
+        for path, text in FILES.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text)
 
     def _kept(self) -> Shop:
         shutil.copytree(self.root / "warehouse", self.root / "kept")

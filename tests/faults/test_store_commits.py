@@ -26,18 +26,13 @@ from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 from tests.unit.app.test_frozen_partitions import split
 
-KILLED = -9
 CONTENT = CommitContent("UPSERT", (), {})
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return Shop.made(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture
 def shop(project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
     """A lake with changes of both inputs that no model has read."""
+    project.write_files()
     shop = StoreShop.copied(project, server, f"shop-{abs(hash(tmp_path)) % 10**12}")
     dice = random.Random(3)
     for name in (CUSTOMERS, ORDERS, ORDERS):
@@ -94,7 +89,7 @@ SUITE = ("hudi.commit.files", "hudi.commit.staged")
 @pytest.mark.fault("a run on a store killed in the middle of its commit", ends="recovers")
 def test_a_killed_commit_is_completed_or_removed_by_the_next_run(shop: StoreShop, point: str) -> None:
     code, output = calls.finished(calls.start(shop.root, "run", "--select", "daily", fault=point))
-    assert code == KILLED, output
+    assert code == calls.KILLED, output
     assert main(["run", "--select", "daily"]) == 0
     assert shop.stored(DAILY) == shop.expected(DAILY)
     settled_timeline(shop.table(DAILY))  # as the next commit does
@@ -214,6 +209,7 @@ def test_of_two_commits_with_one_instant_the_second_does_not_begin(
 def test_a_run_asks_for_little_and_for_all_tables_at_once(
     project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    project.write_files()
     with proxy_of(server.port) as proxy:
         shop = StoreShop.copied(project, server, f"few-{abs(hash(tmp_path)) % 10**12}", proxy.endpoint)
         shop.commit(CUSTOMERS, random.Random(3))
@@ -240,7 +236,7 @@ def test_a_table_is_rolled_back_and_a_killed_rollback_goes_on(shop: StoreShop, p
     words = ("rollback", "orders", "--to", known[0], "--yes")
     if point:
         code, output = calls.finished(calls.start(shop.root, *words, fault=point))
-        assert code == KILLED, output
+        assert code == calls.KILLED, output
         assert shop.stored(ORDERS) == shop.recorded(ORDERS), "readers see one of its commits"
     assert main([*words]) == 0
     assert [instant.frontier for instant in shop.timeline(ORDERS).commit_instants] == known[:1]

@@ -31,17 +31,12 @@ from tests.levels import parametrize
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 
-KILLED = -9
 PROPERTIES = b"hoodie.table.name=t\n"
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return Shop.made(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture
 def shop(project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
+    project.write_files()
     shop = StoreShop.copied(project, server, f"tables-{abs(hash(tmp_path)) % 10**12}")
     monkeypatch.chdir(shop.root)
     return shop
@@ -52,7 +47,6 @@ def empty(shop: StoreShop) -> StoreShop:
     """A project with seeds of some rows, whose bucket has no table."""
     for path, text in SEEDS.items():
         (shop.root / path).write_text(text)
-    (shop.root / "models/detail.sql").write_text(FILES["models/detail.sql"])
     place = folder(shop.warehouse)
     delete_files(shop.warehouse, place.files())
     assert place.files() == []
@@ -78,6 +72,12 @@ def test_a_project_is_built_without_a_jvm(empty: StoreShop, capsys: pytest.Captu
     assert sorted(empty.stored(DETAIL)) == [(1, 1, 21, "north"), *ROWS[1:]] and empty.remains() == []
 
 
+def next_call(shop: Shop, *words: str) -> None:
+    """A call that succeeds, in a process that remembers nothing of the one before."""
+    code, output = calls.finished(calls.start(shop.root, *words))
+    assert code == 0, output
+
+
 _BUILD_POINTS = [point for point in COMMIT_POINTS if point != "hudi.commit.log"]
 
 
@@ -92,11 +92,11 @@ _BUILD_POINTS = [point for point in COMMIT_POINTS if point != "hudi.commit.log"]
 @pytest.mark.fault("a first build on a store is killed", ends="recovers")
 def test_a_killed_build_leaves_no_row_or_all_and_the_next_one_goes_on(empty: StoreShop, point: str, time: int) -> None:
     code, output = calls.finished(calls.start(empty.root, "build", fault=f"{point}:{time}"))
-    assert code == KILLED, f"{point} is not reached {time} times: {output}"
+    assert code == calls.KILLED, f"{point} is not reached {time} times: {output}"
     for name in (ORDERS, CUSTOMERS, *MODELS):
         if empty.timeline(name).frontier is not None:
             assert empty.stored(name), f"a table of {name} without rows after {point}"
-    assert main(["build"]) == 0
+    next_call(empty, "build")
     assert engines(empty) <= {"duckdb", None} and sorted(empty.stored(DETAIL)) == ROWS
     for name in MODELS:
         settled_timeline(empty.table(name))  # as the next commit does
@@ -210,14 +210,12 @@ def test_a_table_of_no_model_is_dropped_as_a_whole(shop: StoreShop, point: str |
     uri = shop.table(CUSTOMER)
     (shop.root / "models/customer.sql").unlink()
     words = ("clean", "--orphans", "--yes")
-    try:
-        if point:
-            code, output = calls.finished(calls.start(shop.root, *words, fault=point))
-            assert code == KILLED, output
-            assert Timeline(uri).exists == (point == "drop.marked"), "readers see a table or none"
-        assert main([*words]) == 0
-    finally:
-        (shop.root / "models/customer.sql").write_text(FILES["models/customer.sql"])
+    if point:
+        code, output = calls.finished(calls.start(shop.root, *words, fault=point))
+        assert code == calls.KILLED, output
+        assert Timeline(uri).exists == (point == "drop.marked"), "readers see a table or none"
+    next_call(shop, *words)
+    (shop.root / "models/customer.sql").write_text(FILES["models/customer.sql"])
     assert all(path.startswith(".hoodie/.locks/") for path in folder(uri).files())
     assert shop.timeline(DETAIL).frontier, "other tables stay"
     assert main(["run", "-s", "customer"]) == 0 and engines(shop) == {"duckdb"}
@@ -231,15 +229,12 @@ def test_a_table_with_other_types_or_partitions_is_made_in_its_place(empty: Stor
     path, text = empty.root / "models/detail.sql", FILES["models/detail.sql"]
     edited = text.replace("o.amount,", "cast(o.amount as bigint) as amount,")
     path.write_text("{{ config(partition_by='region') }}\n" + edited)
-    try:
-        if point:
-            code, output = calls.finished(calls.start(empty.root, "run", fault=point))
-            assert code == KILLED, output
-            if empty.timeline(DETAIL).exists and empty.timeline(DETAIL).frontier is not None:
-                assert sorted(empty.stored(DETAIL)) == ROWS
-        assert main(["run"]) == 0
-    finally:
-        path.write_text(text)
+    if point:
+        code, output = calls.finished(calls.start(empty.root, "run", fault=point))
+        assert code == calls.KILLED, output
+        if empty.timeline(DETAIL).exists and empty.timeline(DETAIL).frontier is not None:
+            assert sorted(empty.stored(DETAIL)) == ROWS
+    next_call(empty, "run")
     timeline = empty.timeline(DETAIL)
     assert engines(empty) <= {"duckdb", None} and sorted(row[:4] for row in empty.stored(DETAIL)) == ROWS
     assert timeline.partition_fields == ("_sml_partition",) and empty.remains() == []

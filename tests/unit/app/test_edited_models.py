@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shop = Shop.changed(tmp_path_factory.mktemp("built"), random.Random(1), 5)
     run(shop)
     return shop
-
-
-@pytest.fixture
-def shop(built: Shop, tmp_path: Path, no_spark: None) -> Shop:
-    """A copy of that lake; to start Spark is an error."""
-    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
-    return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
 def run(shop: Shop) -> dict[str, tuple[str | None, int, list[str]]]:

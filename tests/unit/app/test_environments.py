@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -29,14 +28,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shop = Shop.changed(root, random.Random(1), 5)
     assert main(["run", "--project-dir", str(root)]) == 0
     return shop
-
-
-@pytest.fixture
-def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_spark: None) -> Shop:
-    """A copy of that lake; to start Spark is an error."""
-    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
 def edit(root: Path, before: str, after: str, path: str = DETAIL_SQL) -> None:

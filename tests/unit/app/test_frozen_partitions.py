@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,14 +36,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shutil.rmtree(shop.root / "warehouse/dws/daily")
     run(shop)
     return shop
-
-
-@pytest.fixture
-def shop(built: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_spark: None) -> Shop:
-    """A copy of that lake; to start Spark is an error."""
-    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
 def freeze(shop: Shop, before: str | None, table_type: str = "cow", **queries: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     run(shop)
     shop.change(dice)
     return shop
-
-
-@pytest.fixture
-def shop(built: Shop, tmp_path: Path, no_spark: None) -> Shop:
-    """A copy of a lake with a change that no model has seen; to start Spark is an error."""
-    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
-    return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
 def run(shop: Shop, *selected: str, full_refresh: bool = False) -> dict[str, tuple[str | None, int]]:

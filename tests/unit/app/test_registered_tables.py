@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,12 +33,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     )
     shop.commit(ORDERS, dice)
     return shop
-
-
-@pytest.fixture
-def shop(built: Shop, tmp_path: Path, no_spark: None) -> Shop:
-    shutil.copytree(built.root, tmp_path, dirs_exist_ok=True)
-    return Shop(tmp_path, dict(built.rows_at), built.changes)
 
 
 def named(unique_id: str) -> TableName:
