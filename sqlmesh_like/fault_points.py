@@ -52,8 +52,8 @@ INGEST_POINTS = (
 """Steps of one batch; those of a table occur once for each table."""
 DATABASE_POINTS = ("database.begin", "database.spooled", "database.confirmed")
 """Steps of an ingestion from a database, around those of its batches."""
-SOURCE_REPAIR_POINTS = ("database.repair",)
-"""Before the rows that a repair has read are added to the spool."""
+DATABASE_ROW_POINTS = ("database.added", "database.read_again")
+"""Before rows that were read apart from the log are added to the spool, and after all of a table are."""
 ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
 """Steps of each commit that is rolled back; `hudi.removal` comes between the last two."""
 SAVEPOINT_POINTS = ("savepoint.begin", "savepoint.inflight", "savepoint.complete")
@@ -83,7 +83,7 @@ NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
     + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
-    + INGEST_POINTS + DATABASE_POINTS + SOURCE_REPAIR_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
+    + INGEST_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
     + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS
     + PROMOTION_POINTS + NODE_POINTS + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip

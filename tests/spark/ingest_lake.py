@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -98,9 +98,9 @@ class Lake:
         os.utime(path, (time, time))
         self.landed += 1
 
-    def run(self, start: str | None = None) -> IngestReport:
+    def run(self, start: str | None = None, again: Collection[str] = ()) -> IngestReport:
         project, target, source = self.declared()
-        return ingest_source(self.spark, project, target, source, start)
+        return ingest_source(self.spark, project, target, source, start, again=again)
 
     def open(self, on_batch: Any = None) -> IngestRun:
         """A run that has not begun."""

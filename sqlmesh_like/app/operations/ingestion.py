@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +20,7 @@ from sqlmesh_like.cdc.sources.source_check import check_source, check_start, che
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.sources.waiting_files import bytes_waiting
 from sqlmesh_like.cdc.stream.metrics import Metrics
-from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.errors import SelectionError, UsageError, nearest
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 
@@ -41,7 +41,8 @@ class IngestRequest:
     """The request of an ingestion. `trigger`: time between continuous batches; `start`: position to read again from.
 
     `metrics`: files to which the metrics of each batch are written. `source`: the name of the one source to ingest,
-    also where no table of it is declared; None for the selected ones.
+    also where no table of it is declared; None for the selected ones. `again`: tables (`orders`, `shop.orders`) of a
+    database whose rows are all read again.
     """
 
     continuous: bool = False
@@ -50,6 +51,7 @@ class IngestRequest:
     replays_dead_letters: bool = False
     metrics: tuple[str, ...] = ()
     source: str | None = None
+    again: tuple[str, ...] = ()
 
 
 class IngestListener(Protocol):
@@ -72,6 +74,7 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     check_trigger(request.trigger, continuous=request.continuous)
     if request.replays_dead_letters and (request.continuous or request.start):
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
+    again = _read_again(sources, request)
     metrics = Metrics(request.metrics)
     ask_sources(loaded, sources)
     is_short = _is_short(loaded, sources, request)
@@ -84,7 +87,36 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
         with stop_signals.deferred():  # the current batch is completed
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(spark, loaded, sources, listener))
-            return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
+            return list(_ingest_pending(spark, loaded, sources, request, again, listener, metrics))
+
+
+def _read_again(sources: Sequence[Source], request: IngestRequest) -> dict[str, set[str]]:
+    """The tables to read again, by source. Raises UsageError where that is not possible."""
+    if request.again and (request.continuous or request.start or request.replays_dead_letters):
+        raise UsageError("--resnapshot goes with none of --continuous, --from, --replay-dead-letters")
+    result: dict[str, set[str]] = {}
+    for name in request.again:
+        of_source, _, identifier = name.rpartition(".")
+        named = [
+            (source, table)
+            for source in sources
+            for table in source.tables
+            if table.ingest is not None and table.name == identifier and of_source in ("", source.name)
+        ]
+        if len(named) != 1:
+            declared = [f"{source.name}.{table.name}" for source in sources for table in source.tables if table.ingest]
+            text = f"{len(named)} selected sources declare" if named else "no selected source declares"
+            hint = f"name it as {named[0][0].name}.{identifier}" if named else nearest(name, declared)
+            raise UsageError(f"{text} the table {name} of --resnapshot", hint=hint)
+        ((source, table),) = named
+        if source.ingest is None or source.ingest.database is None:
+            raise UsageError(
+                f"source {source.name} has no database whose rows --resnapshot could read",
+                location=source.declared_at,
+                hint=f"sml ingest -s source:{source.name} --from earliest reads all of its events again",
+            )
+        result.setdefault(source.name, set()).add(table.name)
+    return result
 
 
 def ask_sources(loaded: Loaded, sources: Sequence[Source]) -> None:
@@ -137,10 +169,11 @@ def _ingest_pending(
     loaded: Loaded,
     sources: Sequence[Source],
     request: IngestRequest,
+    again: Mapping[str, Collection[str]],
     listener: IngestListener,
     metrics: Metrics,
 ) -> Iterator[IngestReport]:
-    """Ingest one source after another and report before and after each."""
+    """Ingest one source after another and report before and after each. `again`: tables to read again, by source."""
     from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 
     for source in sources:
@@ -148,7 +181,8 @@ def _ingest_pending(
             return
         listener.reading(source)
         loaded.reporter.phase(f"ingesting the events of source {source.name}")
-        report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report)
+        tables = again.get(source.name, ())
+        report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report, tables)
         listener.ingested(report)
         yield report
 

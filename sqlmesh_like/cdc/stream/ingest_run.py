@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import closing
 from dataclasses import replace
 from threading import Lock
@@ -67,18 +67,19 @@ def ingest_source(
     source: Source,
     start: str | None = None,
     on_batch: OnBatch | None = None,
+    again: Collection[str] = (),
 ) -> IngestReport:
     """Ingest all events of a source that were not ingested yet, then stop.
 
     `on_batch` is called with the report of each batch. `start` (earliest, latest or offsets as JSON) forgets what was
-    read and begins there. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises
-    UsageError (a setting that is not supported, wrong declarations, no such folder) before anything is written, and
-    IngestError for a table that lost events which the log no longer has, or for the first malformed event under
-    `on_bad_record: fail`.
+    read and begins there. `again`: declared tables of a database whose rows are all read again. A table that cannot be
+    written is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported,
+    wrong declarations, no such folder) before anything is written, and IngestError for a table that lost events which
+    the log no longer has, or for the first malformed event under `on_bad_record: fail`.
     """
     run = open_run(spark, project, target, source, on_batch)
     with closing(run):
-        run.read_database(start)
+        run.read_database(start, again)
         run.prepare(start)
         if run.begin(start):
             run.wait()
@@ -121,10 +122,11 @@ class IngestRun:
         """The source's paths; its tables are those declared and those discovered so far."""
         return self.context.place
 
-    def read_database(self, start: str | None = None, *, follows: bool = False) -> None:
+    def read_database(self, start: str | None = None, again: Collection[str] = (), *, follows: bool = False) -> None:
         """Spool what the source's database holds, if it has one; with `follows`, all that comes. Raises SmlError."""
         if self.capture is not None:
             self.capture.prepare(start)
+            self.capture.read_later_tables(again)
             if follows:
                 self.capture.follow()
             else:

@@ -18,13 +18,23 @@ METRICS = click.option(
 @click.option("--continuous", is_flag=True, help="Run until stopped (SIGTERM or Ctrl-C ends after the batch).")
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
+@click.option(
+    "--resnapshot", "tables", multiple=True, help="Read all rows of a database's table again.", metavar="TABLE"
+)
 @click.option("--replay-dead-letters", "again", is_flag=True, help="Only ingest the dead letters again.")
 @METRICS
 @shared_options
 def command(
-    flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]
+    flags: Flags,
+    continuous: bool,
+    trigger: str | None,
+    start: str | None,
+    tables: tuple[str, ...],
+    again: bool,
+    metrics: tuple[str, ...],
 ) -> int:
     """Ingest all pending events, then stop. A selected table selects its whole source."""
     loaded, output = open_project(flags), make_output(flags)
-    reports = ingest(loaded, IngestRequest(continuous, trigger, start, again, metrics), IngestLog(output))
+    request = IngestRequest(continuous, trigger, start, again, metrics, again=tables)
+    reports = ingest(loaded, request, IngestLog(output))
     return report_end(output, reports)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.cdc.sources.database import later_tables, row_snapshot
 from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.repair import Repair, add_repair
@@ -112,6 +114,11 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     differing = {row.key: (row.only, [each.name for each in row.columns]) for row in result.examples}
     assert differing == {"id=1": (None, ["price"]), "id=20": (None, ["name", "at"]), "id=7": ("database", [])}
     assert (result.different, result.unread, result.uncompared, result.error) == (3, 1, (), None)
+    # One that is declared later, with a row from before; and all rows of another one once more.
+    lake.tables = (*lake.tables, table("other", database="store"))
+    assert lake.run(again=["item"]).dead_letters == 0
+    for name in ("item", "other"):
+        assert lake.rows(name) == rows(server, f"store.{name}")
 
 
 def compared(lake: Lake) -> list[TableComparison]:
@@ -194,8 +201,44 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
     assert confirmed(pg) > before
     assert lake.run().events == 0 and lake.commits("item") == 2
     require_equal(lake)
+    # One that is declared later, and one that was dropped and created again, whose rows no log that is read has.
+    pg.run(
+        "create table again (id int primary key)",
+        "insert into again values (1)",
+    )
+    lake.tables = (*lake.tables, table("other", database="postgres"), table("again", database="postgres"))
+    assert lake.run().dead_letters == 0
+    assert lake.rows("other") == [(1,)] == lake.rows("again")
+    pg.run("drop table again", "create table again (id int primary key)", "insert into again values (2)")
+    pg.run("insert into other values (2)", "delete from other where id = 1")
+    assert lake.run().dead_letters == 0
+    assert lake.rows("other") == [(2,)] == lake.rows("again")
+    pg.run("insert into other values (3)", "insert into again values (3)")
+    assert lake.run(again=["other"]).dead_letters == 0
+    assert lake.rows("other") == [(2,), (3,)] == lake.rows("again")
+    # Values that the log does not repeat, in changes between the publication of a table and the end of its reading.
+    pg.run(
+        "create table large (id int primary key, n int, much text)",
+        "alter table large alter much set storage external",
+        "insert into large select n, 0, repeat(n::text, 9000) from generate_series(1, 4) n",
+    )
+    lake.tables = (*lake.tables, table("large", database="postgres"))
+
+    @contextmanager
+    def row_segments(place: SourcePaths, queries: Any) -> Iterator[Any]:
+        pg.run("update large set n = 1 where id = 1", "delete from large where id = 3")
+        pg.run("update large set much = repeat('y', 9000) where id = 1", "update large set n = 2 where id = 1")
+        with row_snapshot.row_segments(place, queries) as segments:
+            pg.run("update large set n = 3 where id in (1, 2)", "insert into large values (5, 5, repeat('z', 9000))")
+            yield segments
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(later_tables, "row_segments", row_segments)
+        assert lake.run().dead_letters == 0
+    require_equal(lake)
+    assert [key for key, *_ in lake.rows("large")] == [1, 2, 4, 5]
     pg.run("update item set name = 'logged' where id = 1", "delete from item where id = 3")
-    (result,) = compared(lake)
+    result, *_ = compared(lake)
     assert (result.status, result.different, result.unread) == ("pass", 0, 2)
     assert [each.name for each in result.uncompared] == ["list"]
 
@@ -212,14 +255,26 @@ from pathlib import Path
 from sqlmesh_like.spark.jvm.session import start_session
 from sqlmesh_like.project.nodes import Target
 from tests.services.mariadb import Server
-from tests.spark.cdc.test_database import killed_lake
+from tests.spark.cdc import test_database
 
-root = Path(sys.argv[1])
+root, lake_of, tables = Path(sys.argv[1]), getattr(test_database, sys.argv[3]), sys.argv[4:]
 settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
-killed_lake(Server(int(sys.argv[2])), root, start_session(target, "child", log_file=root / "child.log")).run()
+spark = start_session(target, "child", log_file=root / "child.log")
+lake_of(Server(int(sys.argv[2])), root, spark, *tables).run()
 """
 STEPS = (*DATABASE_POINTS, "ingest.begin", "ingest.table:1", "ingest.table:2", "ingest.last_commits")
+
+
+def ingest_until_killed(step: str, server: Server, root: Path, lake: str, *tables: str) -> None:
+    """Ingest a lake of a function of this module in a process that is killed at a step."""
+    with (root / "child.err").open("wb") as errors:
+        child = subprocess.run(
+            [sys.executable, "-c", CHILD, str(root), str(server.port), lake, *tables],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), FAULT_VARIABLE: step},
+            cwd=REPOSITORY, stdout=errors, stderr=errors, check=False, timeout=180,
+        )  # fmt: skip
+    assert child.returncode == -signal.SIGKILL, (step, (root / "child.err").read_text()[-2000:])
 
 
 def killed_lake(server: Server, root: Path, spark: SparkSession) -> Lake:
@@ -241,13 +296,7 @@ def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path:
         "insert into killed.entry select seq from seq_1_to_20",
     )
     for number, step in enumerate(STEPS, 1):
-        with (tmp_path / "child.err").open("wb") as errors:
-            child = subprocess.run(
-                [sys.executable, "-c", CHILD, str(tmp_path), str(server.port)],
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), FAULT_VARIABLE: step},
-                cwd=REPOSITORY, stdout=errors, stderr=errors, check=False, timeout=180,
-            )  # fmt: skip
-        assert child.returncode == -signal.SIGKILL, (step, (tmp_path / "child.err").read_text()[-2000:])
+        ingest_until_killed(step, server, tmp_path, "killed_lake")
         run(
             server,
             f"update killed.item set n = n + 1 where id % {number + 1} = 0",
@@ -259,6 +308,97 @@ def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path:
     lake = killed_lake(server, tmp_path, spark)
     assert lake.rows("item") == rows(server, "killed.item")
     assert lake.rows("entry") == rows(server, "killed.entry")
+
+
+def later_lake(server: Server, root: Path, spark: SparkSession, *names: str) -> Lake:
+    lake = lake_of(server, root, spark, "later", "first", *names)
+    return replace(lake, tables=(*lake.tables, table("entry", database="later", primary_key=())))
+
+
+@pytest.mark.release
+@pytest.mark.timeout(200 * 8)
+def test_tables_declared_later_have_all_their_rows_whatever_is_killed(
+    server: Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database later",
+        "use later",
+        "create table first (id int primary key, n int)",
+        "create table entry (n int)",
+        "create table item (id int primary key, n int)",
+        "insert into first values (1, 1)",
+        "insert into item select seq, 0 from seq_1_to_20",
+        "insert into entry values (1), (1)",
+    )
+    lake = later_lake(server, tmp_path, spark)
+    assert not lake.run().failed
+    run(
+        server,
+        "use later",
+        "delete from item where id = 1",
+        "alter table item add column late int default 7",
+        "create table made (id int primary key, n int)",
+        "insert into made values (1, 1), (2, 2)",
+        "update item set n = 1 where id = 2",
+        "insert into entry values (2), (2)",
+    )
+    for number, step in enumerate(("database.added:1", "database.read_again", "database.begin", "ingest.table:1"), 3):
+        ingest_until_killed(step, server, tmp_path, "later_lake", "item", "made")
+        run(
+            server,
+            "use later",
+            f"delete from item where id = {number}",
+            f"update made set n = {number} where id = 1",
+            f"insert into entry values ({number}), ({number})",
+        )
+        if step == "database.added:1":  # others go on meanwhile: their log passes by what is not declared
+            assert not lake.run().failed
+            run(server, "use later", "delete from item where id = 20")
+            assert not lake.run().failed
+    wide = later_lake(server, tmp_path, spark, "item", "made")
+    assert wide.run().dead_letters == 0
+    for name in ("first", "item", "made", "entry"):
+        assert wide.rows(name) == rows(server, f"later.{name}"), name
+    # A table that was not read for a while has missed what happened in its log.
+    run(server, "use later", "delete from made where id = 2", "update first set n = 2")
+    assert lake.run().events == 1
+    run(server, "use later", "insert into made values (3, 3)")
+    assert wide.run().dead_letters == 0
+    for name in ("first", "item", "made", "entry"):
+        assert wide.rows(name) == rows(server, f"later.{name}"), name
+    # Rows change while they are read: between the position of the log and its end.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(later_tables, "row_segments", changed_meanwhile(server))
+        assert wide.run(again=["item", "entry"]).dead_letters == 0
+    for name in ("first", "item", "made", "entry"):
+        assert wide.rows(name) == rows(server, f"later.{name}"), name
+
+
+def changed_meanwhile(server: Server) -> Any:
+    """Changes before rows of `later` are read, and after they were."""
+
+    @contextmanager
+    def row_segments(place: SourcePaths, queries: Any) -> Iterator[Any]:
+        run(
+            server,
+            "use later",
+            "delete from item where id = 10",
+            "update item set id = 100 where id = 12",
+            "insert into item (id, n) values (101, 1)",
+        )
+        with row_snapshot.row_segments(place, queries) as segments:
+            run(
+                server,
+                "use later",
+                "delete from item where id = 101",
+                "update item set n = n + 1 where id = 100",
+                "insert into item (id, n) values (10, 5)",
+                "delete from item where id = 13",
+            )
+            yield segments
+
+    return row_segments
 
 
 @pytest.mark.release

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
-from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.read_tables import begin, store, stored
 from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.errors import IngestError, Location, MachineError
@@ -76,18 +76,24 @@ def test_settings_go_to_the_engine_as_lines(tmp_path: Path) -> None:
     )
 
 
-def test_a_table_that_is_wanted_later_is_refused_once_there_was_a_snapshot(tmp_path: Path) -> None:
+def test_which_tables_are_complete_survives_other_declarations(tmp_path: Path) -> None:
     spool, source = Spool(tmp_path), source_of(SETTINGS, "item", "user_1")
     spool.prepare()
-    note_tables(spool, source, TABLES[:1])
-    note_tables(spool, source, TABLES[:2])  # the first snapshot was not complete
+    begin(spool, source, TABLES[:1])
+    record = begin(spool, source, TABLES[1:])  # the first snapshot was not complete
+    assert (set(record.complete), set(record.outdated)) == ({"item_old", "user_1"}, {"item"})
     (tmp_path / "offsets" / "3").write_text('[]\n{"file": "b.1", "pos": 7}', encoding="utf-8")
-    note_tables(spool, source, TABLES[:2])
-    with pytest.raises(IngestError, match="without user_1"):
-        note_tables(spool, source, TABLES)
+    left = stored(spool, source).followed(["user_1", "new"])
+    store(spool, left)
+    assert stored(spool, source) == left
+    assert (set(left.complete), set(left.outdated)) == ({"user_1"}, {"item", "item_old"})
+    whole = left.completed(["item", "new"])
+    assert (set(whole.complete), set(whole.outdated)) == ({"item", "new", "user_1"}, {"item_old"})
     with pytest.raises(IngestError, match="has read mysql:shop before, not mysql:other"):
-        note_tables(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"), TABLES[:1])
+        stored(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"))
     assert spool.is_at(LogEnd("b.1", 7)) and not spool.is_at(LogEnd("b.1", 8))
+    spool.forget(TABLES[:1], "shop")
+    assert set(begin(spool, source, TABLES[:1]).outdated) == {"item_old", "user_1"}
 
 
 def test_a_spool_that_begins_anew_empties_the_tables_first_and_uses_no_number_twice(tmp_path: Path) -> None:

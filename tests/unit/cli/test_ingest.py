@@ -56,6 +56,9 @@ def test_what_cannot_be_ingested_is_said_without_starting_anything(
         (["--trigger", "30 seconds"], "--trigger is for --continuous"),
         (["--continuous", "--trigger", "soon"], "--trigger is 'soon'"),
         (["--replay-dead-letters", "--continuous"], "--replay-dead-letters goes with neither --continuous nor --from"),
+        (["--resnapshot", "user", "--from", "earliest"], "--resnapshot goes with none of --continuous, --from"),
+        (["--resnapshot", "usr"], "no selected source declares the table usr of --resnapshot"),
+        (["--resnapshot", "shop.user"], "source shop has no database whose rows --resnapshot could read"),
         (["--from", "latest"], "--from latest: the files of source 'shop' have no such position"),
     ],
 )

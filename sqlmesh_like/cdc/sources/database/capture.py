@@ -6,19 +6,23 @@ file. Only what all tables hold is confirmed to the database, which may then cle
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.sources.database.connector_settings import (
     connector_settings,
     database_of,
+    publication_of,
     slot_of,
     wanted_tables,
 )
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
-from sqlmesh_like.cdc.sources.database.read_tables import note_tables
+from sqlmesh_like.cdc.sources.database.later_tables import read_later_tables
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
@@ -29,14 +33,20 @@ from sqlmesh_like.cdc.sources.database.server import (
     engine_error,
     is_mariadb,
     log_end,
+    published_tables,
     tables_of,
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.nodes import Source
 
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+_log = logging.getLogger("sqlmesh_like.cdc")
 _PATIENCE_SECONDS = 1800.0
 """How long a database that is followed may be away."""
 _PAUSE_SECONDS = 10.0
@@ -73,7 +83,8 @@ def spool_log(place: SourcePaths) -> None:
     capture = DatabaseCapture(place)
     try:
         capture.prepare(None)
-        capture.read_to_end()
+        if capture.has_tables:
+            capture.read_to_end()
     finally:
         capture.close()
     if stop_signals.is_wished():
@@ -82,11 +93,17 @@ def spool_log(place: SourcePaths) -> None:
 
 @dataclass(frozen=True)
 class _Database:
-    """What the database said at the beginning."""
+    """What the database said at the beginning. `tables`: those that the source reads; `record`: what it has of them."""
 
     tables: tuple[Table, ...]
+    record: ReadTables
     end: LogEnd | None
     is_mariadb: bool
+
+    @property
+    def followed(self) -> tuple[Table, ...]:
+        """The tables whose changes are read."""
+        return tuple(table for table in self.tables if str(table) in self.record.complete)
 
 
 class DatabaseCapture:
@@ -109,12 +126,51 @@ class DatabaseCapture:
             require_ready(db, self._settings, tables)
             if start is not None or not self.spool.has_position:
                 require_declared(db, self.place.source, every)
-            self._asked = _Database(tables, log_end(db), is_mariadb(db))
             if start is not None:
                 self.spool.forget(tables, self._settings.database)
-            if self._settings.kind == "postgresql" and not self.spool.has_position:
-                drop_slot(db, self._settings, slot_of(self.place.source, self.spool))
-        note_tables(self.spool, self.place.source, tables)
+            record = self._recorded(db, tables)
+            self._asked = _Database(tables, record, log_end(db), is_mariadb(db))
+
+    def _recorded(self, db: sa.Connection, tables: Sequence[Table]) -> ReadTables:
+        """What the spool has of the tables; those that are not read on are outdated from now on."""
+        source, is_postgres = self.place.source, self._settings.kind == "postgresql"
+        if not self.spool.has_position:
+            if is_postgres:
+                drop_slot(db, self._settings, slot_of(source, self.spool))
+            return begin(self.spool, source, tables)
+        known = stored(self.spool, source)
+        followed = set(map(str, tables))
+        if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
+            followed &= published  # one that was dropped and created again is not published any more
+        record = known.followed(followed)
+        if record != known:
+            store(self.spool, record)
+        return record
+
+    def read_later_tables(self, again: Collection[str] = ()) -> None:
+        """Spool all rows of tables that are read for the first time after others, or that `again` names.
+
+        `again`: declared tables. Raises SmlError where they cannot be read.
+        """
+        source, asked = self.place.source, self._asked
+        if not self.spool.has_position:  # the first snapshot reads all tables
+            return
+        database = self._settings.database
+        routed = {table: route(source, database, table.schema, table.name) for table in asked.tables}
+        named = {str(table) for table, declared in routed.items() if declared is not None and declared.name in again}
+        record = asked.record.without(named)
+        later = [table for table in asked.tables if str(table) not in record.complete]
+        if not later:
+            return
+        _log.warning("reading all rows of %s", ", ".join(map(str, later)))
+        record = read_later_tables(self.place, later, record)
+        with connected(self._settings) as db:  # changes while they were read come with them
+            self._asked = replace(asked, record=record, end=log_end(db))
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether there are tables whose changes are read."""
+        return bool(self._asked.followed)
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now. Raises SmlError where the engine ends before."""
@@ -139,7 +195,7 @@ class DatabaseCapture:
         settings = connector_settings(
             self.place.source,
             self.spool,
-            self._asked.tables,
+            self._asked.followed,
             self._asked.end,
             mariadb=self._asked.is_mariadb,
             follows=self._follows,
@@ -158,6 +214,7 @@ class DatabaseCapture:
         try:
             if self._engine is None:
                 self.prepare(None)
+                self.read_later_tables()
                 self._begin()
             self._engine_runs()
             if now - self._next_start > _SOUND_SECONDS:

@@ -108,6 +108,11 @@ def slot_of(source: Source, spool: Spool) -> str:
     return f"sml_{name}_{zlib.crc32(str(spool.folder).encode()):08x}"
 
 
+def publication_of(source: Source, spool: Spool) -> str:
+    """The name of the publication that a source's connector reads."""
+    return database_of(source).options.get("publication.name", slot_of(source, spool))
+
+
 def database_of(source: Source) -> DatabaseSettings:
     """The database of a source that has one."""
     assert source.ingest is not None

@@ -1,12 +1,15 @@
 """The record of which tables of a database have been read from their first row. Owns its file.
 
-The log alone does not have the rows that a table had before: a table that is wanted later needs a snapshot of its own.
+The log alone does not have the rows that a table had before: a table that is wanted later needs a snapshot of its own,
+and so does one that was not read for a while.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table
@@ -15,26 +18,70 @@ from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import Source
 
 
-def note_tables(spool: Spool, source: Source, tables: Iterable[Table]) -> None:
-    """Record which tables of which database the first snapshot will read.
+@dataclass(frozen=True)
+class ReadTables:
+    """Tables of a database, by name (`schema.table` in PostgreSQL).
 
-    Raises IngestError for another database, and for other tables, once there was a snapshot.
+    `complete`: the spool has their rows and all changes since, up to its position. `outdated`: it has had rows of them,
+    but not all changes since.
     """
-    settings, wanted = database_of(source), sorted(map(str, tables))
-    database = f"{settings.kind}:{settings.database}"
-    file = spool.folder / "tables.json"
-    if not spool.has_position:
-        replace_file(file, json.dumps({"database": database, "tables": wanted}).encode())
-        return
-    known = json.loads(file.read_text(encoding="utf-8"))
-    problem = ""
-    if known["database"] != database:
-        problem = f"has read {known['database']} before, not {database}"
-    elif new := [name for name in wanted if name not in known["tables"]]:
-        problem = f"has read its database without {', '.join(new)}: the rows that they had before are not in its log"
-    if problem:
+
+    database: str
+    complete: frozenset[str]
+    outdated: frozenset[str] = frozenset()
+
+    def without(self, names: Collection[str]) -> ReadTables:
+        """These tables must be read again."""
+        return ReadTables(self.database, self.complete.difference(names), self.outdated.union(names))
+
+    def followed(self, names: Collection[str]) -> ReadTables:
+        """Of the complete tables only these are read on; others miss changes from now on."""
+        return self.without(self.complete.difference(names))
+
+    def completed(self, names: Collection[str]) -> ReadTables:
+        """These tables have been read."""
+        return ReadTables(self.database, self.complete.union(names), self.outdated.difference(names))
+
+
+def begin(spool: Spool, source: Source, tables: Iterable[Table]) -> ReadTables:
+    """Record that the first snapshot will read these tables.
+
+    What another one has read before, and this one does not, stays outdated: the lake may have its rows.
+    """
+    record = ReadTables(_database(source), frozenset(map(str, tables)))
+    if _file(spool).exists() and (former := _read(spool)).database == record.database:
+        record = former.without(former.complete).completed(record.complete)
+    store(spool, record)
+    return record
+
+
+def stored(spool: Spool, source: Source) -> ReadTables:
+    """The record of a spool that has a position. Raises IngestError where it is of another database."""
+    record = _read(spool)
+    if record.database != _database(source):
         raise IngestError(
-            f"source {source.name!r} {problem}",
+            f"source {source.name!r} has read {record.database} before, not {_database(source)}",
             location=source.declared_at,
             hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
         )
+    return record
+
+
+def _read(spool: Spool) -> ReadTables:
+    known = json.loads(_file(spool).read_text(encoding="utf-8"))
+    return ReadTables(known["database"], frozenset(known["tables"]), frozenset(known.get("outdated", ())))
+
+
+def store(spool: Spool, record: ReadTables) -> None:
+    """Replace the record."""
+    content = {"database": record.database, "tables": sorted(record.complete), "outdated": sorted(record.outdated)}
+    replace_file(_file(spool), json.dumps(content).encode())
+
+
+def _file(spool: Spool) -> Path:
+    return spool.folder / "tables.json"
+
+
+def _database(source: Source) -> str:
+    settings = database_of(source)
+    return f"{settings.kind}:{settings.database}"

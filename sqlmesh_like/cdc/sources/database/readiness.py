@@ -70,14 +70,18 @@ def require_declared(db: sa.Connection, source: Source, tables: Sequence[Table])
             location=first.declared_at,
             hint=near or f"change `table:`, or let the user read it: {_grant_all(db, settings)}",
         )
+    require_keys(db, source, tables)
+
+
+def require_keys(db: sa.Connection, source: Source, tables: Sequence[Table]) -> None:
+    """Raises ProjectError where a declared key has a column that its table lacks: all rows would be refused."""
     for table in tables:
-        declared = route(source, settings.database, table.schema, table.name)
+        declared = route(source, database_of(source).database, table.schema, table.name)
         if declared is not None:
             _require_key(db, declared, table)
 
 
 def _require_key(db: sa.Connection, declared: SourceTable, table: Table) -> None:
-    """Raises ProjectError where the declared key has a column that the table lacks: all rows would be refused."""
     import sqlalchemy as sa
 
     assert declared.ingest is not None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of
@@ -27,30 +29,40 @@ def snapshot_lines(place: SourcePaths, queries: Mapping[Table, str]) -> Iterator
 
     Raises SmlError where the database cannot be read.
     """
+    with row_segments(place, queries) as segments:
+        for path in segments:
+            with gzip.open(path, "rb") as lines:
+                yield from lines
+
+
+@contextmanager
+def row_segments(place: SourcePaths, queries: Mapping[Table, str | None]) -> Iterator[Sequence[Path]]:
+    """Segments with an event for each row that these queries give, or for all rows of a table (None), in order.
+
+    Those that are not moved away are removed at the end. Raises SmlError where the database cannot be read.
+    """
     spool = Spool(spool_of(place).folder / "rows")
     shutil.rmtree(spool.folder, ignore_errors=True)
     try:
         spool.prepare()
         _read(place, spool, queries)
-        for path in sorted((spool.folder / "log").glob("*.gz")):
-            with gzip.open(path, "rb") as lines:
-                yield from lines
+        yield sorted((spool.folder / "log").glob("*.gz"))
     finally:
         shutil.rmtree(spool.folder, ignore_errors=True)
 
 
-def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str]) -> None:
+def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str | None]) -> None:
     settings = database_of(place.source)
     with connected(settings) as db:
         mariadb = is_mariadb(db)
     own = connector_settings(place.source, spool, queries, None, mariadb=mariadb, follows=False)
-    names = {f"{table.schema or settings.database}.{table.name}": query for table, query in queries.items()}
+    names = {f"{table.schema or settings.database}.{table.name}": query for table, query in queries.items() if query}
     own = {name: value for name, value in own.items() if name not in _LOG_OF_ITS_OWN} | {
         "snapshot.mode": "initial_only",
         "heartbeat.interval.ms": "0",
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": "sml_notifications",
-        _QUERIES: ",".join(names),
+        **({_QUERIES: ",".join(names)} if names else {}),
         **{f"{_QUERIES}.{name}": query for name, query in names.items()},
         "sml.rows.only": "true",
     }

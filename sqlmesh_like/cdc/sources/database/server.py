@@ -9,13 +9,14 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlmesh_like.errors import IngestError, MachineError, SmlError
 from sqlmesh_like.project.nodes import DatabaseSettings
+from sqlmesh_like.sql_text import standard_identifier
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -157,6 +158,32 @@ def drop_slot(db: sa.Connection, settings: DatabaseSettings, slot: str) -> None:
         db.rollback()
         time.sleep(0.5)
     raise MachineError(f"{settings.address}: another process reads the replication slot {slot}")
+
+
+def published_tables(db: sa.Connection, publication: str) -> frozenset[str] | None:
+    """The tables (`schema.table`) whose changes PostgreSQL publishes by name; None: all of them, or none yet."""
+    import sqlalchemy as sa
+
+    every = db.execute(
+        sa.text("select puballtables from pg_publication where pubname = :name"), {"name": publication}
+    ).scalar_one_or_none()
+    if every is None or every:
+        return None
+    named = (
+        "select n.nspname || '.' || c.relname from pg_publication p join pg_publication_rel r on r.prpubid = p.oid"
+        " join pg_class c on c.oid = r.prrelid join pg_namespace n on n.oid = c.relnamespace where p.pubname = :name"
+    )
+    return frozenset(db.execute(sa.text(named), {"name": publication}).scalars())
+
+
+def publish_tables(db: sa.Connection, publication: str, tables: Iterable[Table]) -> None:
+    """Let PostgreSQL publish the changes of further tables from now on."""
+    names = ", ".join(
+        f"{standard_identifier(table.schema or '')}.{standard_identifier(table.name)}" for table in tables
+    )
+    statement = f"alter publication {standard_identifier(publication)} add table {names}"
+    db.exec_driver_sql(statement.replace("%", "%%"))
+    db.commit()
 
 
 def is_mariadb(db: sa.Connection) -> bool:

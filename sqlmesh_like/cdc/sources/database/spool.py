@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,34 +81,37 @@ class Spool:
         """
         used = [number_of(path) for name in _FOLDERS for path in (self.folder / name).iterdir() if path.stem.isdigit()]
         replace_file(self.folder / "first", str(max([*used, self._first], default=0)).encode())
-        lines = "".join(f"{_truncate(table, database)}\n" for table in tables)
-        replace_file(self.folder / "truncates.gz", gzip.compress(lines.encode()))
+        replace_file(self.folder / "truncates.gz", gzip.compress(b"".join(truncates(tables, database))))
         # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
         shutil.rmtree(self.folder / "offsets")
         for path in self.folder.iterdir():
-            if path.name not in ("first", "lock", "truncates.gz"):
+            if path.name not in ("first", "lock", "tables.json", "truncates.gz"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.prepare()
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Add a segment after all others, at the position in the log that they have reached. No engine may run."""
-        numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
-        number = max(self.newest, self._first, *numbers) + 1
-        newest = self.folder / "log" / f"{self.newest:012d}.gz"
-        earliest = newest.stat().st_mtime_ns // 10**6 + 1 if newest.exists() else 0
-        part = self.folder / "staging" / "repair.part"
+        part = self.folder / "staging" / "added.part"
         with part.open("wb") as file:
             with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as out:
                 out.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
+        self.append_file(part)
+
+    def append_file(self, segment: Path) -> None:
+        """Add a complete segment by moving it, as `append` does."""
+        numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
+        number = max(self.newest, self._first, *numbers) + 1
+        newest = self.folder / "log" / f"{self.newest:012d}.gz"
+        earliest = newest.stat().st_mtime_ns // 10**6 + 1 if newest.exists() else 0
         modified = max(time.time_ns() // 10**6, earliest) * 10**6  # files are read in the order of their times
-        os.utime(part, ns=(modified, modified))
+        os.utime(segment, ns=(modified, modified))
         position = self.folder / "offsets" / str(max(numbers))
         # First the position: without its segment it is dropped again, a segment without one would begin anew.
         replace_file(self.folder / "offsets" / str(number), position.read_bytes())
-        fault_point("database.repair")
-        os.replace(part, self.folder / "log" / f"{number:012d}.gz")
+        fault_point("database.added")
+        os.replace(segment, self.folder / "log" / f"{number:012d}.gz")
 
     def clean(self, acknowledged: int, keep_days: int) -> None:
         """Remove segments that all tables have, once they are older than so many days; the newest one stays."""
@@ -139,9 +142,12 @@ def number_of(path: Path | str) -> int:
     return int(os.path.basename(path).partition(".")[0])  # noqa: PTH119 (it may be a URI)
 
 
-def _truncate(table: Table, database: str) -> str:
-    source = {"db": database, "schema": table.schema, "table": table.name}
-    return json.dumps({"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6})
+def truncates(tables: Iterable[Table], database: str) -> Iterator[bytes]:
+    """The lines of events that empty these tables, so that rows deleted meanwhile go."""
+    for table in tables:
+        source = {"db": database, "schema": table.schema, "table": table.name}
+        event = {"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6}
+        yield f"{json.dumps(event)}\n".encode()
 
 
 def replace_file(path: Path, content: bytes) -> None:
