@@ -24,6 +24,7 @@ import java.io.InputStreamReader;
 import java.io.ObjectOutputStream;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -38,6 +39,9 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.zip.GZIPOutputStream;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -65,6 +69,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private OutputStream lines;
     private boolean isInSnapshot;
     private boolean hasEnded;
+    /** When all up to the end of the log had been read from the server; 0: not yet. */
+    private long endReadMillis;
     private volatile long acknowledged = -1;
     /** When the database must have said something; 0: it may take its time. */
     private volatile long deadline;
@@ -258,9 +264,39 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         String end = settings.getProperty("sml.end.file");
         if (end == null || record.sourceOffset().get("file") == null) return false;
         String name = record.sourceOffset().get("file").toString();
-        int order = name.length() != end.length() ? name.length() - end.length() : name.compareTo(end);
         long position = Long.parseLong(record.sourceOffset().get("pos").toString());
+        return isAtEnd(name, position) || isHeartbeatAfterEnd(record);
+    }
+
+    private boolean isAtEnd(String name, long position) {
+        String end = settings.getProperty("sml.end.file");
+        int order = name.length() != end.length() ? name.length() - end.length() : name.compareTo(end);
         return order > 0 || order == 0 && position >= Long.parseLong(settings.getProperty("sml.end.position"));
+    }
+
+    /**
+     * Statements without rows (`ALTER TABLE`, changes of other databases) move no record's position on. When the client
+     * has read up to the end, all records up to there are queued: a heartbeat from after that moment comes after them.
+     */
+    private boolean isHeartbeatAfterEnd(SourceRecord record) {
+        if (record.valueSchema() == null || !"io.debezium.connector.common.Heartbeat".equals(record.valueSchema().name())) return false;
+        long now = System.currentTimeMillis();
+        if (endReadMillis == 0 && clientIsAtEnd()) endReadMillis = now;
+        return endReadMillis != 0 && ((Struct) record.value()).getInt64("ts_ms").longValue() > endReadMillis;
+    }
+
+    /** Whether the client that reads the log has handed over all events up to the end. */
+    private boolean clientIsAtEnd() {
+        try {
+            MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+            Object[] names = server.queryNames(new ObjectName("debezium.*:type=connector-metrics,context=streaming,*"), null).toArray();
+            if (names.length != 1) return false;
+            Object file = server.getAttribute((ObjectName) names[0], "BinlogFilename");
+            Object position = server.getAttribute((ObjectName) names[0], "BinlogPosition");
+            return file != null && position != null && isAtEnd(file.toString(), ((Long) position).longValue());
+        } catch (JMException error) {
+            return false; // not there yet
+        }
     }
 
     /** A notification; whether the snapshot, of which nothing follows, has ended. */
