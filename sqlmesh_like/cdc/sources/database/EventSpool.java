@@ -3,10 +3,10 @@
  * (`engine.py`) starts it, has it compiled in memory by Janino, and tells it which events are in tables.
  *
  * The spool's folder: `log/N.gz` are complete segments, a line for each event: its value, a tab, its key, as Connect's
- * JsonConverter writes them. `offsets/N` is the position in the database's log after segment N: the engine continues
- * after the newest segment, so that no event is in two segments, wherever this process was killed. `staging/` has
- * segments that may not be read yet: the one that is being written, and those of a snapshot that is not complete,
- * which begins anew after a kill.
+ * JsonConverter writes them. `offsets/N` is the position in the database's log after segment N (its partition, its
+ * offset, and whether that is within a transaction, a line each): the engine continues after the newest segment, so
+ * that no event is in two segments, wherever this process was killed. `staging/` has segments that may not be read yet:
+ * the one that is being written, and those of a snapshot that is not complete, which begins anew after a kill.
  *
  * Janino knows no lambdas and no inference of generic types, hence raw types.
  */
@@ -54,6 +54,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     /** A server says each second that there is nothing new; connectors do not always notice that it is gone. */
     private static final long SILENT_MILLIS = 30000;
     private static final long FIRST_SILENT_MILLIS = 300000;
+    /** A third line of a position. */
+    private static final String IN_TRANSACTION = "\nin transaction";
 
     private final File folder;
     private final Properties settings;
@@ -71,6 +73,9 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private boolean hasEnded;
     /** When all up to the end of the log had been read from the server; 0: not yet. */
     private long endReadMillis;
+    /** The offset up to which all is spooled or being written; whether it is within a transaction. */
+    private Map reached;
+    private boolean isInTransaction;
     private volatile long acknowledged = -1;
     /** When the database must have said something; 0: it may take its time. */
     private volatile long deadline;
@@ -150,6 +155,10 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         Files.deleteIfExists(store.toPath());
         if (!path("offsets", segment).toFile().exists()) return;
         String[] offset = readOffset(segment);
+        // Earlier versions stored the count without saying whether it is one of a transaction.
+        if (offset.length < 3) offset[1] = offset[1].replaceAll(",\"(event|row)\":\\d+", "");
+        reached = (Map) converter.toConnectData("offset", offset[1].getBytes(StandardCharsets.UTF_8)).value();
+        isInTransaction = offset.length > 2;
         HashMap stored = new HashMap();
         stored.put(offset[0].getBytes(StandardCharsets.UTF_8), offset[1].getBytes(StandardCharsets.UTF_8));
         ByteArrayOutputStream content = new ByteArrayOutputStream();
@@ -231,6 +240,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
                 last = ((EmbeddedEngineChangeEvent) records.get(i)).sourceRecord();
                 isInSnapshot = last.sourceOffset() != null && last.sourceOffset().containsKey("snapshot");
                 if (isChange(last)) write((ChangeEvent) records.get(i));
+                if (isChange(last)) reach(last.sourceOffset(), true);
                 hasEnded = !isInSnapshot && isEnd(last);
                 boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
                 if (isFull) closeSegment(last, records.get(i));
@@ -369,10 +379,42 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         Files.move(path("staging", number), path("log", number), StandardCopyOption.ATOMIC_MOVE);
     }
 
+    /**
+     * A binary log's offset is where a transaction begins, and how many events of it to skip. Between transactions the
+     * connector counts on, the server's heartbeats too: the skipped ones would be those of the next transaction. There
+     * only the position is kept, and the end of the log where it has been read: statements are not applied twice.
+     */
     private void writeOffset(SourceRecord record) throws IOException {
         List name = Arrays.asList(new Object[] {settings.getProperty("name"), record.sourcePartition()});
         byte[] key = converter.fromConnectData("offset", null, name);
-        storeOffset(key, converter.fromConnectData("offset", null, record.sourceOffset()));
+        reach(record.sourceOffset(), isChange(record));
+        storeOffset(key, converter.fromConnectData("offset", null, reached));
+    }
+
+    private void reach(Map offset, boolean isChange) {
+        if (offset.get("file") == null || isChange && offset.containsKey("event")) {
+            reached = offset;
+            isInTransaction = offset.get("file") != null;
+            return;
+        }
+        boolean isEnd = hasEnded && endReadMillis != 0;
+        // A connection that begins by transactions' identifiers says first that it begins with the file.
+        if (!isEnd && reached != null && !isAfter(offset, reached)) return;
+        reached = new HashMap(offset);
+        reached.remove("event");
+        reached.remove("row");
+        isInTransaction = false;
+        String gtids = settings.getProperty("sml.end.gtids");
+        if (isEnd && (offset.get("gtids") == null || gtids != null)) {
+            reached.put("file", settings.getProperty("sml.end.file"));
+            reached.put("pos", Long.valueOf(settings.getProperty("sml.end.position")));
+            if (offset.get("gtids") != null) reached.put("gtids", gtids);
+        }
+    }
+
+    private static boolean isAfter(Map offset, Map other) {
+        return !offset.get("file").equals(other.get("file"))
+            || Long.parseLong(offset.get("pos").toString()) > Long.parseLong(other.get("pos").toString());
     }
 
     private void storeOffset(byte[] key, byte[] value) throws IOException {
@@ -381,6 +423,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         out.write(key);
         out.write('\n');
         out.write(value);
+        if (isInTransaction) out.write(IN_TRANSACTION.getBytes(StandardCharsets.UTF_8));
         out.getChannel().force(true);
         out.close();
         Files.move(part.toPath(), path("offsets", segment), StandardCopyOption.ATOMIC_MOVE);

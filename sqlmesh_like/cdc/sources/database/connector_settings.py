@@ -81,6 +81,8 @@ def _of_mysql(
     }
     if not follows and end is not None:
         own |= {"sml.end.file": end.file, "sml.end.position": str(end.position)}
+        if end.gtids:
+            own["sml.end.gtids"] = end.gtids
     return own
 
 

@@ -58,10 +58,11 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class LogEnd:
-    """The end of a binary log."""
+    """The end of a binary log. `gtids`: the transactions up to there; empty where they have no global identifiers."""
 
     file: str
     position: int
+    gtids: str = ""
 
 
 def password_of(settings: DatabaseSettings) -> str:
@@ -136,7 +137,13 @@ def log_end(db: sa.Connection) -> LogEnd | None:
             row = db.execute(sa.text(statement)).first()
         except exc.ProgrammingError:  # MySQL 8.4 knows only the second one
             continue
-        return None if row is None else LogEnd(str(row[0]), int(row[1]))
+        if row is None:
+            return None
+        file, position, gtids = str(row[0]), int(row[1]), str(row[4]) if len(row) > 4 else ""
+        if is_mariadb(db):
+            known = sa.text("select binlog_gtid_pos(:file, :position)")
+            gtids = db.execute(known, {"file": file, "position": position}).scalar_one() or ""
+        return LogEnd(file, position, "".join(gtids.split()))
     return None
 
 
