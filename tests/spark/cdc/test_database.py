@@ -101,6 +101,12 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     assert lake.rows("item") == rows(server, "store.item")
     assert lake.commits("item") == 2
     assert lake.run().events == 0 and lake.commits("item") == 2
+    # A log that ends with a statement without rows ends, and the next transaction is not taken for one that was read.
+    run(server, "alter table store.item add column later int", "create table store.third (id int)")
+    assert lake.run().events == 0
+    run(server, "update store.item set later = 1 where id = 1")
+    assert lake.run().events == 1
+    assert lake.rows("item") == rows(server, "store.item")
     run(
         server,
         "update store.item set name = 'logged', price = 9 where id = 3",
@@ -308,6 +314,52 @@ def test_killed_at_any_step_nothing_is_lost_or_doubled(server: Server, tmp_path:
     lake = killed_lake(server, tmp_path, spark)
     assert lake.rows("item") == rows(server, "killed.item")
     assert lake.rows("entry") == rows(server, "killed.entry")
+
+
+@pytest.mark.release
+def test_a_table_that_takes_the_name_of_another_one_is_read_again(
+    server: Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database named",
+        "use named",
+        "create table item (id int primary key, n int)",
+        "create table entry (n int)",
+        "insert into item values (1, 1), (2, 2)",
+        "insert into entry values (1), (1)",
+    )
+    lake = lake_of(server, tmp_path, spark, "named", "item")
+    lake.tables = (*lake.tables, table("entry", database="named", primary_key=()))
+    assert not lake.run().failed
+    for statements in (
+        ("drop table item", "create table item (id int primary key, n int)", "insert into item values (2, 3), (5, 5)"),
+        (
+            "create table loaded (id int primary key, n int)",
+            "insert into loaded values (2, 4), (6, 6)",
+            "rename table item to old, loaded to item",
+            "insert into item values (7, 7)",
+        ),
+        ("alter table item rename to newer", "alter table old rename to item", "delete from item where id = 2"),
+        ("create table if not exists item (id int primary key)", "update item set n = n + 1"),
+        ("truncate entry", "insert into entry values (3)", "insert into item values (9, 9)"),
+        ("rename table entry to former", "create table entry like former", "insert into entry values (4), (4)"),
+    ):
+        run(server, "use named", *statements)
+        assert lake.run().dead_letters == 0
+        for name in ("item", "entry"):
+            assert lake.rows(name) == rows(server, f"named.{name}"), (name, statements)
+        assert lake.run().events == 0
+    run(
+        server,
+        "use named",
+        "create or replace table item (id int primary key, m int)",
+        "insert into item values (1, 8)",
+    )
+    with pytest.raises(IngestError, match="has made item by CREATE OR REPLACE TABLE"):
+        lake.run()
+    assert lake.run("earliest").dead_letters == 0
+    assert lake.rows("item", "id", "m") == [(1, 8)]
 
 
 def later_lake(server: Server, root: Path, spark: SparkSession, *names: str) -> Lake:

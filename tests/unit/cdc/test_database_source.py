@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
-from sqlmesh_like.cdc.sources.database.read_tables import begin, store, stored
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
+from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.errors import IngestError, Location, MachineError
@@ -64,6 +66,44 @@ def test_a_lost_position_is_told_from_a_database_that_is_away() -> None:
     lost = "Error | DebeziumException: Could not find first log file name in binary log index file"
     assert isinstance(engine_error(SETTINGS, lost, "shop"), IngestError)
     assert isinstance(engine_error(SETTINGS, "x | ConnectException: refused", "shop"), DatabaseAwayError)
+
+
+def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is_away() -> None:
+    said = "DebeziumException: Error processing row in item, internal schema size 2, but row size 1"
+    error = engine_error(SETTINGS, said, "shop")
+    assert isinstance(error, IngestError) and "--from earliest" in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    ("statements", "made", "replaced"),
+    [
+        ([("create table item", "CREATE item")], [], []),
+        ([("DROP TABLE `shop`.`item`", "DROP item"), ("create table item", "CREATE item")], ["item"], []),
+        ([("rename table item to a", "ALTER a item"), ("rename table b to item", "ALTER item b")], ["a", "item"], []),
+        ([("alter table b rename to item", "ALTER item")], ["item"], []),
+        ([("alter table item rename column a to b", "ALTER item"), ("alter table item add x int", "ALTER item")], [], []),
+        ([("CREATE OR REPLACE TABLE shop . `It``em` (id int)", "")], [], ["it`em"]),
+        ([("drop database shop", ""), ("create table item", "CREATE item")], ["item"], []),
+    ],
+)  # fmt: skip
+def test_tables_that_were_made_anew(
+    tmp_path: Path, statements: list[tuple[str, str]], made: list[str], replaced: list[str]
+) -> None:
+    spool, lines = Spool(tmp_path), []
+    for number, (statement, change) in enumerate([("first", "CREATE item"), *statements]):
+        position = {"file": "b.1", "pos": number} | ({} if number else {"snapshot": "INITIAL"})
+        kind, _, names = change.partition(" ")
+        identifiers = [f'"shop"."{name}"' for name in names.split()]
+        changes = [{"type": kind, **dict(zip(("id", "previousId"), identifiers, strict=False))}] if kind else []
+        lines.append({"position": position, "databaseName": "shop", "ddl": statement, "tableChanges": changes})
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "schema_history").write_text(text + '{"ddl": "half a', encoding="utf-8")
+    result = made_tables(spool, "shop")
+    assert (sorted(result.places), sorted(result.replaced)) == (made, replaced)
+    record = ReadTables("mysql:shop", frozenset({"item"}))
+    assert record.made_anew(result.places) == {"item"}.intersection(made)
+    assert record.completed(["item"], result.places).made_anew(result.places) == set()
+    assert made_tables(spool, "other").places == {}
 
 
 def test_settings_go_to_the_engine_as_lines(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import read_later_tables
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
+from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     LogEnd,
@@ -50,6 +51,10 @@ _log = logging.getLogger("sqlmesh_like.cdc")
 _PATIENCE_SECONDS = 1800.0
 """How long a database that is followed may be away."""
 _PAUSE_SECONDS = 10.0
+_ATTEMPTS = 3
+"""How often the log is begun to be read where the database goes away meanwhile."""
+_LISTING_SECONDS = 300.0
+"""How often a database that is followed is asked which tables it has."""
 _SOUND_SECONDS = 60.0
 """After so long an engine counts as having reached its database."""
 
@@ -116,6 +121,8 @@ class DatabaseCapture:
         self._follows = False
         self._away_since: float | None = None
         self._next_start = time.monotonic()
+        self._next_listing = self._next_start + _LISTING_SECONDS
+        self._statements = 0
 
     def prepare(self, start: str | None) -> None:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
@@ -142,6 +149,7 @@ class DatabaseCapture:
         followed = set(map(str, tables))
         if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
             followed &= published  # one that was dropped and created again is not published any more
+        followed -= known.made_anew(made_tables(self.spool, self._settings.database).places)
         record = known.followed(followed)
         if record != known:
             store(self.spool, record)
@@ -173,17 +181,50 @@ class DatabaseCapture:
         return bool(self._asked.followed)
 
     def read_to_end(self) -> None:
-        """Spool all that the log holds now. Raises SmlError where the engine ends before."""
-        if self.spool.is_at(self._asked.end):
-            return
-        engine = self._begin()
-        try:
-            has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
-        except EngineFailure as failure:
-            raise engine_error(self._settings, str(failure), self.place.source.name) from None
-        fault_point("database.spooled")
-        if self._settings.kind == "mysql" or not has_all:  # there is nothing to confirm
+        """Spool all that the log holds now, and the rows of tables that were made anew meanwhile.
+
+        Raises SmlError where the engine ends before.
+        """
+        self._read_log()
+        while self._note_made_tables():
             self.close()
+            self.read_later_tables()
+            self._read_log()
+
+    def _read_log(self) -> None:
+        attempt = 0
+        while not self.spool.is_at(self._asked.end):
+            engine, attempt = self._begin(), attempt + 1
+            try:
+                has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
+            except EngineFailure as failure:
+                self.close()
+                error = engine_error(self._settings, str(failure), self.place.source.name)
+                if attempt == _ATTEMPTS or not isinstance(error, DatabaseAwayError):
+                    raise error from None
+                continue
+            fault_point("database.spooled")
+            if self._settings.kind == "mysql" or not has_all:  # there is nothing to confirm
+                self.close()
+            return
+
+    def _note_made_tables(self) -> bool:
+        """Whether tables that are read were made anew: their rows must be read again. Raises IngestError."""
+        made = made_tables(self.spool, self._settings.database)
+        record = self._asked.record
+        if replaced := [name for name in sorted(record.complete) if name.lower() in made.replaced]:
+            raise IngestError(
+                f"{self._settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
+                " does not take over the columns",
+                location=self.place.source.declared_at,
+                hint=f"sml ingest -s source:{self.place.source.name} --from earliest reads all of its tables again",
+            )
+        anew = record.made_anew(made.places)
+        if anew:
+            record = record.without(anew)
+            store(self.spool, record)
+            self._asked = replace(self._asked, record=record)
+        return bool(anew)
 
     def follow(self) -> None:
         """Begin to spool all that comes."""
@@ -217,6 +258,9 @@ class DatabaseCapture:
                 self.read_later_tables()
                 self._begin()
             self._engine_runs()
+            if self._tables_changed(now):
+                self.close()
+                return
             if now - self._next_start > _SOUND_SECONDS:
                 self._away_since = None
         except DatabaseAwayError:
@@ -225,6 +269,24 @@ class DatabaseCapture:
                 raise
             self.close()
             self._next_start = now + _PAUSE_SECONDS
+
+    def _tables_changed(self, now: float) -> bool:
+        """Whether there are other tables to read than when the engine began, or some were made anew."""
+        statements = self.spool.statements
+        if statements != self._statements:
+            self._statements = statements
+            if self._note_made_tables():
+                return True
+        if now < self._next_listing:
+            return False
+        self._next_listing = now + _LISTING_SECONDS
+        source, asked = self.place.source, self._asked
+        with connected(self._settings) as db:
+            tables = wanted_tables(source, tables_of(db, self._settings))
+            is_postgres = self._settings.kind == "postgresql"
+            published = published_tables(db, publication_of(source, self.spool)) if is_postgres else None
+        names = set(map(str, tables))
+        return names != set(map(str, asked.tables)) or (published is not None and not names <= published)
 
     def _engine_runs(self) -> None:
         """Raises SmlError where the engine has ended by itself."""

@@ -54,8 +54,8 @@ def connector_settings(
         "database.password": password_of(settings),
         "table.include.list": ",".join(_pattern(settings, table) for table in tables),
         "heartbeat.interval.ms": "1000",
-        # A process that is to end says that the database is away; one that follows waits for it.
-        "errors.max.retries": "-1" if follows else "2",
+        # Tried again in the same process, it would begin where the database may clean its log, and read events twice.
+        "errors.max.retries": "0",
     }
     if settings.kind == "postgresql":
         own |= _of_postgres(source, settings, spool, follows=follows)

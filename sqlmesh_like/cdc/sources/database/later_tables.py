@@ -14,6 +14,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import database_of, pu
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
+from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import Table, connected, publish_tables, published_tables
 from sqlmesh_like.cdc.sources.database.spool import spool_of, truncates
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -36,7 +37,7 @@ def read_later_tables(place: SourcePaths, tables: Sequence[Table], record: ReadT
             published = published_tables(db, publication)
             if published is not None and (hidden := [each for each in tables if str(each) not in published]):
                 publish_tables(db, publication, hidden)
-    record = record.without(names)
+    record, places = record.without(names), made_tables(spool, settings.database).places
     store(spool, record)
     if outdated:
         spool.append(truncates(outdated, settings.database))
@@ -44,6 +45,6 @@ def read_later_tables(place: SourcePaths, tables: Sequence[Table], record: ReadT
         for segment in segments:
             spool.append_file(segment)
     fault_point("database.read_again")
-    record = record.completed(names)
+    record = record.completed(names, places)
     store(spool, record)
     return record

@@ -7,9 +7,10 @@ and so does one that was not read for a while.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.server import Table
@@ -23,24 +24,33 @@ class ReadTables:
     """Tables of a database, by name (`schema.table` in PostgreSQL).
 
     `complete`: the spool has their rows and all changes since, up to its position. `outdated`: it has had rows of them,
-    but not all changes since.
+    but not all changes since. `made`: where in the log each was made anew (`schema_history`) when it was read.
     """
 
     database: str
     complete: frozenset[str]
     outdated: frozenset[str] = frozenset()
+    made: Mapping[str, str] = field(default_factory=dict)
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
-        return ReadTables(self.database, self.complete.difference(names), self.outdated.union(names))
+        return replace(self, complete=self.complete.difference(names), outdated=self.outdated.union(names))
+
+    def made_anew(self, places: Mapping[str, str]) -> frozenset[str]:
+        """The complete tables that were made anew since they were read."""
+        return frozenset(
+            name for name in self.complete if places.get(name.lower()) not in (None, self.made.get(name.lower()))
+        )
 
     def followed(self, names: Collection[str]) -> ReadTables:
         """Of the complete tables only these are read on; others miss changes from now on."""
         return self.without(self.complete.difference(names))
 
-    def completed(self, names: Collection[str]) -> ReadTables:
-        """These tables have been read."""
-        return ReadTables(self.database, self.complete.union(names), self.outdated.difference(names))
+    def completed(self, names: Collection[str], places: Mapping[str, str] = MappingProxyType({})) -> ReadTables:
+        """These tables have been read. `places`: where in the log tables had been made anew before."""
+        made = {**self.made, **{name.lower(): places[name.lower()] for name in names if name.lower() in places}}
+        outdated = self.outdated.difference(names)
+        return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
 
 
 def begin(spool: Spool, source: Source, tables: Iterable[Table]) -> ReadTables:
@@ -50,7 +60,8 @@ def begin(spool: Spool, source: Source, tables: Iterable[Table]) -> ReadTables:
     """
     record = ReadTables(_database(source), frozenset(map(str, tables)))
     if _file(spool).exists() and (former := _read(spool)).database == record.database:
-        record = former.without(former.complete).completed(record.complete)
+        outdated = (former.outdated | former.complete) - record.complete
+        record = replace(record, outdated=outdated)
     store(spool, record)
     return record
 
@@ -69,12 +80,18 @@ def stored(spool: Spool, source: Source) -> ReadTables:
 
 def _read(spool: Spool) -> ReadTables:
     known = json.loads(_file(spool).read_text(encoding="utf-8"))
-    return ReadTables(known["database"], frozenset(known["tables"]), frozenset(known.get("outdated", ())))
+    outdated, made = known.get("outdated", ()), known.get("made", {})
+    return ReadTables(known["database"], frozenset(known["tables"]), frozenset(outdated), made)
 
 
 def store(spool: Spool, record: ReadTables) -> None:
     """Replace the record."""
-    content = {"database": record.database, "tables": sorted(record.complete), "outdated": sorted(record.outdated)}
+    content = {
+        "database": record.database,
+        "tables": sorted(record.complete),
+        "outdated": sorted(record.outdated),
+        "made": dict(record.made),
+    }
     replace_file(_file(spool), json.dumps(content).encode())
 
 

@@ -248,5 +248,11 @@ def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError
             location=settings.declared_at,
             hint=f"sml ingest -s source:{source} --from earliest reads its tables again, without rows that are gone",
         )
+    if re.search(r"internal schema size|schema isn't known|schema recovery", said, re.I):
+        return IngestError(
+            f"{settings.address}: Debezium's record of its tables' columns does not fit to its log: {said[-300:]}",
+            location=settings.declared_at,
+            hint=f"sml ingest -s source:{source} --from earliest reads its tables again",
+        )
     causes = [part for part in said.split(" | ") if part]
     return database_error(settings, causes[-1] if causes else said)

@@ -66,6 +66,12 @@ class Spool:
             return False
         return (offset.get("file"), offset.get("pos")) == (end.file, end.position)
 
+    @property
+    def statements(self) -> int:
+        """The size of the record of statements: it grows with each one."""
+        file = self.folder / "schema_history"
+        return file.stat().st_size if file.exists() else 0
+
     def _offset(self) -> dict[str, object]:
         numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
         if not numbers:

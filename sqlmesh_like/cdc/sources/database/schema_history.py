@@ -1,0 +1,79 @@
+"""What the log of MariaDB or MySQL says of tables that were made anew. Owns reading the engine's record of statements.
+
+A table that takes the name of another one has rows of its own, whose inserts may have been those of a table that is not
+read. Statements of the first snapshot are not the log's.
+https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-schema-history-topic
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlmesh_like.cdc.sources.database.spool import Spool
+
+_NAME = r"(?:`(?:[^`]|``)+`|\w+)"
+_REPLACED = re.compile(rf"\s*create\s+or\s+replace\s+table\s+(?:{_NAME}\s*\.\s*)?({_NAME})", re.I)
+_RENAMED = re.compile(r"\brename\s+(?!column\b|index\b|key\b)", re.I)
+
+
+@dataclass(frozen=True)
+class MadeTables:
+    """Tables that were made anew. `places`: where in the log the newest statement of each is (by lower-case name).
+
+    `replaced`: those of `CREATE OR REPLACE TABLE`, which the engine does not follow: it reads their changes with the
+    columns that the former table had.
+    """
+
+    places: dict[str, str]
+    replaced: frozenset[str]
+
+
+def made_tables(spool: Spool, database: str) -> MadeTables:
+    """The tables of a database that were made anew since the snapshot with which the spool began."""
+    places, replaced, gone = dict[str, str](), set[str](), set[str]()
+    for place, statement, changes in _statements(spool, database):
+        if match := _REPLACED.match(statement):
+            replaced.add(match[1].strip("`").replace("``", "`").lower())
+        if re.match(r"\s*drop\s+(database|schema)\b", statement, re.I):
+            gone.add("")
+        for kind, name, former in changes:
+            is_renamed = former is not None or (kind == "ALTER" and _RENAMED.search(statement) is not None)
+            if kind == "DROP":
+                gone.add(name)
+            elif is_renamed or (kind == "CREATE" and not gone.isdisjoint((name, ""))):
+                places[name] = place
+            if former is not None:
+                gone.add(former)
+    return MadeTables(places, frozenset(replaced))
+
+
+def _statements(spool: Spool, database: str) -> Iterator[tuple[str, str, list[tuple[str, str, str | None]]]]:
+    """Place, text and changed tables (kind, name, former name) of each statement."""
+    file = spool.folder / "schema_history"
+    if not file.exists():
+        return
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            if '"snapshot"' in line or '"ddl"' not in line or not line.endswith("\n"):
+                continue
+            said = json.loads(line)
+            if said.get("databaseName") not in ("", None, database):
+                continue
+            position = said.get("position") or {}
+            changes = [
+                (str(each.get("type")), _name(each.get("id")) or "", _name(each.get("previousId")))
+                for each in said.get("tableChanges") or ()
+            ]
+            yield f"{position.get('file')}:{position.get('pos')}", str(said.get("ddl")), changes
+
+
+def _name(identifier: object) -> str | None:
+    """The lower-case name of a table.
+
+    >>> _name('"store"."Item"'), _name(None)
+    ('item', None)
+    """
+    return str(identifier).removesuffix('"').rpartition('"."')[2].lower() if identifier else None
