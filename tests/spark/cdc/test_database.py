@@ -332,7 +332,7 @@ def test_a_table_that_takes_the_name_of_another_one_is_read_again(
     lake = lake_of(server, tmp_path, spark, "named", "item")
     lake.tables = (*lake.tables, table("entry", database="named", primary_key=()))
     assert not lake.run().failed
-    for statements in (
+    for step in (
         ("drop table item", "create table item (id int primary key, n int)", "insert into item values (2, 3), (5, 5)"),
         (
             "create table loaded (id int primary key, n int)",
@@ -345,10 +345,10 @@ def test_a_table_that_takes_the_name_of_another_one_is_read_again(
         ("truncate entry", "insert into entry values (3)", "insert into item values (9, 9)"),
         ("rename table entry to former", "create table entry like former", "insert into entry values (4), (4)"),
     ):
-        run(server, "use named", *statements)
+        run(server, "use named", *step)
         assert lake.run().dead_letters == 0
         for name in ("item", "entry"):
-            assert lake.rows(name) == rows(server, f"named.{name}"), (name, statements)
+            assert lake.rows(name) == rows(server, f"named.{name}"), (name, step)
         assert lake.run().events == 0
     run(
         server,

@@ -81,7 +81,7 @@ def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is
         ([("DROP TABLE `shop`.`item`", "DROP item"), ("create table item", "CREATE item")], ["item"], []),
         ([("rename table item to a", "ALTER a item"), ("rename table b to item", "ALTER item b")], ["a", "item"], []),
         ([("alter table b rename to item", "ALTER item")], ["item"], []),
-        ([("alter table item rename column a to b", "ALTER item"), ("alter table item add x int", "ALTER item")], [], []),
+        ([("alter table item rename column a to b", "ALTER item")], [], []),
         ([("CREATE OR REPLACE TABLE shop . `It``em` (id int)", "")], [], ["it`em"]),
         ([("drop database shop", ""), ("create table item", "CREATE item")], ["item"], []),
     ],
