@@ -117,6 +117,10 @@ def change(run: Run, dice: random.Random) -> None:
             f"delete from k where id = {key}" if dice.random() < 0.4 else f"update k set n = n + 1 where id = {key}"
         )
     statements.append("insert into k select max(id) + 1, 0 from k")
+    # Statements without rows: the position of the log that is stored then is between two transactions.
+    statements.insert(dice.randrange(40), f"create table t_{dice.randrange(10**9)} (n int)")
+    if dice.random() < 0.7:
+        statements.append(f"create table t_{dice.randrange(10**9)} (n int)")
     run(*statements)
 
 
@@ -127,7 +131,7 @@ def add_repairs(spool: Spool, settings: DatabaseSettings) -> None:
     spool.append([json.dumps({"payload": payload}).encode() + b"\n"])
     offsets = spool.folder / "offsets"
     (offsets / f"{spool.newest + 1}").write_bytes((offsets / f"{spool.newest}").read_bytes())
-    (spool.folder / "staging" / "repair.part").write_bytes(b"half")
+    (spool.folder / "staging" / "added.part").write_bytes(b"half")
 
 
 @pytest.mark.timeout(60 * (KILLS + 6))

@@ -399,7 +399,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         }
         boolean isEnd = hasEnded && endReadMillis != 0;
         // A connection that begins by transactions' identifiers says first that it begins with the file.
-        if (!isEnd && reached != null && !isAfter(offset, reached)) return;
+        boolean isStreaming = reached != null && !reached.containsKey("snapshot");
+        if (!isEnd && isStreaming && !isAfter(offset, reached)) return;
         reached = new HashMap(offset);
         reached.remove("event");
         reached.remove("row");
