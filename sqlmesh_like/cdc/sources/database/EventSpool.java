@@ -280,6 +280,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
 
     private boolean isAtEnd(String name, long position) {
         String end = settings.getProperty("sml.end.file");
+        if (end == null) return true;
         int order = name.length() != end.length() ? name.length() - end.length() : name.compareTo(end);
         return order > 0 || order == 0 && position >= Long.parseLong(settings.getProperty("sml.end.position"));
     }
@@ -397,7 +398,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             isInTransaction = offset.get("file") != null;
             return;
         }
-        boolean isEnd = hasEnded && endReadMillis != 0;
+        boolean isEnd = hasEnded && !isAtEnd(offset.get("file").toString(), Long.parseLong(offset.get("pos").toString()));
         // A connection that begins by transactions' identifiers says first that it begins with the file.
         boolean isStreaming = reached != null && !reached.containsKey("snapshot");
         if (!isEnd && isStreaming && !isAfter(offset, reached)) return;
