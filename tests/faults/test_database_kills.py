@@ -10,6 +10,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
 from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings, IngestSource, Source, Target
 from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.faults.calls import LIMIT
 from tests.levels import count
 from tests.services import mariadb, postgres
 from tests.services.wanted import need
@@ -97,8 +99,12 @@ def spooled(root: Path) -> tuple[Counter[str], dict[int, int]]:
     for segment in sorted((root / "warehouse/_sml/database/shop/log").glob("*.gz")):
         with gzip.open(segment, "rt", encoding="utf-8") as lines:
             for line in lines:
-                event = json.loads(line.split("\t")[0])["payload"]
+                read = json.loads(line.split("\t")[0])
+                event = read.get("payload", read)
                 at = event["source"]
+                if event["op"] == "t":
+                    rows = {key: n for key, n in rows.items() if key < 100}  # of the one table that is emptied
+                    continue
                 image = event["after"] or event["before"]
                 identity = (at.get("file"), at.get("pos"), at.get("row"), at.get("lsn"), event["op"], image["id"])
                 events[repr(identity)] += 1
@@ -163,3 +169,43 @@ def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp
     assert set(events.values()) == {1}
     assert rows.pop(-1) == 7, "what a repair had added"
     assert sorted(rows.items()) == sorted(run("select id, n from k"))
+
+
+def test_tables_that_come_while_a_database_is_followed_are_read(
+    database: tuple[DatabaseSettings, Run], tmp_path: Path
+) -> None:
+    settings, run = database
+    run("create table k (id int primary key, n int)", "insert into k values (1, 1)")
+    settings = replace(settings, tables=("k.*",))
+    assert read(settings, tmp_path)
+    capture = capture_of(settings, tmp_path)
+    capture.prepare(None)
+    capture.follow()
+    try:
+        run("create table k_later (id int primary key, n int)", "insert into k_later values (100, 7)")
+        capture._next_listing = 0.0
+        follow(capture, tmp_path, {1: 1, 100: 7})
+        assert capture._engine is not None, "one that is told of the new table"
+        run("update k_later set n = 8", "insert into k values (2, 2)")
+        follow(capture, tmp_path, {1: 1, 2: 2, 100: 8})
+        run(
+            "create table loaded (id int primary key, n int)",
+            "insert into loaded values (200, 9)",
+            "alter table k_later rename to former",
+            "alter table loaded rename to k_later",
+        )
+        capture._next_listing = 0.0
+        follow(capture, tmp_path, {1: 1, 2: 2, 200: 9})
+    finally:
+        capture.close()
+
+
+def follow(capture: DatabaseCapture, root: Path, wanted: dict[int, int]) -> None:
+    """Follow the database until the spool's events leave these rows."""
+    limit = time.monotonic() + LIMIT
+    while (rows := spooled(root)[1]) != wanted:
+        assert time.monotonic() < limit, (rows, wanted)
+        capture.keep_running()
+        time.sleep(0.5)
+    while capture._engine is None:
+        capture.keep_running()
