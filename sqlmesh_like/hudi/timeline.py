@@ -165,6 +165,11 @@ class Timeline:
         return next((instant.frontier for instant in readable), None)
 
     @property
+    def newest_commit(self) -> str | None:
+        """The newest commit, services included, as a frontier; None where there is none."""
+        return self.commit_instants[-1].frontier if self.commit_instants else None
+
+    @property
     def newest_readable(self) -> str | None:
         """The frontier where it is the newest data commit; None where a newer one is under way or was cut short."""
         newest = next((commit.instant for commit in self.newest_first() if commit.is_data), None)

@@ -27,12 +27,12 @@ def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | Non
     return tuple(instant for instant in clone.commit_instants if instant > own[-1])
 
 
-def fast_forward(uri: str, clone_uri: str) -> None:
-    """Give a table the newer commits of its clone; what an interrupted call has done stays.
+def fast_forward(uri: str, clone: Timeline) -> None:
+    """Give a table, as it is now, the newer commits of its clone; what an interrupted call has done stays.
 
     Raises RetryableError where another writer was there, MachineError where files cannot be linked.
     """
-    table, clone = Timeline(uri), Timeline(clone_uri)
+    table = Timeline(uri)
     newer = newer_commits(table, clone)
     if newer is None or not set(table.unfinished) <= {instant.requested for instant in newer}:
         raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
