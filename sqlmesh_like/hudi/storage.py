@@ -103,18 +103,23 @@ class Folder:
             if place.exists():
                 put_file(f"{self.uri}/{relative}", place)
 
-    def names(self) -> list[str]:
-        """Names of the direct children; empty where the folder does not exist."""
+    def names(self, relative: str = "") -> list[str]:
+        """Names of the direct children, or of those of a folder below; empty where that does not exist."""
+        path = f"{self.path}/{relative}" if relative else self.path
         if self.is_local:  # fsspec parses every name: a hundred timelines would take a second
-            return [entry.name for entry in os.scandir(self.path)] if Path(self.path).is_dir() else []
+            try:
+                return [entry.name for entry in os.scandir(path)]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
         try:  # one request: to ask first whether there is such a folder would be two more
-            entries = self.fs.ls(self.path, detail=False)
+            entries = self.fs.ls(path, detail=False)
         except FileNotFoundError:
             return []
         return [entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries]
 
     def read(self, relative: str) -> bytes:
-        return self.fs.cat_file(f"{self.path}/{relative}")
+        path = f"{self.path}/{relative}"
+        return Path(path).read_bytes() if self.is_local else self.fs.cat_file(path)
 
     def exists(self, relative: str = "") -> bool:
         return self.fs.exists(f"{self.path}/{relative}" if relative else self.path)

@@ -53,7 +53,7 @@ class Timeline:
         return frozenset(self._names)
 
     def folder_names(self) -> list[str]:
-        return folder(f"{self.uri}/{TIMELINE}").names()
+        return self.folder.names(TIMELINE)
 
     @kept_property
     def properties(self) -> Mapping[str, str]:
@@ -254,7 +254,7 @@ class Timeline:
     @kept_property
     def history_names(self) -> tuple[str, ...]:
         """Names of the files in `.hoodie/timeline/history`, to which the archiver moves instants."""
-        return tuple(folder(f"{self.uri}/.hoodie/timeline/history").names()) if "history" in self.names else ()
+        return tuple(self.folder.names(f"{TIMELINE}/history")) if "history" in self.names else ()
 
     def footer(self, path: str) -> Mapping[str, str]:
         """Key-value metadata of one data file (path relative to the table)."""

@@ -15,7 +15,6 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.cloning.clone import link_files
 from sqlmesh_like.hudi.commits import Commit, Instant
-from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -37,12 +36,11 @@ def fast_forward(uri: str, clone: Timeline) -> None:
     if newer is None or not set(table.unfinished) <= {instant.requested for instant in newer}:
         raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
     root, source = Path(table.folder.path), Path(clone.folder.path)
-    files = files_by_writer(clone)
-    commits = {commit.instant: commit for commit in islice(clone.newest_first(), len(newer))}
+    commits = tuple(reversed(tuple(islice(clone.newest_first(), len(newer)))))
     try:
-        for instant in newer:
-            link_files(source, root, files.get(instant.requested, ()))
-            _link_logs(source, root, commits[instant])
+        for commit in commits:
+            link_files(source, root, (write.path for write in commit.writes))
+            _link_logs(source, root, commit)
             fault_point("promotion.linked")
         for instant in newer:
             _link_instant(clone, instant, source, root)

@@ -44,6 +44,14 @@ class MovedError(UsageError):
 
 
 @dataclass(frozen=True)
+class PlannedPromotion:
+    """The steps, inputs first, and the environment's own tables by unique id, as they are while its lock is held."""
+
+    steps: tuple[PromotionStep, ...]
+    own: Mapping[str, Timeline]
+
+
+@dataclass(frozen=True)
 class _Table:
     """A table of an environment beside production's: each read once, while the locks of both are held."""
 
@@ -53,10 +61,10 @@ class _Table:
     state: TableState
 
 
-def planned_steps(
+def plan_promotion(
     lake: LakeTables, environment: Environment, make_planner: Callable[[LakeTables], Planner]
-) -> tuple[PromotionStep, ...]:
-    """Return the steps of promoting an environment, inputs first; `lake`: production at its newest commits.
+) -> PlannedPromotion:
+    """Return the steps of promoting an environment; `lake`: production at its newest commits.
 
     `make_planner` is called where a model has to be compiled. Raises UsageError where the environment is not up to date
     with its project, or has nothing; MovedError where production moved on.
@@ -82,7 +90,7 @@ def planned_steps(
     _CurrencyCheck(own, environment, tables, make_planner).require()
     steps = tuple(_step(unique_id, tables[unique_id]) for unique_id in lake.loaded.graph.order(environment.tables))
     require_tested(lake, environment, states)
-    return steps
+    return PlannedPromotion(steps, {unique_id: table.own for unique_id, table in tables.items()})
 
 
 def _settled(place: TablePlace) -> Timeline:
