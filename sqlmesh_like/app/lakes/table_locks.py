@@ -18,6 +18,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.table_inputs import Reader
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.publisher import LakePublisher, published_name
@@ -78,9 +79,9 @@ def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
 def _read(lake: LakeTables, selected: Collection[str]) -> set[str]:
     """The tables that selected models and tests read."""
     rendered = lake.loaded.rendered
-    models = [model for model in rendered.models if model.unique_id in selected]
-    tests = [test for test in rendered.tests if test.unique_id in selected]
-    return {unique_id for reader in (*models, *tests) for unique_id in lake.reads.of(reader)}
+    readers: list[Reader] = [model for model in rendered.models if model.unique_id in selected]
+    readers += [test for test in rendered.tests if test.unique_id in selected]
+    return {unique_id for reader in readers for unique_id in lake.reads.of(reader)}
 
 
 def _asking(lake: LakeTables) -> set[NodeId]:
