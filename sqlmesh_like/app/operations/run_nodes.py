@@ -24,6 +24,7 @@ from sqlmesh_like.app.operations.environments.promotion import complete_promotio
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
+    makes_release,
     publisher_of_run,
     release_after_run,
     require_readable_releases,
@@ -127,6 +128,7 @@ def _run_on_lake(
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
     executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
     executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
+    executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
     with _lock(lake, request.command, selected, executor, publisher) as held:
         try:
             if hooks is not None:

@@ -45,9 +45,14 @@ def release_after_run(
     return result if publisher is None or not result.ok else _with_publications(lake, result, publisher)
 
 
+def makes_release(loaded: Loaded, command: str) -> bool:
+    """Whether a release is made at the end of a command."""
+    return loaded.project.release is not None and command in RELEASING
+
+
 def require_readable_releases(loaded: Loaded, command: str) -> None:
     """Raises MachineError, or NewerVersionError, where a release could not be made of what a run would leave."""
-    if loaded.project.release is not None and command in RELEASING:
+    if makes_release(loaded, command):
         releases_of(loaded).read()
 
 
@@ -111,7 +116,9 @@ def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult, *, are_
     rendered, inputs = lake.loaded.rendered, lake.reads
     ended = [each.node.unique_id for each in result.results if not isinstance(each, TestResult)]
     names = [name for name in ended if name in lake.catalog.places]
-    built = {name: state for name, state in lake.catalog.states(names).items() if state.exists}
+    left = executor.left
+    states = lake.catalog.states(names) if left is None else {name: left[name] for name in names}
+    built = {name: state for name, state in states.items() if state.exists}
     read: dict[str, TableState] = {}
     for name in ended:
         read |= {each: executor.pinned[each] for each in inputs.of_table(name) if each in executor.pinned}
