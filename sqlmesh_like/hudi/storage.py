@@ -126,6 +126,8 @@ class Folder:
 
     def files(self) -> list[str]:
         """Paths of all files below, relative to the folder."""
+        if self.is_local:  # fsspec asks for the size of each
+            return sorted(_files_below(self.path, ""))
         start = len(self.path) + 1
         return [entry[start:] for entry in self.fs.find(self.path)]
 
@@ -134,6 +136,19 @@ class Folder:
         start = len(self.path) + 1
         match = self.fs.find(self.path, detail=True)
         return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
+
+
+def _files_below(path: str, prefix: str) -> Iterator[str]:
+    """Files below a folder of this machine, as fsspec lists them: links are files, and closed folders are left out."""
+    try:
+        entries = list(os.scandir(path))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(entry.path, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name
 
 
 def range_files() -> AbstractFileSystem | None:

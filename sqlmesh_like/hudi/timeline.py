@@ -8,7 +8,7 @@ Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,13 +37,14 @@ _KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DE
 class Timeline:
     """The timeline of one table as it was when this object was created; create a new one to see later commits.
 
-    `until`: ignore everything requested after this instant, without reading its metadata.
+    `until`: ignore everything requested after this instant, without reading its metadata. `names`: those of the
+    timeline's files, where they have just been listed.
     """
 
-    def __init__(self, uri: str, until: str | None = None) -> None:
+    def __init__(self, uri: str, until: str | None = None, names: Iterable[str] | None = None) -> None:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
-        names = self.folder_names()
+        names = self.folder_names() if names is None else names
         self._names = [name for name in names if until is None or not _is_later(name, until)]
         self._decoded = _still_there(self.uri, self.names)
 
