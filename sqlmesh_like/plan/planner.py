@@ -18,8 +18,8 @@ from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
-from sqlmesh_like.plan.table_inputs import TableInputs
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
+from sqlmesh_like.render.table_inputs import TableInputs
 
 _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)

@@ -14,7 +14,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
-from sqlmesh_like.plan.table_inputs import TableInputs
+from sqlmesh_like.render.table_inputs import TableInputs
 
 
 @dataclass(frozen=True)

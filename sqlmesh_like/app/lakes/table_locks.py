@@ -18,10 +18,10 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.table_inputs import Reader
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.publisher import LakePublisher, published_name
+from sqlmesh_like.render.table_inputs import Reader
 from sqlmesh_like.secrets import scrubbed
 
 _OF_LAKE = "~"

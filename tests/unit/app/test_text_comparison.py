@@ -13,9 +13,9 @@ from sqlmesh_like.app.operations.environments.text_comparison import TextCompari
 from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.plan.history import TableRecord, TableState
 from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.plan.table_inputs import TableInputs
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
+from sqlmesh_like.render.table_inputs import TableInputs
 
 SOURCE, VIEW, MODEL = (NodeId(kind, "p", name) for kind, name in (("source", "t"), ("model", "v"), ("model", "m")))
 
