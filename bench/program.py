@@ -33,8 +33,10 @@ def run_program(
 ) -> Finished:
     """Run a program in a folder. Raises RuntimeError with the end of its output where it fails."""
     before, started = os.times(), perf_counter()
+    # As in `make`: whoever installs the program has its modules compiled, and calls do not compile them anew.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        words, cwd=folder, env={**os.environ, **(environment or {})},
+        words, cwd=folder, env={**inherited, **(environment or {})},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     memory = _PeakMemory(process.pid)

@@ -1,4 +1,5 @@
-"""Pointers moved over 100 tables: promotion of an environment, and the return to an earlier release, as whole calls.
+"""Pointers moved over 100 tables: promotion of an environment, and the return from its release to the one before, as
+whole calls.
 
 Both are compared with the start of the program alone (`sml --version`). No JVM is started.
 """
@@ -31,6 +32,7 @@ def run(options: Options) -> SuiteResult:
     for _ in range(options.repeat):
         shutil.rmtree(warehouse)
         shutil.copytree(kept, warehouse, symlinks=True)
+        # The return moves each table of the release that the promotion has made.
         for name, words in (("promotion", ("promote", "dev")), ("return to a release", ("release", "rollback", "1"))):
             start = run_program(python("sqlmesh_like", "--version"), lake.root, IMPORTABLE).seconds
             timings.add(f"{count} tables", name, other=start, ours=lake.sml(*words).seconds)

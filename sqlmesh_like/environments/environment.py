@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import MachineError, NewerVersionError, UsageError
 
-VERSION = 1
+VERSION = 2
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
@@ -44,8 +44,9 @@ class PromotionStep:
 class Environment:
     """The tables of an environment by unique id; all others are read from production.
 
-    `passed`: data tests that passed in it, by unique id, with the frontiers of the tables that they read. `promotion`:
-    the steps of a promotion that has begun, inputs first.
+    `passed`: data tests that passed in it, by unique id, with the frontiers of the tables that they read. `compared`:
+    of tables that were found to be of their models' texts, the keys of these comparisons. `promotion`: the steps of a
+    promotion that has begun, inputs first.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Environment:
     created_at: str
     tables: Mapping[str, EnvironmentTable] = field(default_factory=dict)
     passed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    compared: Mapping[str, str] = field(default_factory=dict)
     promotion: tuple[PromotionStep, ...] = ()
 
 

@@ -49,25 +49,30 @@ class LakeHistory:
 
     def __init__(self) -> None:
         self._states: dict[str, tuple[frozenset[str], TableState]] = {}
-        self._held: dict[str, TableState] = {}
+        self._held: dict[str, Timeline] = {}
+        self._kept: frozenset[str] = frozenset()
 
     @contextmanager
     def keep(self, uris: Iterable[str]) -> Iterator[None]:
         wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
         self._held.clear()
         forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
-        states = side_by_side(self._state_if_readable, wanted)
-        self._held.update((uri, state) for uri, state in zip(wanted, states, strict=True) if state is not None)
+        timelines = side_by_side(self._listed_if_readable, wanted)
+        self._held.update((uri, each) for uri, each in zip(wanted, timelines, strict=True) if each is not None)
+        self._kept = frozenset(wanted)
         try:
             yield
         finally:
+            self._kept = frozenset()
             self._held.clear()
 
-    def _state_if_readable(self, uri: str) -> TableState | None:
+    def _listed_if_readable(self, uri: str) -> Timeline | None:
         try:
-            return self.state(uri)
+            timeline = listed_timeline(uri)
+            self._state_of(timeline)
         except SmlError:
             return None  # the node that wants it says so
+        return timeline
 
     def renew(self, uri: str | None = None) -> None:
         if uri is None:
@@ -78,13 +83,13 @@ class LakeHistory:
     def state(self, uri: str, format: str = "hudi") -> TableState:
         if format != "hudi":
             return TableState(uri, "files", listing_hash(uri), format=format)
-        if (held := self._held.get(uri)) is not None:
-            return held
-        timeline = listed_timeline(uri)
-        known = self._states.get(uri)
+        return self._state_of(self._held.get(uri) or listed_timeline(uri))
+
+    def _state_of(self, timeline: Timeline) -> TableState:
+        known = self._states.get(timeline.uri)
         if known is None or known[0] != timeline.names:
             known = (timeline.names, table_state(timeline))
-            self._states[uri] = known
+            self._states[timeline.uri] = known
         return known[1]
 
     def lost(self, uri: str, start: str, end: str) -> str | None:
@@ -136,7 +141,10 @@ class LakeHistory:
         return timeline_at(uri, frontier).repeats_keys(frontier)
 
     def last_write(self, uri: str) -> CommitSummary | None:
-        newest = next((commit for commit in listed_timeline(uri).newest_first() if commit.is_data), None)
+        timeline = listed_timeline(uri)
+        if uri in self._kept:  # the node that writes this table has done so: it stays as it is listed here
+            self._held[uri] = timeline
+        newest = next((commit for commit in timeline.newest_first() if commit.is_data), None)
         return commit_summary(newest) if newest else None
 
     def exceeds(self, uri: str, commits: int) -> bool:

@@ -103,24 +103,31 @@ class Folder:
             if place.exists():
                 put_file(f"{self.uri}/{relative}", place)
 
-    def names(self) -> list[str]:
-        """Names of the direct children; empty where the folder does not exist."""
+    def names(self, relative: str = "") -> list[str]:
+        """Names of the direct children, or of those of a folder below; empty where that does not exist."""
+        path = f"{self.path}/{relative}" if relative else self.path
         if self.is_local:  # fsspec parses every name: a hundred timelines would take a second
-            return [entry.name for entry in os.scandir(self.path)] if Path(self.path).is_dir() else []
+            try:
+                return [entry.name for entry in os.scandir(path)]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
         try:  # one request: to ask first whether there is such a folder would be two more
-            entries = self.fs.ls(self.path, detail=False)
+            entries = self.fs.ls(path, detail=False)
         except FileNotFoundError:
             return []
         return [entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries]
 
     def read(self, relative: str) -> bytes:
-        return self.fs.cat_file(f"{self.path}/{relative}")
+        path = f"{self.path}/{relative}"
+        return Path(path).read_bytes() if self.is_local else self.fs.cat_file(path)
 
     def exists(self, relative: str = "") -> bool:
         return self.fs.exists(f"{self.path}/{relative}" if relative else self.path)
 
     def files(self) -> list[str]:
         """Paths of all files below, relative to the folder."""
+        if self.is_local:  # fsspec asks for the size of each
+            return sorted(_files_below(self.path, ""))
         start = len(self.path) + 1
         return [entry[start:] for entry in self.fs.find(self.path)]
 
@@ -129,6 +136,19 @@ class Folder:
         start = len(self.path) + 1
         match = self.fs.find(self.path, detail=True)
         return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
+
+
+def _files_below(path: str, prefix: str) -> Iterator[str]:
+    """Files below a folder of this machine, as fsspec lists them: links are files, and closed folders are left out."""
+    try:
+        entries = list(os.scandir(path))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(entry.path, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name
 
 
 def range_files() -> AbstractFileSystem | None:

@@ -17,15 +17,15 @@ from sqlmesh_like.plan.history import TableState
 _INSTANT = re.compile(r"(\d{14}|\d{17})(_(\d{14}|\d{17}))?")
 
 
-def state_at(state: TableState, when: str) -> TableState:
-    """The state of a Hudi table at an earlier time.
+def state_at(state: TableState, when: str, timeline: Timeline | None = None) -> TableState:
+    """The state of a Hudi table at an earlier time; `timeline`: the table's, where the caller has listed it.
 
     `when`: a commit as `sml history` prints it (or its first part), or an ISO 8601 time, UTC where it names no zone.
     Raises UsageError for other texts, NodeError where nothing was committed yet or files of that time are gone.
     """
     if state.kind not in ("cow", "mor"):
         raise NodeError(f"the table {state.uri} has no past", hint="only Hudi tables keep one")
-    timeline = Timeline(state.uri)
+    timeline = timeline or Timeline(state.uri)
     frontier = frontier_at(timeline, when)
     require_no_gap(timeline, frontier)
     if missing := lost_files(timeline, frontier):

@@ -8,7 +8,7 @@ Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,13 +37,14 @@ _KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DE
 class Timeline:
     """The timeline of one table as it was when this object was created; create a new one to see later commits.
 
-    `until`: ignore everything requested after this instant, without reading its metadata.
+    `until`: ignore everything requested after this instant, without reading its metadata. `names`: those of the
+    timeline's files, where they have just been listed.
     """
 
-    def __init__(self, uri: str, until: str | None = None) -> None:
+    def __init__(self, uri: str, until: str | None = None, names: Iterable[str] | None = None) -> None:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
-        names = self.folder_names()
+        names = self.folder_names() if names is None else names
         self._names = [name for name in names if until is None or not _is_later(name, until)]
         self._decoded = _still_there(self.uri, self.names)
 
@@ -53,7 +54,7 @@ class Timeline:
         return frozenset(self._names)
 
     def folder_names(self) -> list[str]:
-        return folder(f"{self.uri}/{TIMELINE}").names()
+        return self.folder.names(TIMELINE)
 
     @kept_property
     def properties(self) -> Mapping[str, str]:
@@ -165,6 +166,11 @@ class Timeline:
         return next((instant.frontier for instant in readable), None)
 
     @property
+    def newest_commit(self) -> str | None:
+        """The newest commit, services included, as a frontier; None where there is none."""
+        return self.commit_instants[-1].frontier if self.commit_instants else None
+
+    @property
     def newest_readable(self) -> str | None:
         """The frontier where it is the newest data commit; None where a newer one is under way or was cut short."""
         newest = next((commit.instant for commit in self.newest_first() if commit.is_data), None)
@@ -249,7 +255,7 @@ class Timeline:
     @kept_property
     def history_names(self) -> tuple[str, ...]:
         """Names of the files in `.hoodie/timeline/history`, to which the archiver moves instants."""
-        return tuple(folder(f"{self.uri}/.hoodie/timeline/history").names()) if "history" in self.names else ()
+        return tuple(self.folder.names(f"{TIMELINE}/history")) if "history" in self.names else ()
 
     def footer(self, path: str) -> Mapping[str, str]:
         """Key-value metadata of one data file (path relative to the table)."""

@@ -32,10 +32,14 @@ def properties_of(text: str) -> Mapping[str, str]:
     {'hoodie.table.partition.fields': '分区'}
     """
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): _ESCAPE.sub(_unescaped, value.strip()) for key, value in pairs}
+    return {key.strip(): _unescaped(value.strip()) for key, value in pairs}
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescaped(value: str) -> str:
+    return _ESCAPE.sub(_character, value) if "\\" in value else value
+
+
+def _character(escape: re.Match[str]) -> str:
     code = escape[1]
     return chr(int(code[1:], 16)) if len(code) > 1 else {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}.get(code, code)
 

@@ -125,6 +125,8 @@ def _be_child(
             if not isinstance(error, SmlError):
                 error.add_note("".join(traceback.format_exception(error)))  # a traceback is not sent
             outcome = "error", _as_limit(error, child.record) or error
+            if isinstance(error, stop_signals.Interrupted):  # the parent's own signals may not include this one
+                outcome = "interrupted", stop_signals.exit_code()
         _report_end(child.record, *outcome)
         code = 0
     except MemoryError:
@@ -262,6 +264,9 @@ def _result(
         raise _error_of_end(status, record, record.traced(templates), limits, is_stuck=is_stuck)
     kind, value, spellings = outcome
     secrets.learn_spellings(cast(tuple[str, ...], spellings))
+    if kind == "interrupted":
+        stop_signals.note(cast(int, value) - 128)
+        raise KeyboardInterrupt
     if kind == "error":
         raise cast(BaseException, value)
     if kind == "unsendable":

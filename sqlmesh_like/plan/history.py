@@ -166,7 +166,10 @@ class History(Protocol):
         ...
 
     def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
-        """List tables on a store side by side: while the context is open, `state` knows them as they are now."""
+        """List tables on a store side by side: while the context is open, `state` knows them as they are now.
+
+        One that is renewed meanwhile is known again from `last_write` on, which lists it.
+        """
         ...
 
     def renew(self, uri: str | None = None) -> None:

@@ -19,6 +19,7 @@ from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
+from sqlmesh_like.render.table_inputs import TableInputs
 
 _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
@@ -54,12 +55,9 @@ class Planner:
     advances: bool = False
 
     @cached_property
-    def _by_id(self) -> dict[str, RenderedModel]:
-        return {model.unique_id: model for model in self.rendered.models}
-
-    @cached_property
-    def _views(self) -> dict[str, RenderedModel]:
-        return {i: model for i, model in self._by_id.items() if model.config.materialized in ("view", "ephemeral")}
+    def reads(self) -> TableInputs:
+        """Which tables the project's nodes read."""
+        return TableInputs(self.rendered, self.catalog.places)
 
     def live(self, model: RenderedModel) -> RenderedModel:
         """Return the model with its current text. Raises JinjaError, and NodeError for a failed query to the lake.
@@ -97,13 +95,7 @@ class Planner:
 
     def inputs(self, model: RenderedModel) -> tuple[str, ...]:
         """Ids of the tables that a model reads, directly or through views."""
-        unique_ids = dict.fromkeys(
-            ref.unique_id
-            for reader in (*self.views_below(model), model)
-            for ref in reader.inputs
-            if ref.unique_id in self.catalog.places
-        )
-        return tuple(unique_ids)
+        return self.reads.of(model)
 
     def words(self, model: RenderedModel) -> frozenset[str] | None:
         """All words, in lower case, of a model's text and of the views that it reads: every column it names is among
@@ -204,7 +196,7 @@ class Planner:
 
     def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
         """Models whose columns follow from their query alone (views, tables not built yet), each after its inputs."""
-        by_id = self._by_id
+        by_id = self.reads.models
         models: dict[str, RenderedModel] = {}
 
         def visit(reader: RenderedModel) -> None:
@@ -220,14 +212,4 @@ class Planner:
 
     def views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, each after its inputs."""
-        by_id = self._views
-        views: dict[str, RenderedModel] = {}
-
-        def visit(reader: RenderedModel) -> None:
-            for ref in reader.inputs:
-                if ref.unique_id in by_id and ref.unique_id not in views:
-                    visit(by_id[ref.unique_id])
-                    views[ref.unique_id] = by_id[ref.unique_id]
-
-        visit(model)
-        return list(views.values())
+        return self.reads.views_below(model)

@@ -57,9 +57,9 @@ class ReleasedHistory(LakeHistory):
         if state.kind == "files":
             raise GoneError(f"the files of {place.table} have changed since release {number}", hint=_HINT)
         try:
-            then = state_at(state, entry.commit)
             timeline = Timeline(place.uri)
-            until = Timeline(place.uri, timeline.snapshot_instant(entry.commit))
+            then = state_at(state, entry.commit, timeline)
+            until = Timeline(place.uri, timeline.snapshot_instant(entry.commit), timeline.names)
             return replace(then, record=table_state(until).record)
         except (NodeError, UsageError) as error:
             message = f"release {number} can no longer be read: {place.table} as of {entry.commit}: {error.message}"

@@ -15,6 +15,9 @@ from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, Seman
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.project.versions import Version
 
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+"""The clock of templates that are rendered for no particular time."""
+
 
 @dataclass(frozen=True)
 class RefCall:

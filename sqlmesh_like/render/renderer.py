@@ -31,14 +31,11 @@ from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.placement import Placed, Placement, is_enabled
 from sqlmesh_like.render.python_model import PlacedPython, render_python
 from sqlmesh_like.render.relations import RelationRegistry
-from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
+from sqlmesh_like.render.rendered import EPOCH, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.semantic.names import SemanticNames
 from sqlmesh_like.render.semantic.references import render_semantic_layer
 from sqlmesh_like.render.tests import render_test, render_tests
 from sqlmesh_like.render.unit_tests import render_unit_tests
-
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
 
 _KNOWN_OF_BROKEN = frozenset({"materialized", "enabled", "tags", "group", "access", "schema", "alias", "meta"})
 """Settings that locate or select a node; the others are ignored while its template is broken."""

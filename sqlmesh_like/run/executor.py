@@ -7,6 +7,7 @@ that this run builds is read by its children as this run left it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter
@@ -52,11 +53,12 @@ from sqlmesh_like.run.unit_tests import UnitWork
 @dataclass(frozen=True)
 class RunPolicy:
     """How strict a run is. `runs_views`: the query of a view is run to find its errors. `warnings_fail`: data tests
-    fail instead of warning."""
+    fail instead of warning. `notes_tables`: the executor has to know how the run left its tables."""
 
     pace: Pace = field(default_factory=Pace)
     runs_views: bool = False
     warnings_fail: bool = False
+    notes_tables: bool = False
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Executor:
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
+    _left: Mapping[str, TableState] | None = None
     _shared: NamedColumns = field(default_factory=dict)
 
     def run(self, selected: Sequence[str]) -> RunResult:
@@ -88,7 +91,12 @@ class Executor:
         try:
             with self.planner.catalog.keep([*ordered, *self._read(nodes)]):
                 self._pin(nodes)
-                return RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
+                result = RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
+                if self.policy.notes_tables and self.hooks is None and result.ok:
+                    with suppress(SmlError):  # whoever wants to know asks again, and reports it
+                        tables = [node.unique_id for node in nodes if not isinstance(node, RenderedTest)]
+                        self._left = self.planner.catalog.states(tables)
+                return result
         finally:
             self.engine.release()
 
@@ -96,6 +104,14 @@ class Executor:
     def pinned(self) -> Mapping[str, TableState]:
         """The tables, by unique id, that the run read and did not build, as they were at its start."""
         return self._pinned
+
+    @property
+    def left(self) -> Mapping[str, TableState] | None:
+        """The tables of the run's nodes, by unique id, as it left them; None where that is not known.
+
+        Among hooks it is not: those at the end of a run may write any table.
+        """
+        return self._left
 
     def _nodes(self) -> dict[str, RenderedNode]:
         rendered = self.planner.rendered

@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import local
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from sqlglot import exp
-
-from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.seeds import SeedTable
+
+if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser
+    from sqlglot import exp
+
+    from sqlmesh_like.classify.rules import Reason
+    from sqlmesh_like.classify.strategy import Strategy
+    from sqlmesh_like.plan.model_plan import PlannedModel
+    from sqlmesh_like.run.seeds import SeedTable
 
 Row = Mapping[str, object]
 NamedColumns = Mapping[str, frozenset[str] | None]

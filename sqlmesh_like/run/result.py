@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.render.rendered import (
@@ -20,6 +18,10 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 from sqlmesh_like.run.ports import PublishResult, Rows, SparkWork
+
+if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser
+    from sqlmesh_like.classify.rules import Reason
+    from sqlmesh_like.classify.strategy import Strategy
 
 NodeStatus = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
 UnbuiltNode = RenderedExposure | RenderedSemantic

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
-from sqlmesh_like.app.lakes.release_lake import release_locks, released_frontiers
+from sqlmesh_like.app.lakes.release_tables import release_locks, released_frontiers
 from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlmesh_like.app.lakes.lake import HudiLake, require_lake
+from sqlmesh_like.app.lakes.lake_tables import TablesT, require_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.environments.environment import Environment, require_name
 from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders, nearest_environment
@@ -56,6 +56,13 @@ def require_own(loaded: Loaded, environment: Environment) -> None:
         raise UsageError(message, hint="choose another name")
 
 
+def require_settled(environment: Environment) -> None:
+    """Raises UsageError where a promotion of the environment was interrupted."""
+    if environment.promotion:
+        hint = f"`sml promote {environment.name}` completes it"
+        raise UsageError(f"the promotion of {environment.name!r} was interrupted", hint=hint)
+
+
 def require_no_environments(loaded: Loaded) -> None:
     """Raises UsageError where the warehouse has environments: their tables share files with production's."""
     if names := [each.name for each in environment_folders(loaded.target.warehouse)]:
@@ -63,7 +70,7 @@ def require_no_environments(loaded: Loaded) -> None:
         raise UsageError(f"environments hold copies of the lake's rows: {', '.join(names)}", hint=hint)
 
 
-def in_environment(lake: HudiLake, environment: Environment) -> HudiLake:
+def in_environment(lake: TablesT, environment: Environment) -> TablesT:
     """Return a lake with the environment's tables in the place of production's, and its own for failing rows."""
     folder = EnvironmentFolder(lake.loaded.target.warehouse, environment.name)
     moved = {

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sqlmesh_like.app.lakes.lake_tables import LakeTables, open_tables
 from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError, UsageError
-from sqlmesh_like.hudi.history import LakeHistory
-from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
-from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.project.nodes import Target
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Lake:
-    """One project's tables under one target."""
+class Lake(LakeTables):
+    """One project's tables under one target, with the engine that computes and reads them."""
 
-    loaded: Loaded
-    catalog: Catalog
     engine: Engine
 
     def planner(self, now: datetime) -> Planner:
@@ -64,27 +62,20 @@ class HudiLake(Lake):
     engine: LakeEngine
 
 
-def require_lake(loaded: Loaded) -> None:
-    """Raises UsageError where the target is not a Spark target."""
-    if loaded.target.type != "spark":
-        hint = "choose a target of type spark with -t"
-        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
-
-
 def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
-    """Return the lake of a Spark target; without a `session` Spark starts when it is first used.
+    """Return the lake of a Spark target, its tables as `open_tables` opens them.
 
-    With `--defer`, tables that do not exist are read where `--defer-state` or `--state` has them, except those that
-    the call `writes`. Raises UsageError for other targets.
+    Without a `session` Spark starts when it is first used. Raises UsageError for other targets.
     """
-    require_lake(loaded)
-    history = LakeHistory()
-    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
-    if loaded.invocation.defer:
-        catalog = _deferred(loaded, catalog, writes)
+    return with_engine(open_tables(loaded, writes), session)
+
+
+def with_engine(tables: LakeTables, session: Session | None = None) -> HudiLake:
+    """Return a lake with its engine, which reads these tables."""
+    loaded, history = tables.loaded, tables.catalog.history
     router = Router(_target(loaded, session))
     engine = LocalFirstEngine(lambda: spark_engine(loaded, history, session), router, history)
-    return HudiLake(loaded, catalog, engine)
+    return HudiLake(loaded, tables.catalog, engine)
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
@@ -101,16 +92,7 @@ def require_built(place: TablePlace, state: TableState) -> None:
         raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
 
 
-def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
-    state = loaded.deferred_state
-    if state is None:
-        raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
-    graph = loaded.graph
-    wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
-    return catalog.deferred(wanted.difference(writes), state.locations(loaded.target.warehouse))
-
-
-def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:
+def spark_engine(loaded: Loaded, history: History, session: Session | None = None) -> SparkEngine:
     """Return a target's engine: on the given session, on the one shared with earlier calls, or on its own."""
     from sqlmesh_like.spark.spark_engine import SparkEngine
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from sqlmesh_like.app.lakes.environment_lake import require_environments
 from sqlmesh_like.app.lakes.lake import Lake, clock
-from sqlmesh_like.app.lakes.release_lake import reading_lake, require_releases
+from sqlmesh_like.app.lakes.release_lake import reading_lake
+from sqlmesh_like.app.lakes.release_tables import require_releases
 from sqlmesh_like.app.loading.loaded import Loaded
 
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.lake_tables import LakeTables
 from sqlmesh_like.app.lakes.lock_registry import Locks, Mode
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.publisher import LakePublisher, published_name
-from sqlmesh_like.run.tests import as_model
+from sqlmesh_like.render.table_inputs import Reader
 from sqlmesh_like.secrets import scrubbed
 
 _OF_LAKE = "~"
@@ -39,8 +38,7 @@ def is_of_lake(name: str) -> bool:
 
 
 def run_locks(
-    lake: HudiLake,
-    planner: Planner,
+    lake: LakeTables,
     selected: Collection[str],
     publisher: LakePublisher | None,
     *,
@@ -52,18 +50,18 @@ def run_locks(
     return {
         **publication_locks(lake, publisher),
         _RUNS: "replace" if has_hooks or _asking(lake) & used else "read",
-        **_of_places(lake, _read(lake, planner, selected), "read"),
+        **_of_places(lake, _read(lake, selected), "read"),
         **_of_places(lake, built, "replace"),
     }
 
 
-def environment_locks(lake: HudiLake, planner: Planner, name: str, selected: Collection[str]) -> Locks:
+def environment_locks(lake: LakeTables, name: str, selected: Collection[str]) -> Locks:
     """Return the locks of a run in an environment: of its tables as a whole; `lake`: production, which is only read."""
     cloned = {unique_id for unique_id in selected if unique_id in lake.catalog.places}
     return {
         **environment_lock(name),
         _RUNS: "replace" if _asking(lake) & lake.loaded.graph.above(selected) else "read",
-        **_of_places(lake, cloned | _read(lake, planner, selected), "read"),
+        **_of_places(lake, cloned | _read(lake, selected), "read"),
     }
 
 
@@ -78,22 +76,22 @@ def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
     return {**environment_lock(name), **replaced}
 
 
-def _read(lake: HudiLake, planner: Planner, selected: Collection[str]) -> set[str]:
+def _read(lake: LakeTables, selected: Collection[str]) -> set[str]:
     """The tables that selected models and tests read."""
     rendered = lake.loaded.rendered
-    models = [model for model in rendered.models if model.unique_id in selected]
-    tests = [as_model(test) for test in rendered.tests if test.unique_id in selected]
-    return {unique_id for reader in (*models, *tests) for unique_id in planner.inputs(reader)}
+    readers: list[Reader] = [model for model in rendered.models if model.unique_id in selected]
+    readers += [test for test in rendered.tests if test.unique_id in selected]
+    return {unique_id for reader in readers for unique_id in lake.reads.of(reader)}
 
 
-def _asking(lake: HudiLake) -> set[NodeId]:
+def _asking(lake: LakeTables) -> set[NodeId]:
     """Nodes whose templates query the lake: they may name any table."""
     rendered = lake.loaded.rendered
     asking = {model.unique_id for model in rendered.models if model.asks_lake}
     return asking | {test.unique_id for test in rendered.tests if test.asks_lake}
 
 
-def publication_locks(lake: HudiLake, publisher: LakePublisher | None) -> Locks:
+def publication_locks(lake: LakeTables, publisher: LakePublisher | None) -> Locks:
     """Return the locks of publishing models, empty for None."""
     if publisher is None:
         return {}
@@ -118,7 +116,7 @@ def log_locks(source: Source) -> Locks:
     return {_INGESTIONS: "read", _source(source): "append"}
 
 
-def upkeep_locks(lake: HudiLake, places: Iterable[TablePlace], mode: Mode = "replace") -> Locks:
+def upkeep_locks(lake: LakeTables, places: Iterable[TablePlace], mode: Mode = "replace") -> Locks:
     """Return the locks of a service on these tables; a table of a source is not ingested meanwhile."""
     loaded, unique_ids = lake.loaded, {place.unique_id for place in places}
     ingested = [source for source in loaded.project.sources if source.ingest and unique_ids & _ids(source)]
@@ -136,7 +134,7 @@ def table_lock_name(loaded: Loaded, uri: str) -> str:
     return _name(loaded, uri)
 
 
-def _of_places(lake: HudiLake, unique_ids: Iterable[str], mode: Mode) -> dict[str, Mode]:
+def _of_places(lake: LakeTables, unique_ids: Iterable[str], mode: Mode) -> dict[str, Mode]:
     return {_name(lake.loaded, lake.catalog.places[unique_id].uri): mode for unique_id in unique_ids}
 
 

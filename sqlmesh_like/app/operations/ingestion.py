@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.app.lakes.lake import require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import Loaded

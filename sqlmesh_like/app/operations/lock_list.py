@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlmesh_like.app.lakes.call_locks import written_tables
-from sqlmesh_like.app.lakes.lake import open_lake, require_lake
 from sqlmesh_like.app.lakes.lake_lock import known_holders
+from sqlmesh_like.app.lakes.lake_tables import open_tables, require_lake
 from sqlmesh_like.app.lakes.lock_registry import Holder
 from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.lakes.table_locks import table_lock_name
@@ -40,7 +40,7 @@ def end_locks(loaded: Loaded, name: str) -> EndedLocks:
     """
     loaded = with_discovered_tables(loaded)
     require_lake(loaded)
-    place, warehouse = open_lake(loaded).catalog.find(name), loaded.target.warehouse
+    place, warehouse = open_tables(loaded).catalog.find(name), loaded.target.warehouse
     lock = table_lock_name(loaded, place.uri)
     if not is_store(warehouse):
         held = [holder for holder in known_holders(loaded) if lock in holder.locks]

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from sqlmesh_like.app.lakes.clean_tables import cleanings_due
 from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
-from sqlmesh_like.app.lakes.release_lake import release_locks
+from sqlmesh_like.app.lakes.release_tables import release_locks
 from sqlmesh_like.app.lakes.table_locks import upkeep_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables

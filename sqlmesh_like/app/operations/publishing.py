@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, require_lake
+from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.release_lake import reading_lake
 from sqlmesh_like.app.lakes.table_locks import publication_locks
 from sqlmesh_like.app.loading.destinations import destinations

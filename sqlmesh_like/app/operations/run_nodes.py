@@ -19,11 +19,12 @@ from sqlmesh_like.app.lakes.run_checks import check_run
 from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.open_lineage.listener import with_lineage
-from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_passed_tests
+from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_run
 from sqlmesh_like.app.operations.environments.promotion import complete_promotions
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
+    makes_release,
     publisher_of_run,
     release_after_run,
     require_readable_releases,
@@ -127,6 +128,7 @@ def _run_on_lake(
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
     executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
     executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
+    executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
     with _lock(lake, request.command, selected, executor, publisher) as held:
         try:
             if hooks is not None:
@@ -165,7 +167,7 @@ def _run_in_environment(
             result = executor.run(chosen)
         finally:
             lake.engine.stop()
-        note_passed_tests(lake, executor, result)
+        note_run(lake, executor, result)
     return result
 
 
@@ -257,5 +259,5 @@ def _lock(
     stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
     if command == "test" and not stores and executor.hooks is None:
         return nullcontext(HeldLocks(loaded.target.warehouse))
-    locks = run_locks(lake, executor.planner, selected, publisher, has_hooks=executor.hooks is not None)
+    locks = run_locks(lake, selected, publisher, has_hooks=executor.hooks is not None)
     return lake_lock(loaded, command, locks)

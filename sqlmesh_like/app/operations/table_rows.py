@@ -8,7 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
-from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, require_lake
+from sqlmesh_like.app.lakes.lake import Lake, built_table, clock
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.lakes.release_lake import reading_lake
 from sqlmesh_like.app.loading.loaded import Loaded

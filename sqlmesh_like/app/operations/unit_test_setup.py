@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from sqlmesh_like.app.lakes.fixture_lake import FixtureLakes
-from sqlmesh_like.app.lakes.lake import require_lake, spark_engine
+from sqlmesh_like.app.lakes.lake import spark_engine
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import source_schemas
 from sqlmesh_like.compiler import Compiler, declared_schema

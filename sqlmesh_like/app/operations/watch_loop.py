@@ -16,7 +16,7 @@ from time import monotonic, perf_counter
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
-from sqlmesh_like.app.operations.releases.release_after_run import publisher_of_run, release_after_run
+from sqlmesh_like.app.operations.releases.release_after_run import makes_release, publisher_of_run, release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
@@ -62,7 +62,7 @@ class WatchLoop:
     def _run(self) -> None:
         started, lake = perf_counter(), self.lake
         now = clock(None)
-        policy = RunPolicy(Pace(lake.loaded.target.threads))
+        policy = RunPolicy(Pace(lake.loaded.target.threads), notes_tables=makes_release(lake.loaded, "watch"))
         listener = _CompletedListener(self.listener)
         executor = Executor(lake.planner(now), lake.loaded.graph, lake.engine, listener, policy)
         executor.publisher = publisher_of_run(lake, self.publisher)

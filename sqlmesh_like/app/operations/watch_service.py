@@ -7,8 +7,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.lakes.table_locks import ingestion_locks, run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -110,7 +111,7 @@ def watch(
     alerts = Alerts(monitoring.hooks, listener.notify, monitoring.again_after)
     status.watch_thread("alerts", lambda: alerts.is_alive)
     observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
-    built = run_locks(lake, lake.planner(clock(None)), models, publisher_of(lake, models))
+    built = run_locks(lake, models, publisher_of(lake, models))
     with (
         serving_status(status, address),
         closing(alerts),

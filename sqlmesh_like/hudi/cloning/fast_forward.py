@@ -15,7 +15,6 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.cloning.clone import link_files
 from sqlmesh_like.hudi.commits import Commit, Instant
-from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -27,22 +26,21 @@ def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | Non
     return tuple(instant for instant in clone.commit_instants if instant > own[-1])
 
 
-def fast_forward(uri: str, clone_uri: str) -> None:
-    """Give a table the newer commits of its clone; what an interrupted call has done stays.
+def fast_forward(uri: str, clone: Timeline) -> None:
+    """Give a table, as it is now, the newer commits of its clone; what an interrupted call has done stays.
 
     Raises RetryableError where another writer was there, MachineError where files cannot be linked.
     """
-    table, clone = Timeline(uri), Timeline(clone_uri)
+    table = Timeline(uri)
     newer = newer_commits(table, clone)
     if newer is None or not set(table.unfinished) <= {instant.requested for instant in newer}:
         raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
     root, source = Path(table.folder.path), Path(clone.folder.path)
-    files = files_by_writer(clone)
-    commits = {commit.instant: commit for commit in islice(clone.newest_first(), len(newer))}
+    commits = tuple(reversed(tuple(islice(clone.newest_first(), len(newer)))))
     try:
-        for instant in newer:
-            link_files(source, root, files.get(instant.requested, ()))
-            _link_logs(source, root, commits[instant])
+        for commit in commits:
+            link_files(source, root, (write.path for write in commit.writes))
+            _link_logs(source, root, commit)
             fault_point("promotion.linked")
         for instant in newer:
             _link_instant(clone, instant, source, root)

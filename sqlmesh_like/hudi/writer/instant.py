@@ -20,7 +20,7 @@ from uuid import uuid4
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import (
     Action,
     CommitContent,
@@ -184,9 +184,9 @@ def remove_abandoned(root: Path) -> None:
     place = root / ".hoodie" / _OWN_FOLDER
     if not place.is_dir():
         return
-    known = {name[:17] for name in _names(root) if _INSTANT.match(name)}
-    for own_folder in place.iterdir():
-        commit = OpenCommit(root, own_folder.name)
+    commits = [OpenCommit(root, own_folder.name) for own_folder in place.iterdir()]
+    known = {name[:17] for name in _names(root) if _INSTANT.match(name)} if commits else set()
+    for commit in commits:
         # A commit older than the timeline may have completed and been archived since.
         if commit.instant >= min(known, default=""):
             commit.abandon()
@@ -226,7 +226,7 @@ def foreign_names(names: Iterable[str], instant: str, others: Collection[str]) -
 
 
 def _names(root: Path) -> list[str]:
-    return Timeline(str(root)).folder_names()
+    return folder(str(root)).names(TIMELINE)
 
 
 def next_instant(names: Iterable[str]) -> str:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -284,6 +289,40 @@ def test_promotion_of_tables_built_anew_puts_them_in_production_s_place(shop: Sh
     assert {path.name for path in (root / "warehouse/dws").iterdir()} == {
         "customer", "customers", "daily", "detail", "orders", "region", "top",
     }  # fmt: skip
+
+
+def test_a_promotion_compiles_no_model_that_its_run_has_compared_and_reads_each_table_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shop.root
+    with (root / "pyproject.toml").open("a") as file:
+        file.write('release = "always"\n')
+    shop.commit(ORDERS, random.Random(9))
+    assert main(["run"]) == 0
+    edit(root, *FILTER)
+    assert main(["run", "-e", "dev"]) == 0
+    kept = root.parent / "kept"
+    shutil.copytree(root, kept)
+    listed: list[str] = []
+    folder_names = Timeline.folder_names
+    monkeypatch.setattr(Timeline, "folder_names", lambda self: (listed.append(self.uri), folder_names(self))[1])
+    assert main(["promote", "dev"]) == 0
+    own = [uri for uri in listed if "/environments/" in uri]
+    assert len(own) == len(set(own)) == 2
+    counts = Counter(uri for uri in listed if uri.endswith(("dws/detail", "dws/region")) and uri not in own)
+    assert set(counts.values()) == {3}, "when it is compared, before its commits are linked, and after that"
+    # In a process of its own, which shows what is loaded.
+    code = (
+        "import sys; from sqlmesh_like.cli.app import main;"
+        "calls = (['promote', 'dev'], ['release', 'list'], ['release', 'rollback', '1'], ['env', 'list']);"
+        "print([main(call) for call in calls]); print('sqlglot' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=kept, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+    assert "readers see release 2 now" in done.stdout and "readers see release 1, of" in done.stdout, done
+    assert done.stdout.splitlines()[-2:] == ["[0, 0, 0, 0]", "False"], done
 
 
 def test_what_is_not_up_to_date_is_not_promoted(shop: Shop, capsys: Shown) -> None:

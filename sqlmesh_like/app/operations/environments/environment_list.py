@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.app.lakes.environment_lake import (
@@ -9,13 +10,12 @@ from sqlmesh_like.app.lakes.environment_lake import (
     find_environment,
     require_environments,
     require_own,
+    require_settled,
 )
-from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_tables import LakeTables, open_tables
 from sqlmesh_like.app.lakes.table_locks import environment_lock
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.operations.environments.environment_run import require_settled
-from sqlmesh_like.app.operations.environments.members import newest_commit
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.environments.environment_file import environment_folders
 from sqlmesh_like.hudi.timeline import Timeline
@@ -45,28 +45,33 @@ class ListedEnvironment:
 def list_environments(loaded: Loaded) -> tuple[ListedEnvironment, ...]:
     """Return the environments of the project under its target, by name. Raises UsageError where there can be none."""
     require_environments(loaded)
-    lake = open_lake(loaded)
+    lake = open_tables(loaded)
     ours = (loaded.project.name, loaded.target.schema)
     known = [each.read() for each in environment_folders(loaded.target.warehouse)]
     return tuple(
-        ListedEnvironment(each, moved_tables(lake, each))
+        ListedEnvironment(each, moved_tables(each, _timelines(lake, each)))
         for each in known
         if each is not None and (each.project, each.schema) == ours
     )
 
 
-def moved_tables(lake: HudiLake, environment: Environment) -> tuple[MovedTable, ...]:
-    """Return the environment's tables that production has changed since they were cloned."""
+def moved_tables(environment: Environment, production: Mapping[str, Timeline]) -> tuple[MovedTable, ...]:
+    """Return the tables that production, whose timelines are given, has changed since they were cloned."""
     moved: list[MovedTable] = []
     for unique_id, entry in environment.tables.items():
-        place = lake.catalog.places.get(unique_id)
-        timeline = None if place is None else Timeline(place.uri)
-        now = None if timeline is None else newest_commit(timeline)
+        timeline = production.get(unique_id)
+        now = None if timeline is None else timeline.newest_commit
         if now != entry.newest:
             moved.append(MovedTable(unique_id, entry.table, entry.newest, now))
         elif timeline is not None and entry.base != timeline.frontier:
             moved.append(MovedTable(unique_id, entry.table, entry.base, timeline.frontier))
     return tuple(moved)
+
+
+def _timelines(lake: LakeTables, environment: Environment) -> Mapping[str, Timeline]:
+    """Production's timelines of the tables that an environment has, and that the project still has."""
+    places = lake.catalog.places
+    return {name: Timeline(places[name].uri) for name in environment.tables if name in places}
 
 
 def drop_environment(loaded: Loaded, name: str) -> Environment:

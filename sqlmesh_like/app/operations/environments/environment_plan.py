@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from sqlmesh_like.app.lakes.environment_lake import environment_folder, in_environment, require_own
+from sqlmesh_like.app.lakes.environment_lake import environment_folder, in_environment, require_own, require_settled
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.lakes.release_lake import production_lake
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.operations.environments.environment_run import require_settled
 from sqlmesh_like.app.operations.environments.members import Members, plan_members
 from sqlmesh_like.app.operations.planning import ModelPlan
 from sqlmesh_like.environments.environment import Environment

@@ -9,13 +9,20 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from sqlmesh_like.app.lakes.environment_lake import environment_folder, find_environment, in_environment, require_own
+from sqlmesh_like.app.lakes.environment_lake import (
+    environment_folder,
+    find_environment,
+    in_environment,
+    require_own,
+    require_settled,
+)
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.release_lake import production_lake
 from sqlmesh_like.app.lakes.table_locks import environment_lock, environment_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.environments.members import Members, plan_members, with_readers
+from sqlmesh_like.app.operations.environments.text_comparison import TextComparison
 from sqlmesh_like.app.operations.hooks import has_hooks
 from sqlmesh_like.app.operations.releases.release_after_run import passed_tests
 from sqlmesh_like.environments.environment import Environment
@@ -26,9 +33,8 @@ from sqlmesh_like.hudi.cloning.clone import clone_table
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.releases.release import created_now
 from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.result import RunResult, TestResult
+from sqlmesh_like.run.result import BLOCKING, ModelResult, RunResult, TestResult
 from sqlmesh_like.run.seeds import SeedTable
-from sqlmesh_like.run.tests import as_model
 
 
 @contextmanager
@@ -53,7 +59,7 @@ def environment_of_run(
         with lake_lock(loaded, "test", environment_lock(name)):
             yield in_environment(production, find_environment(loaded, name)), list(selected)
         return
-    with lake_lock(loaded, command, environment_locks(production, production.planner(now), name, selected)):
+    with lake_lock(loaded, command, environment_locks(production, name, selected)):
         production.catalog.history.renew()
         known = place.read() or Environment(name, loaded.project.name, loaded.target.schema, created_now())
         require_own(loaded, known)
@@ -68,29 +74,46 @@ def environment_of_run(
         yield in_environment(production, members.environment), [*broken, *chosen]
 
 
-def require_settled(environment: Environment) -> None:
-    """Raises UsageError where a promotion of the environment was interrupted."""
-    if environment.promotion:
-        hint = f"`sml promote {environment.name}` completes it"
-        raise UsageError(f"the promotion of {environment.name!r} was interrupted", hint=hint)
-
-
-def note_passed_tests(lake: HudiLake, executor: Executor, result: RunResult) -> None:
-    """Note which data tests have passed, and for which commits: promotion may need to know. The caller has the lock."""
+def note_run(lake: HudiLake, executor: Executor, result: RunResult) -> None:
+    """Note what a promotion may need to know: which data tests have passed, for which commits, and which tables are of
+    their models' texts. The caller has the lock.
+    """
     name = lake.loaded.invocation.environment
     assert name is not None
-    place, passed = environment_folder(lake.loaded, name), passed_tests(executor, result)
+    place = environment_folder(lake.loaded, name)
     environment = place.read()
+    if environment is not None:
+        compared = _compared(lake, executor, environment, result)
+        noted = replace(environment, passed=_passed(lake, executor, environment, result), compared=compared)
+        if noted != environment:
+            place.write(noted)
+
+
+def _passed(
+    lake: HudiLake, executor: Executor, environment: Environment, result: RunResult
+) -> Mapping[str, Mapping[str, str]]:
+    passed = passed_tests(executor, result)
     ended = {each.node.unique_id for each in result.results if isinstance(each, TestResult)}
-    if environment is None or not ended:
-        return
     noted = {test: read for test, read in environment.passed.items() if test not in ended}
     for test in lake.loaded.rendered.tests:
         if test.unique_id in passed:
-            read = executor.planner.inputs(as_model(test))
+            read = lake.reads.of(test)
             states = {each: executor.pinned.get(each) or lake.catalog.state(each) for each in read}
             noted[test.unique_id] = {each: state.frontier or "" for each, state in states.items()}
-    place.write(replace(environment, passed=noted))
+    return noted
+
+
+def _compared(lake: HudiLake, executor: Executor, environment: Environment, result: RunResult) -> Mapping[str, str]:
+    """The keys of comparisons with the texts of models that the run has brought up to date, and of those before."""
+    texts = TextComparison(lake, environment.compared, lambda: executor.planner)
+    noted = {name: key for name, key in environment.compared.items() if name in environment.tables}
+    done = (each.model for each in result.results if isinstance(each, ModelResult) and each.status not in BLOCKING)
+    for model in (model for model in done if model.unique_id in environment.tables):
+        record, inputs = lake.catalog.state(model.unique_id).record, lake.catalog.states(lake.reads.of(model))
+        key = None if record is None else texts.key(model, record, inputs)
+        if record is not None and key is not None and texts.is_of_text(model, record, inputs):
+            noted[model.unique_id] = key
+    return noted
 
 
 def _without_snapshots(loaded: Loaded, selected: Sequence[str]) -> list[str]:

@@ -82,7 +82,7 @@ class _Membership:
                 self.dropped.append(known.table)
                 self._set(unique_id, None)
             return
-        entry = EnvironmentTable(str(place.table), state.frontier, newest_commit(Timeline(place.uri)))
+        entry = EnvironmentTable(str(place.table), state.frontier, Timeline(place.uri).newest_commit)
         is_kept = known == entry and below.isdisjoint(self.made) and self._planner().catalog.state(unique_id).exists
         if not is_kept:
             _require_cloneable(place, state, model)
@@ -119,11 +119,6 @@ def production_state(lake: HudiLake, unique_id: str) -> TableState:
         return lake.catalog.state(unique_id)
     except GoneError:
         return TableState(lake.catalog.places[unique_id].uri, "missing")
-
-
-def newest_commit(timeline: Timeline) -> str | None:
-    """The newest commit of a table, services included, as a frontier."""
-    return next((instant.frontier for instant in reversed(timeline.commit_instants)), None)
 
 
 def with_readers(lake: HudiLake, environment: Environment, selected: Sequence[str], now: datetime) -> Iterator[str]:

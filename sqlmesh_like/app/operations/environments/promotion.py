@@ -6,16 +6,17 @@ first, and finds what an interrupted call has done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.app.lakes.environment_lake import environment_folder, find_environment
-from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_tables import LakeTables, open_tables
 from sqlmesh_like.app.lakes.table_locks import promotion_locks
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.operations.environments.promotion_checks import planned_steps
+from sqlmesh_like.app.operations.environments.promotion_checks import plan_promotion
 from sqlmesh_like.app.operations.environments.promotion_release import release_promoted
 from sqlmesh_like.environments.environment import Environment, PromotionStep
 from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders
@@ -25,6 +26,9 @@ from sqlmesh_like.hudi.cloning.fast_forward import fast_forward
 from sqlmesh_like.hudi.recovery.table_swap import take_place
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
+
+if TYPE_CHECKING:
+    from sqlmesh_like.plan.planner import Planner
 
 
 @dataclass(frozen=True)
@@ -42,16 +46,22 @@ def promote_environment(loaded: Loaded, name: str) -> Promotion:
     Raises UsageError, before anything is changed, where the environment is not up to date; MovedError (a UsageError)
     where production has moved on; RetryableError where another call uses one of the tables.
     """
-    with _locked(loaded, name) as environment:
-        lake = open_lake(loaded)
-        try:
-            if not environment.promotion:
-                environment = replace(environment, promotion=planned_steps(lake, environment))
-                environment_folder(loaded, name).write(environment)
-                fault_point("promotion.begin")
-            return _complete(lake, environment)
-        finally:
-            lake.engine.stop()
+    with _locked(loaded, name) as environment, ExitStack() as engines:
+
+        def make_planner(tables: LakeTables) -> Planner:
+            from sqlmesh_like.app.lakes.lake import clock, with_engine  # most promotions compile no model
+
+            lake = with_engine(tables)
+            engines.callback(lake.engine.stop)
+            return lake.planner(clock(None))
+
+        lake, own = open_tables(loaded), dict[str, Timeline]()
+        if not environment.promotion:
+            planned = plan_promotion(lake, environment, make_planner)
+            environment, own = replace(environment, promotion=planned.steps), {**planned.own}
+            environment_folder(loaded, name).write(environment)
+            fault_point("promotion.begin")
+        return _complete(lake, environment, own)
 
 
 def complete_promotions(loaded: Loaded) -> None:
@@ -91,32 +101,35 @@ def production_uri(loaded: Loaded, table: str) -> str:
     return f"{loaded.target.warehouse.rstrip('/')}/{schema}/{identifier}"
 
 
-def _complete(lake: HudiLake, environment: Environment) -> Promotion:
-    loaded = lake.loaded
+def _complete(lake: LakeTables, environment: Environment, own: Mapping[str, Timeline]) -> Promotion:
+    """Take the steps that are left; `own`: those of the environment's tables that this call has read."""
+    loaded, promoted = lake.loaded, dict[str, Timeline]()
     place = environment_folder(loaded, environment.name)
     for number, step in enumerate(environment.promotion, 1):
         loaded.reporter.phase(f"promoting {number} of {len(environment.promotion)}, {step.table}")
         try:
-            _take(place, step, production_uri(loaded, step.table))
+            uri = production_uri(loaded, step.table)
+            promoted[step.unique_id] = _promoted(place, step, own.get(step.unique_id), uri)
         except RetryableError as error:
             place.write(replace(environment, promotion=()))
             hint = f"nothing of it was changed; `sml run -e {environment.name}` brings the rest up to date"
             raise UsageError(f"{step.table} cannot be promoted: {error.message}", hint=hint) from error
         fault_point("promotion.table")
-    lake.catalog.history.renew()
-    release = release_promoted(lake, environment)
+    release = release_promoted(lake, environment, promoted)
     fault_point("promotion.released")
     place.remove()
     fault_point("promotion.end")
     return Promotion(environment.name, environment.promotion, release)
 
 
-def _take(place: EnvironmentFolder, step: PromotionStep, uri: str) -> None:
+def _promoted(place: EnvironmentFolder, step: PromotionStep, own: Timeline | None, uri: str) -> Timeline:
     """Bring production's table to what the environment's is. Raises RetryableError where another writer was there."""
-    own = place.table_uri(step.table)
+    source = place.table_uri(step.table)
     if step.way == "link":
-        fast_forward(uri, own)
-    elif folder(own).exists() or Timeline(uri).frontier == step.commit:
-        take_place(own, uri)
-    if (frontier := Timeline(uri).frontier) != step.commit:
-        raise RetryableError(f"{uri} is at {frontier}, not at {step.commit}: another writer was there")
+        fast_forward(uri, own or Timeline(source))
+    elif folder(source).exists() or Timeline(uri).frontier == step.commit:
+        take_place(source, uri)
+    timeline = Timeline(uri)
+    if timeline.frontier != step.commit:
+        raise RetryableError(f"{uri} is at {timeline.frontier}, not at {step.commit}: another writer was there")
+    return timeline

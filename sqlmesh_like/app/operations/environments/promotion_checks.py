@@ -5,27 +5,29 @@ What interrupted calls left of production's tables is put right first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from sqlmesh_like.app.lakes.environment_lake import environment_folder, in_environment
-from sqlmesh_like.app.lakes.lake import HudiLake, clock
+from sqlmesh_like.app.lakes.environment_lake import in_environment
+from sqlmesh_like.app.lakes.lake_tables import LakeTables
 from sqlmesh_like.app.operations.environments.environment_list import MovedTable, moved_tables
 from sqlmesh_like.app.operations.environments.promotion_release import require_tested
+from sqlmesh_like.app.operations.environments.text_comparison import TextComparison
 from sqlmesh_like.environments.environment import Environment, PromotionStep
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.cloning.fast_forward import newer_commits
+from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.edits.recorded_query import is_table_of
-from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.model_plan import input_version
-from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.render.rendered import InputRef
-from sqlmesh_like.run.seeds import is_loaded
+from sqlmesh_like.plan.history import TableRecord, TableState
+from sqlmesh_like.render.rendered import RenderedModel
+
+if TYPE_CHECKING:
+    from sqlmesh_like.plan.planner import Planner
 
 
 class MovedError(UsageError):
@@ -41,76 +43,125 @@ class MovedError(UsageError):
         self.moved = moved
 
 
-def planned_steps(lake: HudiLake, environment: Environment) -> tuple[PromotionStep, ...]:
-    """Return the steps of promoting an environment, inputs first; `lake`: production at its newest commits.
+@dataclass(frozen=True)
+class PlannedPromotion:
+    """The steps, inputs first, and the environment's own tables by unique id, as they are while its lock is held."""
 
-    Raises UsageError where it is not up to date with its project, or has nothing; MovedError where production moved on.
+    steps: tuple[PromotionStep, ...]
+    own: Mapping[str, Timeline]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of an environment beside production's: each read once, while the locks of both are held."""
+
+    place: TablePlace
+    production: Timeline
+    own: Timeline
+    state: TableState
+
+
+def plan_promotion(
+    lake: LakeTables, environment: Environment, make_planner: Callable[[LakeTables], Planner]
+) -> PlannedPromotion:
+    """Return the steps of promoting an environment; `lake`: production at its newest commits.
+
+    `make_planner` is called where a model has to be compiled. Raises UsageError where the environment is not up to date
+    with its project, or has nothing; MovedError where production moved on.
     """
-    name, catalog = environment.name, lake.catalog
+    name, places = environment.name, lake.catalog.places
     if not environment.tables:
         hint = "an environment has tables where the project differs from production"
         raise UsageError(f"the environment {name!r} has no tables: there is nothing to promote", hint=hint)
+    production: dict[str, Timeline] = {}
     for unique_id, entry in environment.tables.items():
-        if unique_id not in catalog.places or str(catalog.places[unique_id].table) != entry.table:
+        if unique_id not in places or str(places[unique_id].table) != entry.table:
             hint = f"`sml run -e {name}` removes it from the environment"
             raise UsageError(f"the project no longer has {entry.table}, which the environment has", hint=hint)
-        _settle(catalog.places[unique_id])
-    if moved := moved_tables(lake, environment):
+        production[unique_id] = _settled(places[unique_id])
+    if moved := moved_tables(environment, production):
         raise MovedError(name, moved)
     own = in_environment(lake, environment)
-    states = own.catalog.states(environment.tables)
-    planner = own.planner(clock(None))
-    for unique_id, state in states.items():
-        _require_current(own, planner, unique_id, state, states, name)
-    steps = tuple(_step(lake, environment, states, unique_id) for unique_id in _ordered(lake, environment))
+    tables: dict[str, _Table] = {}
+    for unique_id, timeline in production.items():
+        clone = Timeline(own.catalog.places[unique_id].uri)
+        tables[unique_id] = _Table(places[unique_id], timeline, clone, table_state(clone))
+    states = {unique_id: table.state for unique_id, table in tables.items()}
+    _CurrencyCheck(own, environment, tables, make_planner).require()
+    steps = tuple(_step(unique_id, tables[unique_id]) for unique_id in lake.loaded.graph.order(environment.tables))
     require_tested(lake, environment, states)
-    return steps
+    return PlannedPromotion(steps, {unique_id: table.own for unique_id, table in tables.items()})
 
 
-def _settle(place: TablePlace) -> None:
+def _settled(place: TablePlace) -> Timeline:
     """Remove what interrupted calls left of production's table. Raises UsageError where only Hudi's writer may."""
     if has_remains(place.uri):
         recover(place.uri)
-    if unfinished := settled_timeline(place.uri).unfinished:
+    timeline = settled_timeline(place.uri)
+    if unfinished := timeline.unfinished:
         hint = f"a run of production removes it: sml run -s {place.unique_id.short_name}"
         raise UsageError(f"{place.table} has the commit {unfinished[0]}, which was interrupted", hint=hint)
+    return timeline
 
 
-def _ordered(lake: HudiLake, environment: Environment) -> tuple[str, ...]:
-    return lake.loaded.graph.order(environment.tables)
+@dataclass(frozen=True)
+class _CurrencyCheck:
+    """Whether an environment's tables are of the project as it is now; `own`: the lake with these tables."""
+
+    own: LakeTables
+    environment: Environment
+    tables: Mapping[str, _Table]
+    make_planner: Callable[[LakeTables], Planner]
+
+    def require(self) -> None:
+        """Raises UsageError where a table is not of the project's text, or has not read what others of these hold."""
+        reads, states = self.own.reads, {unique_id: table.state for unique_id, table in self.tables.items()}
+        below = {each for unique_id in states for each in reads.of_table(unique_id)}
+        states = {**self.own.catalog.states(below.difference(states)), **states}
+        texts = TextComparison(self.own, self.environment.compared, lambda: self.make_planner(self.own))
+        hint = f"run it again: sml run -e {self.environment.name}"
+        for unique_id, table in self.tables.items():
+            record = table.state.record
+            if record is None or table.own.unfinished:
+                raise UsageError(f"{table.place.table} was not completed in the environment", hint=hint)
+            model = reads.models.get(unique_id)
+            if model is None:
+                self._require_loaded(unique_id, table, hint)
+                continue
+            inputs = {each: states[each] for each in reads.of(model)}
+            if not model.asks_lake and not texts.is_of_text(model, record, inputs):
+                raise UsageError(f"{table.place.table} was edited since", hint=hint)
+            for each in inputs.keys() & self.tables.keys():
+                if self._has_moved(model, record, each):
+                    name = self.tables[each].place.table
+                    raise UsageError(f"{table.place.table} has not read {name} as it is now", hint=hint)
+
+    def _require_loaded(self, unique_id: str, table: _Table, hint: str) -> None:
+        from sqlmesh_like.run.seeds import is_loaded
+
+        loaded = self.own.loaded
+        seed = next(each for each in loaded.rendered.seeds if each.unique_id == unique_id)
+        if not is_loaded(loaded.read_seed(seed), table.state):
+            raise UsageError(
+                f"the file of {table.place.table} has changed since", hint=hint.replace("run -e", "build -e")
+            )
+
+    def _has_moved(self, model: RenderedModel, record: TableRecord, below: str) -> bool:
+        """Whether an input has rows that a table has not read."""
+        state, reads = self.tables[below].state, self.own.reads
+        if record.frontier.get(below) == state.frontier:
+            return False
+        from sqlmesh_like.plan.model_plan import input_version  # it has other commits: they may have written nothing
+
+        readers = (*reads.views_below(model), model)
+        ref = next(ref for reader in readers for ref in reader.inputs if ref.unique_id == below)
+        return input_version(ref, state, record, self.own.catalog.history, awaits=False).has_moved
 
 
-def _require_current(
-    own: HudiLake, planner: Planner, unique_id: str, state: TableState, states: Mapping[str, TableState], name: str
-) -> None:
-    """Raises UsageError where a table is not of the project's text, or has not read what others of these hold."""
-    loaded, hint = own.loaded, f"run it again: sml run -e {name}"
-    table, record = own.catalog.places[unique_id].table, state.record
-    if record is None or Timeline(state.uri).unfinished:
-        raise UsageError(f"{table} was not completed in the environment", hint=hint)
-    seed = next((each for each in loaded.rendered.seeds if each.unique_id == unique_id), None)
-    if seed is not None:
-        if not is_loaded(loaded.read_seed(seed), state):
-            raise UsageError(f"the file of {table} has changed since", hint=hint.replace("run -e", "build -e"))
-        return
-    model = planner.rendered.model(NodeId.parse(unique_id))
-    inputs = own.catalog.states(planner.inputs(model))
-    if not model.asks_lake and not is_table_of(record, planner.compile(model, inputs)):
-        raise UsageError(f"{table} was edited since", hint=hint)
-    refs: dict[str, InputRef] = {
-        ref.unique_id: ref for reader in (*planner.views_below(model), model) for ref in reader.inputs
-    }
-    for below in inputs.keys() & states.keys():
-        if input_version(refs[below], states[below], record, own.catalog.history, awaits=False).has_moved:
-            raise UsageError(f"{table} has not read {own.catalog.places[below].table} as it is now", hint=hint)
-
-
-def _step(lake: HudiLake, environment: Environment, states: Mapping[str, TableState], unique_id: str) -> PromotionStep:
-    place = lake.catalog.places[unique_id]
-    folder = environment_folder(lake.loaded, environment.name)
-    table, clone = Timeline(place.uri), Timeline(folder.table_uri(str(place.table)))
-    way: Literal["link", "move"] = "move" if newer_commits(table, clone) is None else "link"
-    if way == "move" and table.savepointed:
-        hint = f"`sml savepoint delete {place.table} {table.savepointed[-1]}` if it is not needed"
-        raise UsageError(f"{place.table} has a savepoint, which a new table would not have", hint=hint)
-    return PromotionStep(unique_id, str(place.table), states[unique_id].frontier or "", way)
+def _step(unique_id: str, table: _Table) -> PromotionStep:
+    way: Literal["link", "move"] = "move" if newer_commits(table.production, table.own) is None else "link"
+    name, savepointed = str(table.place.table), table.production.savepointed
+    if way == "move" and savepointed:
+        hint = f"`sml savepoint delete {name} {savepointed[-1]}` if it is not needed"
+        raise UsageError(f"{name} has a savepoint, which a new table would not have", hint=hint)
+    return PromotionStep(unique_id, name, table.state.frontier or "", way)

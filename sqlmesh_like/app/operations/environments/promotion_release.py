@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.app.lakes.lake import HudiLake, clock
-from sqlmesh_like.app.lakes.release_lake import releases_of
-from sqlmesh_like.app.operations.releases.release_after_run import ReleaseEdit
+from sqlmesh_like.app.lakes.lake_tables import LakeTables
+from sqlmesh_like.app.lakes.release_tables import releases_of
+from sqlmesh_like.app.operations.releases.release_edit import ReleaseEdit
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.errors import SmlError, UsageError
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.releases.release import Releases
 from sqlmesh_like.releases.wholeness import NotWholeError, TablesOfRun
@@ -16,7 +18,7 @@ from sqlmesh_like.releases.wholeness import NotWholeError, TablesOfRun
 _COMMAND = "promote"
 
 
-def require_tested(lake: HudiLake, environment: Environment, states: Mapping[str, TableState]) -> None:
+def require_tested(lake: LakeTables, environment: Environment, states: Mapping[str, TableState]) -> None:
     """Raises UsageError where the project releases tested tables, and data tests of these have not passed.
 
     `states`: the environment's tables, as they are. Where commits do not belong together, promotion goes on without a
@@ -35,15 +37,18 @@ def require_tested(lake: HudiLake, environment: Environment, states: Mapping[str
         raise UsageError(message, hint=f"`sml build -e {environment.name}` runs them")
 
 
-def release_promoted(lake: HudiLake, environment: Environment) -> int | None:
-    """Release what was promoted, as the project's `release` says; return its number, None where none was made."""
+def release_promoted(lake: LakeTables, environment: Environment, promoted: Mapping[str, Timeline]) -> int | None:
+    """Release what was promoted, as the project's `release` says; return its number, None where none was made.
+
+    `promoted`: production's tables, by unique id, as promotion has left them.
+    """
     loaded = lake.loaded
     if loaded.project.release is None:
         return None
     notify = loaded.reporter.notify
     try:
         file = releases_of(loaded)
-        states = lake.catalog.states(environment.tables)
+        states = {unique_id: table_state(timeline) for unique_id, timeline in promoted.items()}
         edit = _edit(lake, environment, states, file.read())
         after = file.change(edit)
     except SmlError as error:
@@ -55,7 +60,7 @@ def release_promoted(lake: HudiLake, environment: Environment) -> int | None:
 
 
 def _edit(
-    lake: HudiLake, environment: Environment, states: Mapping[str, TableState], releases: Releases
+    lake: LakeTables, environment: Environment, states: Mapping[str, TableState], releases: Releases
 ) -> ReleaseEdit:
     current = releases.newest.tables if releases.newest is not None else {}
     commits = {name: entry.commit for name, entry in current.items()}
@@ -67,4 +72,4 @@ def _edit(
     )
     run = TablesOfRun(states, {}, frozenset(states))
     mode = lake.loaded.project.release
-    return ReleaseEdit(lake, lake.planner(clock(None)), _COMMAND, mode, run, passed)
+    return ReleaseEdit(lake, _COMMAND, mode, run, passed)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 
 from sqlmesh_like.app.lakes.lake import HudiLake
-from sqlmesh_like.app.lakes.release_lake import at_release, releases_of
+from sqlmesh_like.app.lakes.release_tables import at_release, releases_of
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.releases.release_edit import ReleaseEdit, counted
 from sqlmesh_like.errors import SmlError, UsageError
-from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.publish.publisher import LakePublisher, SentTables
-from sqlmesh_like.releases.release import Release, Releases, Tables, created_now
-from sqlmesh_like.releases.wholeness import Inputs, TablesOfRun, untested, whole_tables
+from sqlmesh_like.releases.wholeness import TablesOfRun
 from sqlmesh_like.render.rendered import RenderedTest
 from sqlmesh_like.run.executor import Executor, with_publication
 from sqlmesh_like.run.result import ModelResult, RunResult, TestResult
-from sqlmesh_like.run.tests import as_model
 
 RELEASING = ("run", "build", "watch")
 """Commands at whose end a release is made."""
@@ -51,9 +45,14 @@ def release_after_run(
     return result if publisher is None or not result.ok else _with_publications(lake, result, publisher)
 
 
+def makes_release(loaded: Loaded, command: str) -> bool:
+    """Whether a release is made at the end of a command."""
+    return loaded.project.release is not None and command in RELEASING
+
+
 def require_readable_releases(loaded: Loaded, command: str) -> None:
     """Raises MachineError, or NewerVersionError, where a release could not be made of what a run would leave."""
-    if loaded.project.release is not None and command in RELEASING:
+    if makes_release(loaded, command):
         releases_of(loaded).read()
 
 
@@ -99,72 +98,14 @@ class _Release:
         if borrowed := self._lake.catalog.borrowed:
             raise UsageError(f"{len(borrowed)} tables were read from another warehouse", hint="run without --defer")
         passed = passed_tests(self._executor, self._result)
-        edit = ReleaseEdit(self._lake, self._executor.planner, self._command, self._mode, run, passed)
+        edit = ReleaseEdit(self._lake, self._command, self._mode, run, passed)
         after = releases_of(self._lake.loaded).change(edit)
         if edit.is_made and after.newest is not None:
-            self._notify(f"release {after.current}: {_count(len(after.newest.tables), 'table')}")
+            self._notify(f"release {after.current}: {counted(len(after.newest.tables), 'table')}")
         elif self._mode == "manual" and after.candidate is not None and self._command != "watch":
             self._notify("what this run left is released by `sml release create`")
         elif edit.reason and self._command != "watch":  # which runs no tests, round after round
             self._notify(f"warning: no release was made: {edit.reason}", "warn")
-
-
-@dataclass
-class ReleaseEdit:
-    """What becomes of a lake's releases by these tables, of which these tests passed; `mode`: the project's `release`.
-
-    It may be called again where another run was faster: its tables are then those of before. Afterwards `is_made` says
-    whether there is a release of them, and `reason` why not. Raises NotWholeError.
-    """
-
-    lake: HudiLake
-    planner: Planner
-    command: str
-    mode: str | None
-    run: TablesOfRun
-    passed: Collection[str]
-    is_made: bool = False
-    reason: str = ""
-
-    def __call__(self, releases: Releases) -> Releases:
-        current = releases.newest.tables if releases.newest is not None else {}
-        self.is_made, self.reason = False, ""
-        if self.mode != "manual" and self._is_ready(tables := self._whole(current), current):
-            if tables == current:
-                return releases
-            self.is_made = True
-            after = releases.with_release(tables, self.command, created_now())
-            return after if releases.candidate is None else self._with_waiting(after, releases.candidate)
-        waiting = releases.candidate.tables if releases.candidate is not None else current
-        tables = self._whole(waiting)
-        return releases if tables == waiting else releases.with_candidate(tables, self.command, created_now())
-
-    def _with_waiting(self, after: Releases, candidate: Release) -> Releases:
-        """Keep what waits beside a release that this run has made of other tables."""
-        with suppress(UsageError):  # where it is not whole any more
-            waiting = self._whole(candidate.tables)
-            if after.newest is not None and waiting != after.newest.tables:
-                return after.with_candidate(waiting, candidate.command, candidate.created_at)
-        return after
-
-    def _whole(self, base: Tables) -> Tables:
-        return whole_tables(self.lake.catalog, inputs_of(self.planner), self.run, base)
-
-    def _is_ready(self, tables: Tables, current: Tables) -> bool:
-        """Whether the tables may be seen: with `tested`, the data tests of all that are new or changed have passed."""
-        if self.mode == "always":
-            return True
-        changed = [each for each in tables if tables[each] != current.get(each) and NodeId.parse(each).kind != "source"]
-        rendered = self.lake.loaded.rendered
-        tests = {test.unique_id: self.planner.inputs(as_model(test)) for test in rendered.tests}
-        names_left = frozenset(untested(changed, tests, self.passed))
-        waiting = [test for test in rendered.tests if test.unique_id in names_left]
-        if waiting:
-            names = ", ".join(test.name for test in islice(waiting, 3))
-            more = ", …" if len(waiting) > 3 else ""
-            what = f"{_count(len(waiting), 'data test')} of its tables did not run: {names}{more}"
-            self.reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
-        return not waiting
 
 
 def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult, *, are_tested: bool) -> TablesOfRun:
@@ -172,19 +113,19 @@ def tables_of_run(lake: HudiLake, executor: Executor, result: RunResult, *, are_
 
     `are_tested`: also what its data tests read, because they have passed for these commits only.
     """
-    planner = executor.planner
+    rendered, inputs = lake.loaded.rendered, lake.reads
     ended = [each.node.unique_id for each in result.results if not isinstance(each, TestResult)]
     names = [name for name in ended if name in lake.catalog.places]
-    built = {name: state for name, state in lake.catalog.states(names).items() if state.exists}
+    left = executor.left
+    states = lake.catalog.states(names) if left is None else {name: left[name] for name in names}
+    built = {name: state for name, state in states.items() if state.exists}
     read: dict[str, TableState] = {}
-    inputs = inputs_of(planner)
     for name in ended:
-        read |= {each: executor.pinned[each] for each in inputs(name) if each in executor.pinned}
+        read |= {each: executor.pinned[each] for each in inputs.of_table(name) if each in executor.pinned}
     tests = (each.node for each in result.results if are_tested and isinstance(each, TestResult))
     for test in (each for each in tests if isinstance(each, RenderedTest)):  # a unit test reads no table
-        below = planner.inputs(as_model(test))
-        read |= {each: executor.pinned[each] for each in below if each in executor.pinned}
-    asking = {model.unique_id for model in planner.rendered.models if model.asks_lake}
+        read |= {each: executor.pinned[each] for each in inputs.of(test) if each in executor.pinned}
+    asking = {model.unique_id for model in rendered.models if model.asks_lake}
     loose = {*executor.replanned, *asking} if executor.hooks is None else built.keys()
     return TablesOfRun(built, read, frozenset(loose))
 
@@ -194,13 +135,3 @@ def passed_tests(executor: Executor, result: RunResult) -> frozenset[str]:
     tests = (each for each in result.results if isinstance(each, TestResult))
     passed = frozenset(each.node.unique_id for each in tests if each.status in ("pass", "warn"))
     return passed - executor.replanned  # which may have read other commits
-
-
-def inputs_of(planner: Planner) -> Inputs:
-    """Return what tells the tables that a table reads."""
-    models = {str(each.unique_id): each for each in planner.rendered.models}
-    return lambda name: planner.inputs(models[name]) if name in models else ()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlmesh_like.app.lakes.release_lake import releases_of, require_files, require_releases
+from sqlmesh_like.app.lakes.release_tables import releases_of, require_files, require_releases
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.releases.release import Release, Releases, TableDifference, created_now, differences

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from sqlmesh_like.app.lakes.lake import open_lake
-from sqlmesh_like.app.lakes.release_lake import at_release, released_places
+from sqlmesh_like.app.lakes.release_tables import at_release, released_places
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.releases.release_list import show_release
 from sqlmesh_like.errors import UsageError

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sqlmesh_like.app.lakes.lake import require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.table_locks import log_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.ingestion import IngestListener, IngestRequest, ingest

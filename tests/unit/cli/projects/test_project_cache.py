@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import staying
+from sqlmesh_like.render import renderer
 
 Put = Callable[..., None]
 KAFKA = ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {password: w}}}"
@@ -46,13 +46,13 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each time that the project was really read."""
     reads: list[int] = []
-    render = loaded.render_project
+    render = renderer.render_project
 
     def counted(*given: object, **named: object) -> object:
         reads.append(1)
         return render(*given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loaded, "render_project", counted)
+    monkeypatch.setattr(renderer, "render_project", counted)
     return reads
 
 
