@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from sqlmesh_like.app.lakes.environment_lake import (
-    environment_folder,
     find_environment,
+    find_folder,
     require_environments,
-    require_own,
 )
 from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
@@ -19,6 +19,7 @@ from sqlmesh_like.app.operations.environments.members import newest_commit
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.environments.environment_file import environment_folders
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.side_by_side import side_by_side
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,19 @@ def list_environments(loaded: Loaded) -> tuple[ListedEnvironment, ...]:
 
 def moved_tables(lake: HudiLake, environment: Environment) -> tuple[MovedTable, ...]:
     """Return the environment's tables that production has changed since they were cloned."""
-    moved: list[MovedTable] = []
-    for unique_id, entry in environment.tables.items():
-        place = lake.catalog.places.get(unique_id)
-        timeline = None if place is None else Timeline(place.uri)
-        now = None if timeline is None else newest_commit(timeline)
-        if now != entry.newest:
-            moved.append(MovedTable(unique_id, entry.table, entry.newest, now))
-        elif timeline is not None and entry.base != timeline.frontier:
-            moved.append(MovedTable(unique_id, entry.table, entry.base, timeline.frontier))
-    return tuple(moved)
+    moved = side_by_side(partial(_moved_table, lake, environment), sorted(environment.tables))
+    return tuple(table for table in moved if table is not None)
+
+
+def _moved_table(lake: HudiLake, environment: Environment, unique_id: str) -> MovedTable | None:
+    entry, place = environment.tables[unique_id], lake.catalog.places.get(unique_id)
+    timeline = None if place is None else Timeline(place.uri)
+    now = None if timeline is None else newest_commit(timeline)
+    if now != entry.newest:
+        return MovedTable(unique_id, entry.table, entry.newest, now)
+    if timeline is not None and entry.base != timeline.frontier:
+        return MovedTable(unique_id, entry.table, entry.base, timeline.frontier)
+    return None
 
 
 def drop_environment(loaded: Loaded, name: str) -> Environment:
@@ -76,8 +80,7 @@ def drop_environment(loaded: Loaded, name: str) -> Environment:
     """
     find_environment(loaded, name)
     with lake_lock(loaded, "env drop", environment_lock(name)):
-        dropped = find_environment(loaded, name)
-        require_own(loaded, dropped)
+        place, dropped = find_folder(loaded, name)
         require_settled(dropped)
-        environment_folder(loaded, name).remove()
+        place.remove()
     return dropped

@@ -10,20 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from sqlmesh_like.app.lakes.environment_lake import environment_folder, find_environment
+from sqlmesh_like.app.lakes.environment_lake import find_environment, find_folder
 from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
-from sqlmesh_like.app.lakes.table_locks import promotion_locks
+from sqlmesh_like.app.lakes.table_locks import environment_lock, promotion_locks
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations.environments.members import newest_commit
 from sqlmesh_like.app.operations.environments.promotion_checks import planned_steps
 from sqlmesh_like.app.operations.environments.promotion_release import release_promoted
-from sqlmesh_like.environments.environment import Environment, PromotionStep
+from sqlmesh_like.environments.environment import Environment, EnvironmentTable, PromotionStep
 from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders
 from sqlmesh_like.errors import RetryableError, UsageError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.cloning.fast_forward import fast_forward
-from sqlmesh_like.hudi.recovery.table_swap import take_place
-from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.cloning.fast_forward import CannotPromoteError, fast_forward, put_in_place, withdraw
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -42,27 +41,31 @@ def promote_environment(loaded: Loaded, name: str) -> Promotion:
     Raises UsageError, before anything is changed, where the environment is not up to date; MovedError (a UsageError)
     where production has moved on; RetryableError where another call uses one of the tables.
     """
-    with _locked(loaded, name) as environment:
+    with _locked(loaded, name) as (place, environment):
         lake = open_lake(loaded)
         try:
             if not environment.promotion:
                 environment = replace(environment, promotion=planned_steps(lake, environment))
-                environment_folder(loaded, name).write(environment)
+                place.write(environment)
                 fault_point("promotion.begin")
-            return _complete(lake, environment)
+            return _complete(lake, place, environment)
         finally:
             lake.engine.stop()
 
 
 def complete_promotions(loaded: Loaded) -> None:
-    """Complete what was interrupted, before a run of production reads its tables.
+    """Complete what was interrupted, before a run of production reads its tables; removals of environments, too.
 
     One that another call is at is left to it; where production has moved on meanwhile, a warning says so.
     """
     ours = (loaded.project.name, loaded.target.schema)
     for place in environment_folders(loaded.target.warehouse):
         environment = place.read()
-        if environment is None or not environment.promotion or (environment.project, environment.schema) != ours:
+        if environment is None:
+            with suppress(RetryableError), lake_lock(loaded, "env drop", environment_lock(place.name)):
+                place.remove_remains()
+            continue
+        if not environment.promotion or (environment.project, environment.schema) != ours:
             continue
         loaded.reporter.notify(f"completing the promotion of the environment {environment.name}")
         try:
@@ -73,16 +76,16 @@ def complete_promotions(loaded: Loaded) -> None:
 
 
 @contextmanager
-def _locked(loaded: Loaded, name: str) -> Iterator[Environment]:
+def _locked(loaded: Loaded, name: str) -> Iterator[tuple[EnvironmentFolder, Environment]]:
     """The environment, while nobody else uses its tables and those of production in whose place they are put."""
     before = find_environment(loaded, name)
     tables = frozenset(entry.table for entry in before.tables.values())
     uris = [production_uri(loaded, table) for table in tables]
     with lake_lock(loaded, "promote", promotion_locks(loaded, name, uris)):
-        environment = find_environment(loaded, name)
+        place, environment = find_folder(loaded, name)
         if {entry.table for entry in environment.tables.values()} != tables:
             raise RetryableError(f"another call has changed the environment {name!r}", hint="run the same again")
-        yield environment
+        yield place, environment
 
 
 def production_uri(loaded: Loaded, table: str) -> str:
@@ -91,14 +94,13 @@ def production_uri(loaded: Loaded, table: str) -> str:
     return f"{loaded.target.warehouse.rstrip('/')}/{schema}/{identifier}"
 
 
-def _complete(lake: HudiLake, environment: Environment) -> Promotion:
+def _complete(lake: HudiLake, place: EnvironmentFolder, environment: Environment) -> Promotion:
     loaded = lake.loaded
-    place = environment_folder(loaded, environment.name)
     for number, step in enumerate(environment.promotion, 1):
         loaded.reporter.phase(f"promoting {number} of {len(environment.promotion)}, {step.table}")
         try:
-            _take(place, step, production_uri(loaded, step.table))
-        except RetryableError as error:
+            _take(place, environment.tables[step.unique_id], step, production_uri(loaded, step.table))
+        except CannotPromoteError as error:
             place.write(replace(environment, promotion=()))
             hint = f"nothing of it was changed; `sml run -e {environment.name}` brings the rest up to date"
             raise UsageError(f"{step.table} cannot be promoted: {error.message}", hint=hint) from error
@@ -111,12 +113,26 @@ def _complete(lake: HudiLake, environment: Environment) -> Promotion:
     return Promotion(environment.name, environment.promotion, release)
 
 
-def _take(place: EnvironmentFolder, step: PromotionStep, uri: str) -> None:
-    """Bring production's table to what the environment's is. Raises RetryableError where another writer was there."""
-    own = place.table_uri(step.table)
-    if step.way == "link":
-        fast_forward(uri, own)
-    elif folder(own).exists() or Timeline(uri).frontier == step.commit:
-        take_place(own, uri)
-    if (frontier := Timeline(uri).frontier) != step.commit:
-        raise RetryableError(f"{uri} is at {frontier}, not at {step.commit}: another writer was there")
+def _take(place: EnvironmentFolder, entry: EnvironmentTable, step: PromotionStep, uri: str) -> None:
+    """Bring production's table to what the environment's is. Raises CannotPromoteError: then it has nothing of it."""
+    own = place.table_uri(step.table, entry.place)
+    try:
+        if step.way == "link":
+            fast_forward(uri, own)
+        else:
+            _require_unmoved(uri, entry, step)
+            put_in_place(uri, own, step.commit)
+        if (frontier := Timeline(uri).frontier) != step.commit:
+            raise CannotPromoteError(f"{uri} is at {frontier}, not at {step.commit}: another writer was there")
+    except CannotPromoteError:
+        if step.way == "link":
+            withdraw(uri, own, entry.newest or "")
+        raise
+
+
+def _require_unmoved(uri: str, entry: EnvironmentTable, step: PromotionStep) -> None:
+    """Raises CannotPromoteError where another writer has committed to a table that is to be replaced."""
+    timeline = Timeline(uri)
+    is_there = timeline.exists and timeline.frontier is not None
+    if is_there and timeline.frontier != step.commit and newest_commit(timeline) != entry.newest:
+        raise CannotPromoteError(f"{uri} is at {timeline.frontier}, not at {entry.newest}: another writer was there")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from sqlmesh_like.app.lakes.environment_lake import environment_folder, in_environment
+from sqlmesh_like.app.lakes.environment_lake import in_environment
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.operations.environments.environment_list import MovedTable, moved_tables
 from sqlmesh_like.app.operations.environments.promotion_release import require_tested
@@ -18,7 +18,7 @@ from sqlmesh_like.hudi.cloning.fast_forward import newer_commits
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import settled_timeline
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.edits.recorded_query import is_table_of
 from sqlmesh_like.plan.history import TableState
@@ -62,14 +62,14 @@ def planned_steps(lake: HudiLake, environment: Environment) -> tuple[PromotionSt
     planner = own.planner(clock(None))
     for unique_id, state in states.items():
         _require_current(own, planner, unique_id, state, states, name)
-    steps = tuple(_step(lake, environment, states, unique_id) for unique_id in _ordered(lake, environment))
+    steps = tuple(_step(lake, states, unique_id) for unique_id in _ordered(lake, environment))
     require_tested(lake, environment, states)
     return steps
 
 
 def _settle(place: TablePlace) -> None:
     """Remove what interrupted calls left of production's table. Raises UsageError where only Hudi's writer may."""
-    if has_remains(place.uri):
+    if is_local(place.uri) and has_remains(place.uri):
         recover(place.uri)
     if unfinished := settled_timeline(place.uri).unfinished:
         hint = f"a run of production removes it: sml run -s {place.unique_id.short_name}"
@@ -105,10 +105,9 @@ def _require_current(
             raise UsageError(f"{table} has not read {own.catalog.places[below].table} as it is now", hint=hint)
 
 
-def _step(lake: HudiLake, environment: Environment, states: Mapping[str, TableState], unique_id: str) -> PromotionStep:
+def _step(lake: HudiLake, states: Mapping[str, TableState], unique_id: str) -> PromotionStep:
     place = lake.catalog.places[unique_id]
-    folder = environment_folder(lake.loaded, environment.name)
-    table, clone = Timeline(place.uri), Timeline(folder.table_uri(str(place.table)))
+    table, clone = Timeline(place.uri), Timeline(states[unique_id].uri)
     way: Literal["link", "move"] = "move" if newer_commits(table, clone) is None else "link"
     if way == "move" and table.savepointed:
         hint = f"`sml savepoint delete {place.table} {table.savepointed[-1]}` if it is not needed"
