@@ -14,10 +14,16 @@ from typing import Any
 
 @dataclass
 class Proxy:
-    """What has passed: method and path of each request. `together`: how many listings wait for one another."""
+    """What has passed: method and path of each request. `together`: how many listings wait for one another.
+
+    `copies`: paths of the files that a store was asked to copy; `passed`: of all
+    other requests the path, and the bytes in them and their answers.
+    """
 
     port: int
     requests: list[tuple[str, str]] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    passed: list[tuple[str, int]] = field(default_factory=list)
     delay: float = 0.0
     together: threading.Barrier | None = None
 
@@ -43,6 +49,8 @@ def proxy_of(port: int) -> Iterator[Proxy]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             proxy.requests.append((self.command, self.path))
+            if "x-amz-copy-source" in self.headers:
+                proxy.copies.append(self.path)
             time.sleep(proxy.delay)
             if proxy.together is not None and "list-type=" in self.path:
                 proxy.together.wait()
@@ -50,6 +58,8 @@ def proxy_of(port: int) -> Iterator[Proxy]:
                 server.request(self.command, self.path, body, dict(self.headers.items()))
                 answer = server.getresponse()
                 content = answer.read()
+                if "x-amz-copy-source" not in self.headers:
+                    proxy.passed.append((self.path, len(body) + len(content)))
                 self.send_response_only(answer.status)
                 for name, value in answer.getheaders():
                     if name.lower() not in ("transfer-encoding", "connection", "content-length"):

@@ -70,7 +70,8 @@ def put_in_place(uri: str, clone_uri: str, commit: str) -> None:
 
     Raises CannotPromoteError on a store where a folder has files and is not a table.
     """
-    is_done = Timeline(uri).frontier == commit
+    table = Timeline(uri)
+    is_done = table.exists and table.frontier == commit
     if is_store(uri):
         from sqlmesh_like.hudi.cloning.store_promotion import take_place_on_store  # needs obstore
 
