@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.cloning.clone import clone_table
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.server_copies import copy_files
 from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
@@ -363,3 +368,79 @@ def test_a_promotion_that_is_given_up_leaves_no_file(shop: StoreShop, capsys: Sh
     client.delete(f"w/dws/detail/.hoodie/timeline/{instant}_{instant}.commit")
     assert main(["promote", "dev"]) == 0
     assert shop.stored(DETAIL) == expected(shop, DETAIL) and shop.stored(REGION) == expected(shop, REGION)
+
+
+@parametrize(
+    "step", suite=[], release=["promotion.begin", "promotion.linked", "promotion.requested", "promotion.copied"]
+)
+@pytest.mark.fault("a promotion on a store stands still until another call has completed it", ends="refuses")
+def test_a_promotion_that_comes_back_changes_nothing(shop: StoreShop, step: str) -> None:
+    edit(shop.root, *FILTER)
+    edit(shop.root, *LAYOUT, DAILY_SQL)
+    assert main(["run", "-e", "dev"]) == 0
+    call = calls.start(shop.root, "promote", "dev", fault=f"{step}:1:stop")
+    assert calls.wait_until_stopped(call), calls.finished(call)[1]
+    assert main(["unlock", "detail"]) == 0
+    assert main(["promote", "dev"]) == 0
+    shop.commit(ORDERS, random.Random(3))
+    assert main(["run"]) == 0
+    before = production(shop)
+    os.kill(call.pid, signal.SIGCONT)
+    output = calls.refused(call)
+    assert "locks" in output or "another call has changed the environment" in output, output
+    assert production(shop) == before and in_environments(shop) == []
+    assert shop.stored(DETAIL) == expected(shop, DETAIL) and shop.stored(REGION) == expected(shop, REGION)
+
+
+@parametrize("step", suite=[], release=["clone.built", "clone.end", "environment.cloned"])
+@pytest.mark.fault("a run that makes an environment on a store stands still until another one has", ends="refuses")
+def test_a_run_that_comes_back_changes_nothing_of_the_environment(shop: StoreShop, step: str) -> None:
+    edit(shop.root, *FILTER)
+    call = calls.start(shop.root, "run", "-e", "dev", fault=f"{step}:1:stop")
+    assert calls.wait_until_stopped(call), calls.finished(call)[1]
+    assert main(["unlock", "detail"]) == 0
+    assert main(["run", "-e", "dev"]) == 0
+    uris = own_tables(shop)
+    os.kill(call.pid, signal.SIGCONT)
+    calls.refused(call)
+    assert own_tables(shop) == uris
+    assert rows_in(shop, DETAIL) == expected(shop, DETAIL) and rows_in(shop, REGION) == expected(shop, REGION)
+    assert main(["promote", "dev"]) == 0 and in_environments(shop) == []
+
+
+@pytest.mark.release
+def test_a_reader_that_is_behind_follows_from_an_older_commit(shop: StoreShop, capsys: Shown) -> None:
+    shop.commit(ORDERS, random.Random(4))
+    assert main(["run", "-s", "detail"]) == 0  # region has read the commit before
+    edit(shop.root, *FILTER)
+    capsys.readouterr()
+    assert main(["run", "-e", "dev"]) == 0
+    shown = capsys.readouterr().out
+    assert "dws.region" in shown and "[aggregate_merge" in shown and "full_refresh" not in shown
+    assert rows_in(shop, REGION) == expected(shop, REGION)
+    assert main(["promote", "dev"]) == 0
+    assert shop.stored(REGION) == expected(shop, REGION)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("what", ["instant", "file", "copy"])
+@pytest.mark.fault("files of a table on a store go while it is cloned", ends="refuses")
+def test_a_table_whose_files_go_while_it_is_cloned_is_not_taken_for_whole(
+    shop: StoreShop, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    timeline, target, client = shop.timeline(DETAIL), f"{shop.warehouse}/_sml/clone", client_of(shop.warehouse)
+    assert timeline.frontier is not None
+    oldest = timeline.commit_instants[0]
+
+    def copying(source: str, to: str, paths: list[str]) -> None:
+        if what == "file":
+            client.delete(f"w/dws/detail/{live_files(shop, DETAIL)[0]}")
+        copy_files(source, to, [path for path in paths if what != "copy" or not path.endswith(".parquet")])
+        if what == "instant":
+            client.delete(f"w/dws/detail/.hoodie/timeline/{oldest.requested}_{oldest.completed}.commit")
+
+    monkeypatch.setattr("sqlmesh_like.hudi.cloning.store_clone.copy_files", copying)
+    words = {"instant": "has changed", "file": "is gone", "copy": "was not copied as a whole"}[what]
+    with pytest.raises(RetryableError, match=words):
+        clone_table(timeline.uri, timeline.frontier, target)
+    assert Timeline(target).exists == (what == "copy"), "and no object names it"
