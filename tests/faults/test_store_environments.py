@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def rows_in(shop: StoreShop, unique_id: str, name: str = "dev") -> list[Row]:
     uri = own_tables(shop, name)[unique_id.rpartition(".")[2]]
     rows = read_table_rows(table_state(Timeline(uri)), -1)
     assert rows is not None
-    return sorted(tuple(str(v) if not isinstance(v, int | str) else v for v in row) for row in rows.rows)
+    return sorted(tuple(str(v) if isinstance(v, date) else v for v in row) for row in rows.rows)
 
 
 def engines(shop: StoreShop) -> set[str | None]:
