@@ -32,9 +32,6 @@ def require_environments(loaded: Loaded) -> None:
     if target.store.single_writer and not is_local(target.warehouse):
         hint = "a store with conditional writes needs no `single_writer`"
         raise UsageError(f"{scrubbed(target.warehouse)}: environments need its locks (`single_writer`)", hint=hint)
-    if target.catalog != "none":
-        hint = "choose a target with `catalog: none`"
-        raise UsageError(f"tables of an environment cannot be in the catalog ({target.catalog})", hint=hint)
     if loaded.invocation.defer:
         raise UsageError("an environment reads production's tables: --defer has no meaning there", hint="leave it out")
 

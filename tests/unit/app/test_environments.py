@@ -160,7 +160,6 @@ def test_environments_are_listed_and_dropped(shop: Shop, capsys: Shown) -> None:
             "warehouse: s3a://lake/w\n      store: {single_writer: true}",
             "environments need its locks",
         ),
-        (PROFILE, "schema: dws", "schema: dws\n      catalog: glue", "cannot be in the catalog"),
         (DETAIL_SQL, "select", "{{ config(table_type='mor') }}select", "dws.detail is merge-on-read"),
         (DETAIL_SQL, "select", "{{ config(post_hook='drop table x') }}select", "hooks cannot run"),
     ],

@@ -20,8 +20,9 @@ from sqlmesh_like.app.operations.environments.promotion_checks import planned_st
 from sqlmesh_like.app.operations.environments.promotion_release import release_promoted
 from sqlmesh_like.environments.environment import Environment, EnvironmentTable, PromotionStep
 from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders
-from sqlmesh_like.errors import RetryableError, UsageError
+from sqlmesh_like.errors import NodeError, RetryableError, UsageError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
 from sqlmesh_like.hudi.cloning.fast_forward import CannotPromoteError, fast_forward, put_in_place, withdraw
 from sqlmesh_like.hudi.timeline import Timeline
 
@@ -106,11 +107,28 @@ def _complete(lake: HudiLake, place: EnvironmentFolder, environment: Environment
             raise UsageError(f"{step.table} cannot be promoted: {error.message}", hint=hint) from error
         fault_point("promotion.table")
     lake.catalog.history.renew()
+    _register(lake, environment)
     release = release_promoted(lake, environment)
     fault_point("promotion.released")
     place.remove()
     fault_point("promotion.end")
     return Promotion(environment.name, environment.promotion, release)
+
+
+def _register(lake: HudiLake, environment: Environment) -> None:
+    """Tell the target's catalog of new columns and partitions, by Spark. Where it refuses, the next commit does."""
+    loaded = lake.loaded
+    for step in environment.promotion if loaded.target.catalog != "none" else ():
+        table = lake.catalog.places[step.unique_id].table
+        timeline = Timeline(production_uri(loaded, step.table))
+        try:
+            if is_registered(timeline, loaded.target, table, ()):
+                note_registration(timeline, loaded.target, table)  # the noted commit may be archived
+            else:
+                loaded.reporter.phase(f"registering {table}")
+                lake.engine.register(table, timeline.uri, next(iter(timeline.partition_fields), None))
+        except NodeError as error:
+            loaded.reporter.notify(f"warning: {error}", "warn")
 
 
 def _take(place: EnvironmentFolder, entry: EnvironmentTable, step: PromotionStep, uri: str) -> None:
