@@ -118,6 +118,7 @@ def test_an_edit_is_made_compared_and_promoted_beside_production(shop: StoreShop
     edit(shop.root, *FILTER)
     before, known = production(shop), shop.timeline(DETAIL).commit_instants
     assert main(["plan", "-e", "dev"]) == 0 and in_environments(shop) == []
+    assert "dws.detail: cloned at" in (plan := capsys.readouterr().out) and "copied by the store" in plan
     assert main(["run", "-e", "dev"]) == 0
     shown = capsys.readouterr().out
     assert "EDT002 a narrower filter" in shown and "[aggregate_merge" in shown, "neither is built anew"
