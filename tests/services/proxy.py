@@ -14,10 +14,10 @@ from typing import Any
 
 @dataclass
 class Proxy:
-    """What has passed: method and path of each request. `together`: how many listings wait for one another.
+    """What has passed: method and path of each request.
 
-    `copies`: paths of the files that a store was asked to copy; `passed`: of all
-    other requests the path, and the bytes in them and their answers.
+    `copies`: paths of the files that a store was asked to copy; `passed`: of all other requests the path, and the bytes
+    in them and in their answers. `together`: how many listings of timelines wait for one another.
     """
 
     port: int
@@ -33,7 +33,13 @@ class Proxy:
 
     @property
     def listings(self) -> list[str]:
-        return [path for method, path in self.requests if method == "GET" and "list-type=" in path]
+        """Of timelines."""
+        return [path for method, path in self.requests if method == "GET" and is_listing(path)]
+
+
+def is_listing(path: str) -> bool:
+    """Whether a request is for the names on a timeline."""
+    return "list-type=" in path and "timeline" in path
 
 
 @contextmanager
@@ -52,7 +58,7 @@ def proxy_of(port: int) -> Iterator[Proxy]:
             if "x-amz-copy-source" in self.headers:
                 proxy.copies.append(self.path)
             time.sleep(proxy.delay)
-            if proxy.together is not None and "list-type=" in self.path:
+            if proxy.together is not None and is_listing(self.path):
                 proxy.together.wait()
             with closing(http.client.HTTPConnection("127.0.0.1", port)) as server:
                 server.request(self.command, self.path, body, dict(self.headers.items()))
