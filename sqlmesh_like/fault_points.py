@@ -78,6 +78,8 @@ PROMOTION_POINTS = (
     "promotion.moved", "promotion.table", "promotion.released", "promotion.end",
 )  # fmt: skip
 """Steps of `sml promote`; those of a commit, and of a table, occur once for each."""
+STORE_ENVIRONMENT_POINTS = ("promotion.copied", "environment.removed")
+"""Further ones on an object store: before a new table gets its properties, and before an environment's files go."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
@@ -85,7 +87,7 @@ POINTS = frozenset(
     + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
     + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS
-    + PROMOTION_POINTS + NODE_POINTS + PUBLISH_TOGETHER_POINTS
+    + PROMOTION_POINTS + STORE_ENVIRONMENT_POINTS + NODE_POINTS + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

@@ -19,12 +19,13 @@ class EnvironmentTable:
     """A table of an environment: its name, and production's when it was cloned.
 
     `base`: the frontier that was cloned; `newest`: production's newest commit then, services included. None: production
-    had no such table.
+    had no such table. `place`: of its folder on an object store, where each clone gets a new one; empty on a disk.
     """
 
     table: str
     base: str | None
     newest: str | None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,18 @@ class Environment:
     promotion: tuple[PromotionStep, ...] = ()
 
 
+def is_name(name: str) -> bool:
+    """Whether an environment can have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def require_name(name: str) -> str:
     """Return the name. Raises UsageError for one that an environment cannot have.
 
     >>> require_name("dev_2")
     'dev_2'
     """
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         hint = "begin with a small letter; then up to 62 small letters, digits, - and _"
         raise UsageError(f"an environment cannot be named {name!r}", hint=hint)
     return name
@@ -79,7 +85,11 @@ def encode_environment(environment: Environment) -> bytes:
     >>> decode_environment(encode_environment(one), "the file") == one
     True
     """
-    return json.dumps({"version": VERSION, **asdict(environment)}, indent=1, sort_keys=True).encode()
+    values = asdict(environment)
+    for entry in values["tables"].values():
+        if not entry["place"]:
+            del entry["place"]  # an older version can read it
+    return json.dumps({"version": VERSION, **values}, indent=1, sort_keys=True).encode()
 
 
 def decode_environment(content: bytes, name: str) -> Environment:

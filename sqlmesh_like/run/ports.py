@@ -289,6 +289,10 @@ class TableMaintenance(Protocol):
         """Remove the history of a table except its newest `retain` data commits."""
         ...
 
+    def register(self, table: TableName, uri: str, partition_field: str | None) -> None:
+        """Tell the target's catalog of a table's columns and partitions, if it has one. Raises NodeError."""
+        ...
+
 
 class Engine(ModelWriter, QueryEngine, FailureStore, Protocol):
     """What a run needs from an engine. A method that raises NodeError or RetryableError has changed nothing."""

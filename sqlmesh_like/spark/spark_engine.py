@@ -147,6 +147,9 @@ class SparkEngine:
         partition_field = PARTITION if model.config.partition_by else None
         sync(session, self._target, model.table, planned.target.uri, partition_field)
 
+    def register(self, table: TableName, uri: str, partition_field: str | None) -> None:
+        sync(self.session(), self._target, table, uri, partition_field)
+
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         bindings = Bindings(self._session_of(planned), planned)
         return self._done(bindings, self._take_snapshot)

@@ -218,7 +218,7 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         asked = proxy.requests
         asked.clear()
         assert main(["run", "--select", "customer"]) == 0
-        assert len(asked) <= 56, "of which the commit needs 16"
+        assert len(asked) <= 57, "of which the commit needs 16"
         assert main(["run"]) == 0
         asked.clear()
         tables = len(MODELS) + 2
@@ -226,7 +226,7 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         proxy.together = threading.Barrier(tables, timeout=60)
         assert main(["run"]) == 0
         assert len(proxy.listings) == 2 * tables, "of each table before and after the locks are taken"
-        assert len(asked) == 2 * tables + 3 * len(MODELS) + 7
+        assert len(asked) == 2 * tables + 3 * len(MODELS) + 8, "one of them for environments"
 
 
 @parametrize("point", suite=["rollback.marked", "rollback.in_flight"], release=["hudi.removal.files", None])

@@ -14,10 +14,16 @@ from typing import Any
 
 @dataclass
 class Proxy:
-    """What has passed: method and path of each request. `together`: how many listings wait for one another."""
+    """What has passed: method and path of each request.
+
+    `copies`: paths of the files that a store was asked to copy; `passed`: of all other requests the path, and the bytes
+    in them and in their answers. `together`: how many listings of timelines wait for one another.
+    """
 
     port: int
     requests: list[tuple[str, str]] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    passed: list[tuple[str, int]] = field(default_factory=list)
     delay: float = 0.0
     together: threading.Barrier | None = None
 
@@ -27,7 +33,13 @@ class Proxy:
 
     @property
     def listings(self) -> list[str]:
-        return [path for method, path in self.requests if method == "GET" and "list-type=" in path]
+        """Of timelines."""
+        return [path for method, path in self.requests if method == "GET" and is_listing(path)]
+
+
+def is_listing(path: str) -> bool:
+    """Whether a request is for the names on a timeline."""
+    return "list-type=" in path and "timeline" in path
 
 
 @contextmanager
@@ -43,13 +55,17 @@ def proxy_of(port: int) -> Iterator[Proxy]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             proxy.requests.append((self.command, self.path))
+            if "x-amz-copy-source" in self.headers:
+                proxy.copies.append(self.path)
             time.sleep(proxy.delay)
-            if proxy.together is not None and "list-type=" in self.path:
+            if proxy.together is not None and is_listing(self.path):
                 proxy.together.wait()
             with closing(http.client.HTTPConnection("127.0.0.1", port)) as server:
                 server.request(self.command, self.path, body, dict(self.headers.items()))
                 answer = server.getresponse()
                 content = answer.read()
+                if "x-amz-copy-source" not in self.headers:
+                    proxy.passed.append((self.path, len(body) + len(content)))
                 self.send_response_only(answer.status)
                 for name, value in answer.getheaders():
                     if name.lower() not in ("transfer-encoding", "connection", "content-length"):

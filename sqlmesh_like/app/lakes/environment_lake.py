@@ -9,10 +9,15 @@ from dataclasses import replace
 
 from sqlmesh_like.app.lakes.lake_tables import TablesT, require_lake
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.environments.environment import Environment, require_name
-from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders, nearest_environment
+from sqlmesh_like.environments.environment import Environment
+from sqlmesh_like.environments.environment_file import (
+    EnvironmentFolder,
+    environment_at,
+    environment_folders,
+    nearest_environment,
+)
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.names import is_local
+from sqlmesh_like.names import is_local, is_s3
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.secrets import scrubbed
 
@@ -21,12 +26,12 @@ def require_environments(loaded: Loaded) -> None:
     """Raises UsageError where the target's lake cannot have environments."""
     require_lake(loaded)
     target = loaded.target
-    if not is_local(target.warehouse):
-        hint = "choose a target whose warehouse is a folder of this machine with -t"
-        raise UsageError(f"{scrubbed(target.warehouse)}: environments are kept on local disks only", hint=hint)
-    if target.catalog != "none":
-        hint = "choose a target with `catalog: none`"
-        raise UsageError(f"tables of an environment cannot be in the catalog ({target.catalog})", hint=hint)
+    if not (is_local(target.warehouse) or is_s3(target.warehouse)):
+        hint = "choose a target whose warehouse is a folder of this machine, or on S3, with -t"
+        raise UsageError(f"{scrubbed(target.warehouse)}: environments are kept on local disks and S3 only", hint=hint)
+    if target.store.single_writer and not is_local(target.warehouse):
+        hint = "a store with conditional writes needs no `single_writer`"
+        raise UsageError(f"{scrubbed(target.warehouse)}: environments need its locks (`single_writer`)", hint=hint)
     if loaded.invocation.defer:
         raise UsageError("an environment reads production's tables: --defer has no meaning there", hint="leave it out")
 
@@ -34,17 +39,23 @@ def require_environments(loaded: Loaded) -> None:
 def environment_folder(loaded: Loaded, name: str) -> EnvironmentFolder:
     """Return where an environment is. Raises UsageError for an invalid name, and where there can be none."""
     require_environments(loaded)
-    return EnvironmentFolder(loaded.target.warehouse, require_name(name))
+    return environment_at(loaded.target.warehouse, name)
 
 
 def find_environment(loaded: Loaded, name: str) -> Environment:
     """Return an environment. Raises UsageError where there is none, or where it is of another project or schema."""
-    environment = environment_folder(loaded, name).read()
+    return find_folder(loaded, name)[1]
+
+
+def find_folder(loaded: Loaded, name: str) -> tuple[EnvironmentFolder, Environment]:
+    """The same with its folder, whose object may be replaced as it was read."""
+    place = environment_folder(loaded, name)
+    environment = place.read()
     if environment is None:
         hint = nearest_environment(loaded.target.warehouse, name) or f"`sml run -e {name}` makes it"
         raise UsageError(f"there is no environment {name!r}", hint=hint)
     require_own(loaded, environment)
-    return environment
+    return place, environment
 
 
 def require_own(loaded: Loaded, environment: Environment) -> None:
@@ -72,9 +83,9 @@ def require_no_environments(loaded: Loaded) -> None:
 
 def in_environment(lake: TablesT, environment: Environment) -> TablesT:
     """Return a lake with the environment's tables in the place of production's, and its own for failing rows."""
-    folder = EnvironmentFolder(lake.loaded.target.warehouse, environment.name)
+    folder = environment_at(lake.loaded.target.warehouse, environment.name)
     moved = {
-        unique_id: _beside(folder, place)
+        unique_id: _beside(folder, environment, place)
         for unique_id, place in lake.catalog.places.items()
         if _is_of(environment, place) or place.unique_id.kind == "test"
     }
@@ -86,5 +97,6 @@ def _is_of(environment: Environment, place: TablePlace) -> bool:
     return entry is not None and entry.table == str(place.table)
 
 
-def _beside(folder: EnvironmentFolder, place: TablePlace) -> TablePlace:
-    return replace(place, uri=folder.table_uri(str(place.table)))
+def _beside(folder: EnvironmentFolder, environment: Environment, place: TablePlace) -> TablePlace:
+    entry = environment.tables.get(place.unique_id)
+    return replace(place, uri=folder.table_uri(str(place.table), entry.place if entry is not None else ""))

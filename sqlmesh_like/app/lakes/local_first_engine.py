@@ -155,6 +155,9 @@ class LocalFirstEngine:
                 return
         self._engine.clean(uri, retain)
 
+    def register(self, table: TableName, uri: str, partition_field: str | None) -> None:
+        self._engine.register(table, uri, partition_field)
+
     def release(self) -> None:
         if self._models is not None:
             self._models.release()

@@ -180,6 +180,12 @@ class Loaded:
         return plain
 
 
+def _as_invoked(target: Target, invocation: Invocation) -> Target:
+    """The target with what the call says of it. Tables of an environment are in no catalog: promotion tells it."""
+    target = target if invocation.threads is None else replace(target, threads=invocation.threads)
+    return target if invocation.environment is None else replace(target, catalog="none")
+
+
 def load(
     invocation: Invocation,
     *,
@@ -199,7 +205,7 @@ def load(
 
     def resolve_target(project: ParsedProject | ProfileRequest) -> Target:
         target = load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
-        return target if invocation.threads is None else replace(target, threads=invocation.threads)
+        return _as_invoked(target, invocation)
 
     def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
         from sqlmesh_like.render.renderer import render_project

@@ -66,7 +66,8 @@ def _origin(each: PlannedTable) -> str:
             return f"{each.table}: as the last run of the environment left it"
         case "cloned":
             files = f"{each.shared.files} file{'s' * (each.shared.files != 1)} ({size(each.shared.bytes)})"
-            return f"{each.table}: cloned at {each.base}, {files} shared with production"
+            how = "copied by the store" if each.is_copied else "shared with production"
+            return f"{each.table}: cloned at {each.base}, {files} {how}"
 
 
 def _cost(each: PlannedTable) -> str:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import FOLDER
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
+from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
+from sqlmesh_like.names import is_s3, is_store
 
 _INSTANT = re.compile(r"\d{14,17}")
 _LEFT_OUT = frozenset((".temp", ".sml_writer", ".heartbeat", ".locks", "metadata", "timeline", Path(FOLDER).name))
@@ -27,8 +29,8 @@ _LEFT_OUT = frozenset((".temp", ".sml_writer", ".heartbeat", ".locks", "metadata
 
 def clone_refusal(timeline: Timeline) -> str | None:
     """Why a table cannot be cloned; None where it can."""
-    if not timeline.folder.is_local:
-        return "it is not on a disk of this machine"
+    if not (timeline.folder.is_local or is_s3(timeline.uri)):
+        return "it is neither on a disk of this machine nor on S3"
     if not timeline.is_cow:
         return "it is merge-on-read"
     if timeline.has_metadata_table:
@@ -36,13 +38,20 @@ def clone_refusal(timeline: Timeline) -> str | None:
     return None
 
 
-def clone_table(uri: str, frontier: str, target: Path, beside: Path) -> None:
-    """Make the table `target` with the rows and the history of another as of a frontier, which can be read.
+def clone_table(uri: str, frontier: str, clone_uri: str, read: Collection[str] = ()) -> None:
+    """Make a table with the rows and the history of another as of a frontier, which can be read.
 
-    It is made `beside`, on the same disk, and moved as a whole. Raises MachineError where files cannot be linked.
+    `read`: earlier frontiers from which readers will follow it. On a disk it is made beside its place, and moved as a
+    whole. Raises MachineError where files cannot be linked; on a store as `clone_on_store`.
     """
+    if is_store(uri):
+        from sqlmesh_like.hudi.cloning.store_clone import clone_on_store  # needs obstore
+
+        clone_on_store(uri, frontier, clone_uri, read)
+        return
     timeline = Timeline(uri)
-    root = Path(timeline.folder.path)
+    root, target = Path(timeline.folder.path), local_path(clone_uri)
+    beside = target.with_name(f"{target.name}__sml_cloning")
     limit = None if timeline.frontier == frontier else frontier.partition("_")[0]
     try:
         shutil.rmtree(beside, ignore_errors=True)
@@ -52,7 +61,6 @@ def clone_table(uri: str, frontier: str, target: Path, beside: Path) -> None:
             shutil.copytree(logs, beside / FOLDER, copy_function=os.link)
         _copy_timeline(timeline, limit, root, beside)
         fault_point("clone.built")
-        target.parent.mkdir(parents=True, exist_ok=True)
         beside.rename(target)
         fault_point("clone.end")
     except OSError as error:

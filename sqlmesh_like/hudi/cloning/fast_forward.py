@@ -15,7 +15,17 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.cloning.clone import link_files
 from sqlmesh_like.hudi.commits import Commit, Instant
-from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
+from sqlmesh_like.hudi.recovery.table_swap import take_place
+from sqlmesh_like.hudi.services.timeline_files import remove_files
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
+from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
+from sqlmesh_like.names import is_store
+
+
+class CannotPromoteError(RetryableError):
+    """A table is not to be made what its clone is: another writer was there, or files of the clone are gone."""
 
 
 def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | None:
@@ -29,12 +39,18 @@ def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | Non
 def fast_forward(uri: str, clone: Timeline) -> None:
     """Give a table, as it is now, the newer commits of its clone; what an interrupted call has done stays.
 
-    Raises RetryableError where another writer was there, MachineError where files cannot be linked.
+    Raises CannotPromoteError where another writer was there, MachineError where files cannot be linked; on a store as
+    `fast_forward_on_store`.
     """
+    if is_store(uri):
+        from sqlmesh_like.hudi.cloning.store_promotion import fast_forward_on_store  # needs obstore
+
+        fast_forward_on_store(uri, clone)
+        return
     table = Timeline(uri)
     newer = newer_commits(table, clone)
     if newer is None or not set(table.unfinished) <= {instant.requested for instant in newer}:
-        raise RetryableError(f"{uri} is no longer as it was cloned: another writer was there")
+        raise CannotPromoteError(f"{uri} is no longer as it was cloned: another writer was there")
     root, source = Path(table.folder.path), Path(clone.folder.path)
     commits = tuple(reversed(tuple(islice(clone.newest_first(), len(newer)))))
     try:
@@ -46,6 +62,41 @@ def fast_forward(uri: str, clone: Timeline) -> None:
             _link_instant(clone, instant, source, root)
     except OSError as error:
         raise MachineError(f"{uri}: files of its clone cannot be linked: {error.strerror}") from error
+
+
+def put_in_place(uri: str, clone_uri: str, commit: str) -> None:
+    """Put a clone in the place of its table, unless that is at the frontier `commit`: then it has been done.
+
+    Raises CannotPromoteError on a store where a folder has files and is not a table.
+    """
+    table = Timeline(uri)
+    is_done = table.exists and table.frontier == commit
+    if is_store(uri):
+        from sqlmesh_like.hudi.cloning.store_promotion import take_place_on_store  # needs obstore
+
+        take_place_on_store(uri, None if is_done else clone_uri)
+    elif is_done or folder(clone_uri).exists():
+        take_place(clone_uri, uri)
+
+
+def withdraw(uri: str, clone_uri: str, newest: str) -> None:
+    """Remove what an interrupted call has given a table of commits that it does not have, and is not to get.
+
+    Raises RetryableError where the locks of the call no longer hold.
+    `newest`: the table's newest commit when it was cloned. A data file that no commit has written would count as one of
+    an archived commit once the timeline begins after it.
+    """
+    require_locks(uri)
+    table, clone = Timeline(uri), Timeline(clone_uri)
+    known = {instant.requested for instant in table.completed}
+    start = max(newest.partition("_")[0], table.archived_until)
+    left = [each.requested for each in clone.commit_instants if each.requested > start and each.requested not in known]
+    files, own = files_by_writer(table), files_by_writer(clone)
+    for instant in left:  # the request is removed last, as that of any commit
+        names = [name for name in table.names if name.startswith(f"{instant}.")]
+        remove_files(table.folder, sorted({*files.get(instant, ())} & {*own.get(instant, ())}))
+        for name in sorted(names, key=lambda name: name.endswith(".requested")):
+            remove_files(table.folder, [f"{TIMELINE}/{name}"])
 
 
 def _link_logs(source: Path, root: Path, commit: Commit) -> None:
@@ -69,9 +120,9 @@ def _link_instant(clone: Timeline, instant: Instant, source: Path, root: Path) -
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link a file, unless that has been done. Raises RetryableError where there is another one of its name."""
+    """Link a file, unless that has been done. Raises CannotPromoteError where there is another one of its name."""
     try:
         os.link(source, target)
     except FileExistsError:
         if not source.samefile(target):
-            raise RetryableError(f"another writer has made {target}") from None
+            raise CannotPromoteError(f"another writer has made {target}") from None

@@ -13,17 +13,17 @@ from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.stores.table_lease import LOCK_FOLDER
 from sqlmesh_like.hudi.timeline import Timeline
 
-_MARK = ".hoodie/.sml_dropped"
-_PROPERTIES = (".hoodie/hoodie.properties.backup", ".hoodie/hoodie.properties")
+MARK = ".hoodie/.sml_dropped"
+PROPERTIES = (".hoodie/hoodie.properties.backup", ".hoodie/hoodie.properties")
 """By each of them a folder is a table."""
 
 
 def drop_on_store(uri: str) -> None:
     """Drop a table; the lock of the call stays. Raises RetryableError where that no longer holds."""
     require_locks(uri)
-    put_content(f"{uri}/{_MARK}", b"")
+    put_content(f"{uri}/{MARK}", b"")
     fault_point("drop.marked")
-    delete_files(uri, _PROPERTIES)
+    delete_files(uri, PROPERTIES)
     fault_point("drop.moved")
     _delete_rest(uri)
     fault_point("drop.end")
@@ -31,7 +31,7 @@ def drop_on_store(uri: str) -> None:
 
 def is_half_dropped(uri: str) -> bool:
     """Whether a drop of a table was cut short, or of one that is whole was begun."""
-    return folder(uri).exists(_MARK)
+    return folder(uri).exists(MARK)
 
 
 def finish_drop(uri: str) -> None:
@@ -39,13 +39,13 @@ def finish_drop(uri: str) -> None:
     if not is_half_dropped(uri):
         return
     if Timeline(uri).exists:
-        delete_files(uri, [_MARK])
+        delete_files(uri, [MARK])
     else:
         _delete_rest(uri)
 
 
 def _delete_rest(uri: str) -> None:
     """Delete the files of a table without properties; the mark is the last one."""
-    paths = [path for path in folder(uri).files() if path != _MARK and not path.startswith(LOCK_FOLDER)]
+    paths = [path for path in folder(uri).files() if path != MARK and not path.startswith(LOCK_FOLDER)]
     delete_files(uri, paths)
-    delete_files(uri, [_MARK])
+    delete_files(uri, [MARK])

@@ -94,7 +94,7 @@ class StoreCommit:
         if not self.claim.make_ready(name, encoded):
             raise RetryableError(f"another call has removed the commit {self.instant} of {self.uri}")
         fault_point("hudi.commit.staged")
-        _create_completed(self.uri, name, encoded)
+        create_completed(self.uri, name, encoded)
         fault_point("hudi.commit.complete")
         remember_commit(self.uri, Instant(self.instant, completed, self.action), encoded)
         with suppress(SmlError):  # the commit is completed: the next one removes what is left of it
@@ -189,11 +189,11 @@ def _complete_for(uri: str, instant: str, claim: Claim) -> None:
     if not is_completed and is_in_flight:
         if foreign_names(names, instant, claim.others):
             return  # another writer knows nothing of claims: as a commit in flight it is left to Hudi
-        _create_completed(uri, claim.name, claim.content)
+        create_completed(uri, claim.name, claim.content)
     delete_files(uri, [*marker_paths(uri, instant), claim_path(instant)])
 
 
-def _create_completed(uri: str, name: str, content: bytes) -> None:
+def create_completed(uri: str, name: str, content: bytes) -> None:
     """Create the file of a completed instant, once. Raises RetryableError where it is not known whether it exists."""
     file = ConditionalFile(f"{uri}/.hoodie/timeline/{name}")
     for attempt in range(_ATTEMPTS):

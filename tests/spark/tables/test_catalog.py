@@ -124,6 +124,39 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.release
+def test_tables_of_an_environment_are_registered_once_they_are_promoted(tmp_path: Path, hive: str) -> None:
+    output = {"type": "spark", "master": "local[1]", "schema": "envs", "warehouse": "warehouse",
+              "catalog": {"hive": {"uri": hive}}}  # fmt: skip
+    model = "{{ config(partition_by='ym') }} select id, ym from {{ ref('people') }} where id < 2"
+    for path, text in {
+        "pyproject.toml": '[tool.sqlmesh_like]\nname = "p"\nprofile = "p"\n',
+        "profiles.yml": json.dumps({"p": {"target": "t", "outputs": {"t": output}}}),
+        "seeds/people.csv": "id,ym\n1,a\n2,b\n",
+        "models/folk.sql": model,
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    def sml(*words: str) -> None:
+        command = [sys.executable, "-m", "sqlmesh_like", *words, "--project-dir", str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    sml("build")
+    (tmp_path / "models/folk.sql").write_text(model.removesuffix(" where id < 2"))
+    (tmp_path / "models/more.sql").write_text("select id from {{ ref('folk') }}")
+    sml("run", "-e", "dev")
+    questions = ("show tables in envs", "show partitions envs.folk", "select id from envs.folk order by id")
+    tables, partitions, rows = asked(hive, *questions)
+    assert sorted(name for _, name, _ in tables) == ["folk", "people"]
+    assert len(partitions) == 1 and rows == [["1"]], "readers see production's table"
+    sml("promote", "dev")
+    tables, partitions, rows = asked(hive, *questions)
+    assert sorted(name for _, name, _ in tables) == ["folk", "more", "people"]
+    assert len(partitions) == 2 and rows == [["1"], ["2"]]
+
+
+@pytest.mark.release
 def test_hive_s_input_format_reads_a_table_as_of_a_commit(spark: SparkSession, tmp_path: Path, hive: str) -> None:
     table = ModelLake(spark, tmp_path).source("t", "id int, v string, p string", partition="p")
     first = table.upsert((1, "a", "01"), (2, "b", "y"))

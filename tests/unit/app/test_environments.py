@@ -158,8 +158,13 @@ def test_environments_are_listed_and_dropped(shop: Shop, capsys: Shown) -> None:
 @pytest.mark.parametrize(
     ("path", "before", "after", "why"),
     [
-        (PROFILE, "warehouse: warehouse", "warehouse: s3a://lake/w", "on local disks only"),
-        (PROFILE, "schema: dws", "schema: dws\n      catalog: glue", "cannot be in the catalog"),
+        (PROFILE, "warehouse: warehouse", "warehouse: gs://lake/w", "on local disks and S3 only"),
+        (PROFILE, "warehouse: warehouse", "warehouse: hdfs://n/w", "on local disks and S3 only"),
+        (
+            *(PROFILE, "warehouse: warehouse"),
+            "warehouse: s3a://lake/w\n      store: {single_writer: true}",
+            "environments need its locks",
+        ),
         (DETAIL_SQL, "select", "{{ config(table_type='mor') }}select", "dws.detail is merge-on-read"),
         (DETAIL_SQL, "select", "{{ config(post_hook='drop table x') }}select", "hooks cannot run"),
     ],

@@ -94,3 +94,27 @@ def test_what_is_not_known_to_be_registered_is_told(shop: Shop) -> None:
     (shop.root / "profiles.yml").write_text((shop.root / "profiles.yml").read_text().replace("catalog:", "#"))
     run(shop, "customer")
     assert not is_registered(Timeline(timeline.uri), TARGET, table, ()), "it has a column more"
+
+
+def promote(shop: Shop, before: str, after: str) -> int:
+    """Make an edit of the model of customers in an environment, and promote it; return the exit code of that."""
+    model = shop.root / "models/customer.sql"
+    assert before in model.read_text()
+    model.write_text(model.read_text().replace(before, after))
+    with Project.load(shop.root, environment="dev") as project:
+        assert {each.status for each in project.run().results} == {"success"}
+    return main(["promote", "dev", "--project-dir", str(shop.root)])
+
+
+def test_a_promotion_tells_the_catalog_of_new_columns_alone(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    table = named(CUSTOMER)
+    note_registration(shop.timeline(CUSTOMER), TARGET, table)
+    known = shop.timeline(CUSTOMER).frontier
+    assert promote(shop, "group by", "where amount > 12 group by") == 0
+    timeline = shop.timeline(CUSTOMER)
+    assert timeline.frontier != known and is_registered(timeline, TARGET, table, ())
+    note = Path(timeline.uri, ".hoodie/.sml_registered").read_text()
+    assert timeline.frontier is not None and timeline.frontier in note, "the commit before may be archived"
+    assert promote(shop, " as days", " as days, count(*) as n") == 1
+    assert "this must not need Spark" in capsys.readouterr().err
+    assert not is_registered(shop.timeline(CUSTOMER), TARGET, table, ()), "the next call tells it"

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.app.lakes.environment_lake import (
-    environment_folder,
     find_environment,
+    find_folder,
     require_environments,
-    require_own,
     require_settled,
 )
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
@@ -19,6 +18,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.environments.environment_file import environment_folders
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.side_by_side import side_by_side
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,9 @@ def moved_tables(environment: Environment, production: Mapping[str, Timeline]) -
 
 def _timelines(lake: LakeTables, environment: Environment) -> Mapping[str, Timeline]:
     """Production's timelines of the tables that an environment has, and that the project still has."""
-    places = lake.catalog.places
-    return {name: Timeline(places[name].uri) for name in environment.tables if name in places}
+    names = [name for name in environment.tables if name in lake.catalog.places]
+    timelines = side_by_side(lambda name: Timeline(lake.catalog.places[name].uri), names)
+    return dict(zip(names, timelines, strict=True))
 
 
 def drop_environment(loaded: Loaded, name: str) -> Environment:
@@ -81,8 +82,7 @@ def drop_environment(loaded: Loaded, name: str) -> Environment:
     """
     find_environment(loaded, name)
     with lake_lock(loaded, "env drop", environment_lock(name)):
-        dropped = find_environment(loaded, name)
-        require_own(loaded, dropped)
+        place, dropped = find_folder(loaded, name)
         require_settled(dropped)
-        environment_folder(loaded, name).remove()
+        place.remove()
     return dropped

@@ -13,7 +13,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.environments.members import Members, plan_members
 from sqlmesh_like.app.operations.planning import ModelPlan
 from sqlmesh_like.environments.environment import Environment
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import TableName, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
@@ -41,7 +41,7 @@ class PlannedBytes:
 class PlannedTable:
     """A table that a run would make or update; `base`: the commit of production that it is, or would be, cloned at.
 
-    `shared`: what its clone shares with production's table.
+    `shared`: what its clone has of production's table; `is_copied`: as copies that the store makes, not as links.
     """
 
     unique_id: str
@@ -49,6 +49,7 @@ class PlannedTable:
     origin: Origin
     base: str | None
     shared: Volume
+    is_copied: bool
     plan: ModelPlan
     cost: PlannedBytes
 
@@ -57,6 +58,7 @@ class PlannedTable:
         return {
             "unique_id": self.unique_id, "table": str(self.table), "origin": self.origin, "base": self.base,
             "shared_files": self.shared.files, "shared_bytes": self.shared.bytes,
+            "copied": self.is_copied,
             "cost": asdict(self.cost), "plan": self.plan.to_dict(),
         }  # fmt: skip
 
@@ -136,7 +138,9 @@ class _EnvironmentPlanner:
         shared = self._production.catalog.history.volume(place.uri, base) if base is not None else Volume()
         planned = self._planner.plan(self._planner.rendered.model(place.unique_id), {}, moving)
         plan = ModelPlan(planned, self._router.route(planned))
-        return PlannedTable(unique_id, place.table, origin, base, shared, plan, self._cost(planned))
+        return PlannedTable(
+            unique_id, place.table, origin, base, shared, not is_local(place.uri), plan, self._cost(planned)
+        )
 
     def _cost(self, planned: PlannedModel) -> PlannedBytes:
         history = self._lake.catalog.history

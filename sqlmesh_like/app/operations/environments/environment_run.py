@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from sqlmesh_like.app.lakes.environment_lake import (
     environment_folder,
@@ -30,7 +28,6 @@ from sqlmesh_like.environments.environment_file import EnvironmentFolder
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.cloning.clone import clone_table
-from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.releases.release import created_now
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import BLOCKING, ModelResult, RunResult, TestResult
@@ -68,10 +65,10 @@ def environment_of_run(
         members = plan_members(production, known, wanted, seeds, now)
         chosen = [*with_readers(production, members.environment, wanted, now)]
         _require_no_hooks(loaded, chosen)
-        _make_tables(loaded, production, place, members)
-        _report(loaded, members.environment)
+        environment = _make_tables(loaded, production, place, members)
+        _report(loaded, environment)
         broken = [unique_id for unique_id in selected if unique_id in unread]
-        yield in_environment(production, members.environment), [*broken, *chosen]
+        yield in_environment(production, environment), [*broken, *chosen]
 
 
 def note_run(lake: HudiLake, executor: Executor, result: RunResult) -> None:
@@ -131,20 +128,35 @@ def _require_no_hooks(loaded: Loaded, chosen: Collection[str]) -> None:
         raise UsageError("hooks cannot run in an environment: they may write to production's tables", hint=hint)
 
 
-def _make_tables(loaded: Loaded, production: HudiLake, place: EnvironmentFolder, members: Members) -> None:
-    """Clone what is to be cloned. Until all is there, the environment does not name what it is about to get."""
-    after = members.environment
-    settled = {name: each for name, each in after.tables.items() if name not in members.made}
-    place.write(replace(after, tables=settled))
-    for table in (*members.dropped, *(after.tables[name].table for name in members.made)):
-        shutil.rmtree(folder(place.table_uri(table)).path, ignore_errors=True)
-    for number, name in enumerate(members.made, 1):
-        entry, source = after.tables[name], production.catalog.places[name].uri
+def _make_tables(loaded: Loaded, production: HudiLake, place: EnvironmentFolder, members: Members) -> Environment:
+    """Clone what is to be cloned. Until all is there, the environment does not name what it is about to get.
+
+    Returns it with the folders of what was made.
+    """
+    after, made = members.environment, members.made
+    settled = {name: each for name, each in after.tables.items() if name not in made}
+    kept = replace(after, tables=settled)
+    place.write(kept)
+    place.remove_tables(kept, [*members.dropped, *(after.tables[name].table for name in made)])
+    new = {name: place.moved_in(after.tables[name]) for name in made}
+    for number, (name, entry) in enumerate(new.items(), 1):
         if entry.base is not None:
-            loaded.reporter.phase(f"cloning {number} of {len(members.made)}, {entry.table}")
-            clone_table(source, entry.base, Path(folder(place.table_uri(entry.table)).path), place.clones)
+            loaded.reporter.phase(f"cloning {number} of {len(made)}, {entry.table}")
+            target = place.table_uri(entry.table, entry.place)
+            clone_table(
+                production.catalog.places[name].uri, entry.base, target, _read_by_others(production, name, made)
+            )
     fault_point("environment.cloned")
+    after = replace(after, tables={**after.tables, **new})
     place.write(after)
+    return after
+
+
+def _read_by_others(production: HudiLake, unique_id: str, made: Collection[str]) -> list[str]:
+    """The commits of a table up to which others that are cloned have read it."""
+    records = (production.catalog.state(name).record for name in made if name != unique_id)
+    read = (record.frontier.get(unique_id) for record in records if record is not None)
+    return sorted({frontier for frontier in read if frontier is not None})
 
 
 def _report(loaded: Loaded, environment: Environment) -> None:

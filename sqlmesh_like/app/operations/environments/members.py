@@ -83,11 +83,12 @@ class _Membership:
                 self._set(unique_id, None)
             return
         entry = EnvironmentTable(str(place.table), state.frontier, Timeline(place.uri).newest_commit)
-        is_kept = known == entry and below.isdisjoint(self.made) and self._planner().catalog.state(unique_id).exists
+        is_known = known is not None and replace(known, place="") == entry
+        is_kept = is_known and below.isdisjoint(self.made) and self._planner().catalog.state(unique_id).exists
         if not is_kept:
             _require_cloneable(place, state, model)
             self.made.append(unique_id)
-        self._set(unique_id, entry)
+        self._set(unique_id, known if is_kept else entry)
 
     def _set(self, unique_id: str, entry: EnvironmentTable | None) -> None:
         others = {name: each for name, each in self.tables.items() if name != unique_id}

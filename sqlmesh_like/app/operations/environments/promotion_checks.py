@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import settled_timeline
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableRecord, TableState
 from sqlmesh_like.render.rendered import RenderedModel
@@ -95,7 +95,7 @@ def plan_promotion(
 
 def _settled(place: TablePlace) -> Timeline:
     """Remove what interrupted calls left of production's table. Raises UsageError where only Hudi's writer may."""
-    if has_remains(place.uri):
+    if is_local(place.uri) and has_remains(place.uri):
         recover(place.uri)
     timeline = settled_timeline(place.uri)
     if unfinished := timeline.unfinished:

@@ -1,0 +1,45 @@
+"""Files of a store copied by the store itself: no byte passes through this process. Owns how many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.store_client import bucket_of, client_of, failing, key_of
+from sqlmesh_like.plan.side_by_side import side_by_side
+from sqlmesh_like.secrets import scrubbed
+
+MOST_BYTES = 5 * 1024**3
+"""Of a file that S3 copies in one request."""
+
+
+def require_copyable(uri: str, sizes: Mapping[str, int]) -> None:
+    """Raises NodeError where one of these files, with their bytes, is larger than a store copies."""
+    if large := [path for path, size in sizes.items() if size > MOST_BYTES]:
+        raise NodeError(f"{scrubbed(uri)}/{large[0]} has more than 5 GB, which S3 does not copy in one request")
+
+
+def copy_files(source: str, target: str, relative: Collection[str]) -> None:
+    """Copy files between two folders of a bucket, over those that are there; the order is not defined.
+
+    Raises RetryableError where one of them is gone.
+    """
+    assert bucket_of(source) == bucket_of(target), "a store copies within a bucket"
+    client, start, end = client_of(source), key_of(source), key_of(target)
+
+    def copy(path: str) -> None:
+        with failing(target):
+            client.copy(f"{start}/{path}", f"{end}/{path}")
+
+    try:
+        side_by_side(copy, [*relative])
+    except FileNotFoundError as error:
+        raise RetryableError(f"a file of {scrubbed(source)} is gone: its history was removed meanwhile") from error
+
+
+def require_copies(target: str, sizes: Mapping[str, int]) -> None:
+    """Raises RetryableError unless a folder has these files with their bytes: a store may report a copy too early."""
+    copied = folder(target).sizes()
+    if lacking := [path for path, size in sizes.items() if copied.get(path) != size]:
+        raise RetryableError(f"{scrubbed(target)}/{lacking[0]} was not copied as a whole", hint="run the same again")
