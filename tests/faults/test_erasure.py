@@ -22,7 +22,7 @@ from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.app.operations.erasure.plan import ErasureRequest, plan_erasure
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.environments.environment import Environment
-from sqlmesh_like.environments.environment_file import EnvironmentFolder
+from sqlmesh_like.environments.environment_file import environment_at
 from sqlmesh_like.fault_points import ERASURE_POINTS
 from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
@@ -319,7 +319,7 @@ def test_a_savepoint_downstream_is_refused(shop: Register, capsys: pytest.Captur
 
 
 def test_while_there_are_environments_nothing_is_erased(shop: Register, capsys: pytest.CaptureFixture[str]) -> None:
-    EnvironmentFolder(str(shop.root / "warehouse"), "dev").write(Environment("dev", "another", "dws", "now"))
+    environment_at(str(shop.root / "warehouse"), "dev").write(Environment("dev", "another", "dws", "now"))
     before = shop.timeline(CUSTOMERS).names
     assert forget(shop, "till.customers", "3", "--yes") == 2
     assert "environments hold copies of the lake's rows: dev" in capsys.readouterr().err
