@@ -344,6 +344,13 @@ def test_a_table_that_takes_the_name_of_another_one_is_read_again(
         ("create table if not exists item (id int primary key)", "update item set n = n + 1"),
         ("truncate entry", "insert into entry values (3)", "insert into item values (9, 9)"),
         ("rename table entry to former", "create table entry like former", "insert into entry values (4), (4)"),
+        (
+            "drop table item",
+            "create table item (id int primary key, n int) partition by range (id)"
+            " (partition p1 values less than (10), partition p2 values less than maxvalue)",
+            "insert into item values (1, 1), (11, 2)",
+        ),
+        ("alter table item drop partition p1", "insert into item values (12, 3)"),
     ):
         run(server, "use named", *step)
         assert lake.run().dead_letters == 0

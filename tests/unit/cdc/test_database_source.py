@@ -83,6 +83,9 @@ def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is
         ([("alter table b rename to item", "ALTER item")], ["item"], []),
         ([("alter table item rename column a to b", "ALTER item")], [], []),
         ([("CREATE OR REPLACE TABLE shop . `It``em` (id int)", "")], [], ["it`em"]),
+        ([("alter table item drop partition p1", "ALTER item")], [], []),
+        ([("alter table a exchange partition p with table `item`", "ALTER a")], [], []),
+        ([("alter table item add partition (partition p4 values less than (40))", "ALTER item")], [], []),
         ([("drop database shop", ""), ("create table item", "CREATE item")], ["item"], []),
     ],
 )  # fmt: skip
@@ -99,11 +102,12 @@ def test_tables_that_were_made_anew(
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (tmp_path / "schema_history").write_text(text + '{"ddl": "half a', encoding="utf-8")
     result = made_tables(spool, "shop")
-    assert (sorted(result.places), sorted(result.replaced)) == (made, replaced)
+    assert (sorted(result.anew), sorted(result.replaced)) == (made, replaced)
+    assert ("item" in result.emptied) == any(" drop part" in text or " exchange " in text for text, _ in statements)
     record = ReadTables("mysql:shop", frozenset({"item"}))
-    assert record.made_anew(result.places) == {"item"}.intersection(made)
-    assert record.completed(["item"], result.places).made_anew(result.places) == set()
-    assert made_tables(spool, "other").places == {}
+    assert record.made_anew(result.anew) == {"item"}.intersection(made)
+    assert record.completed(["item"], result.anew).made_anew(result.anew) == set()
+    assert made_tables(spool, "other").anew == {}
 
 
 def test_settings_go_to_the_engine_as_lines(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import read_later_tables
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
-from sqlmesh_like.cdc.sources.database.schema_history import made_tables
+from sqlmesh_like.cdc.sources.database.schema_history import MadeTables, made_tables
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     LogEnd,
@@ -149,7 +149,7 @@ class DatabaseCapture:
         followed = set(map(str, tables))
         if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
             followed &= published  # one that was dropped and created again is not published any more
-        followed -= known.made_anew(made_tables(self.spool, self._settings.database).places)
+        followed -= known.made_anew(self._made_anew(made_tables(self.spool, self._settings.database), tables))
         record = known.followed(followed)
         if record != known:
             store(self.spool, record)
@@ -171,7 +171,8 @@ class DatabaseCapture:
         if not later:
             return
         _log.warning("reading all rows of %s", ", ".join(map(str, later)))
-        record = read_later_tables(self.place, later, record)
+        made = self._made_anew(made_tables(self.spool, database), asked.tables)
+        record = read_later_tables(self.place, later, record, made)
         with connected(self._settings) as db:  # changes while they were read come with them
             self._asked = replace(asked, record=record, end=log_end(db))
 
@@ -208,6 +209,19 @@ class DatabaseCapture:
                 self.close()
             return
 
+    def _made_anew(self, made: MadeTables, tables: Sequence[Table]) -> Mapping[str, str]:
+        """The statements after which a table is to be read again. With `deletes: retention` rows of partitions stay."""
+        routed = {
+            table.name.lower(): route(self.place.source, self._settings.database, None, table.name) for table in tables
+        }
+        keep = {
+            name
+            for name, declared in routed.items()
+            if declared and declared.ingest and declared.ingest.deletes == "retention"
+        }
+        emptied = {name: at for name, at in made.emptied.items() if name not in keep}
+        return {name: f"{made.anew.get(name)} {emptied.get(name)}" for name in made.anew.keys() | emptied.keys()}
+
     def _note_made_tables(self) -> bool:
         """Whether tables that are read were made anew: their rows must be read again. Raises IngestError."""
         made = made_tables(self.spool, self._settings.database)
@@ -219,7 +233,7 @@ class DatabaseCapture:
                 location=self.place.source.declared_at,
                 hint=f"sml ingest -s source:{self.place.source.name} --from earliest reads all of its tables again",
             )
-        anew = record.made_anew(made.places)
+        anew = record.made_anew(self._made_anew(made, self._asked.tables))
         if anew:
             record = record.without(anew)
             store(self.spool, record)

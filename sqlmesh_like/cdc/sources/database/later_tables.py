@@ -8,21 +8,24 @@ read: what changes in between is in the log.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
-from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import Table, connected, publish_tables, published_tables
 from sqlmesh_like.cdc.sources.database.spool import spool_of, truncates
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
 
 
-def read_later_tables(place: SourcePaths, tables: Sequence[Table], record: ReadTables) -> ReadTables:
+def read_later_tables(
+    place: SourcePaths, tables: Sequence[Table], record: ReadTables, places: Mapping[str, str]
+) -> ReadTables:
     """Add all rows of these tables to the spool and to its record, which is returned. No engine may run.
+
+    `places`: where in the log that was read tables were made anew.
 
     Of a table that the spool has had before, all rows of the lake go first: changes since are missing. After a kill the
     tables count as such. Raises SmlError where they cannot be read.
@@ -37,7 +40,7 @@ def read_later_tables(place: SourcePaths, tables: Sequence[Table], record: ReadT
             published = published_tables(db, publication)
             if published is not None and (hidden := [each for each in tables if str(each) not in published]):
                 publish_tables(db, publication, hidden)
-    record, places = record.without(names), made_tables(spool, settings.database).places
+    record = record.without(names)
     store(spool, record)
     if outdated:
         spool.append(truncates(outdated, settings.database))
