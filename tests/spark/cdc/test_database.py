@@ -100,16 +100,9 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     assert not report.failed and report.dead_letters == 0
     assert lake.rows("item") == rows(server, "store.item")
     assert lake.commits("item") == 2
-    assert lake.run().events == 0 and lake.commits("item") == 2
     # A log that ends with a statement without rows ends, and the next transaction is not taken for one that was read.
-    # Meanwhile a table is declared later, with a row from before, and all rows of another one are read once more.
-    run(server, "alter table store.item add column later int", "create table store.third (id int)")
-    lake.tables = (*lake.tables, table("other", database="store"))
-    assert lake.run(again=["item"]).dead_letters == 0
-    run(server, "update store.item set later = 1 where id = 1")
-    assert lake.run().events == 1
-    for name in ("item", "other"):
-        assert lake.rows(name) == rows(server, f"store.{name}")
+    run(server, "create table store.third (id int)")
+    assert lake.run().events == 0 and lake.commits("item") == 2
     run(
         server,
         "update store.item set name = 'logged', price = 9 where id = 3",
@@ -119,7 +112,7 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
         "delete from store.item where id = 3",
         "insert into store.item (id) values (7)",
     )
-    result = next(each for each in compared(lake) if each.table.name == "item")
+    (result,) = compared(lake)
     differing = {row.key: (row.only, [each.name for each in row.columns]) for row in result.examples}
     assert differing == {"id=1": (None, ["price"]), "id=20": (None, ["name", "at"]), "id=7": ("database", [])}
     assert (result.different, result.unread, result.uncompared, result.error) == (3, 1, (), None)
