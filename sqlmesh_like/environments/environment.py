@@ -85,11 +85,7 @@ def encode_environment(environment: Environment) -> bytes:
     >>> decode_environment(encode_environment(one), "the file") == one
     True
     """
-    values = asdict(environment)
-    for entry in values["tables"].values():
-        if not entry["place"]:
-            del entry["place"]  # an older version can read it
-    return json.dumps({"version": VERSION, **values}, indent=1, sort_keys=True).encode()
+    return json.dumps({"version": VERSION, **asdict(environment)}, indent=1, sort_keys=True).encode()
 
 
 def decode_environment(content: bytes, name: str) -> Environment:

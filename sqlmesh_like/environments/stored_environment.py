@@ -68,15 +68,17 @@ class StoredEnvironment:
     def remove(self) -> None:
         self._replace(_REMOVED)
         fault_point("environment.removed")
-        delete_files(self._uri, [path for path in folder(self._uri).files() if path != _FILE])
-        delete_files(self._uri, [_FILE])
+        self._remove_files()
 
     def remove_remains(self) -> bool:
         if self.read() is not None:
             return False
+        self._remove_files()
+        return True
+
+    def _remove_files(self) -> None:
         delete_files(self._uri, [path for path in folder(self._uri).files() if path != _FILE])
         delete_files(self._uri, [_FILE])
-        return True
 
     def _replace(self, content: bytes) -> None:
         if self._seen is not None and self._seen.content == content:

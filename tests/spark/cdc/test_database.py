@@ -354,8 +354,9 @@ def test_a_table_that_takes_the_name_of_another_one_is_read_again(
         "create or replace table item (id int primary key, m int)",
         "insert into item values (1, 8)",
     )
-    with pytest.raises(IngestError, match="has made item by CREATE OR REPLACE TABLE"):
-        lake.run()
+    for _ in range(2):  # what was read before it was refused is not ingested by the next call
+        with pytest.raises(IngestError, match="has made item by CREATE OR REPLACE TABLE"):
+            lake.run()
     assert lake.run("earliest").dead_letters == 0
     assert lake.rows("item", "id", "m") == [(1, 8)]
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
 from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, Location, MachineError
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.keys.database_keys import read_address
-from sqlmesh_like.project.nodes import DatabaseSettings, IngestSource, IngestTable, Source, SourceTable
+from sqlmesh_like.project.nodes import DatabaseSettings, IngestSource, IngestTable, Source, SourceTable, Target
 
 SETTINGS = DatabaseSettings("mysql", "db.example", 3306, "sml", "shop", password="secret99")
 TABLES = (Table(None, "item", ("id",)), Table(None, "item_old", ("id",)), Table(None, "user_1", ("id",)))
@@ -172,3 +175,31 @@ def test_addresses() -> None:
     assert with_password is not None and (with_password.password, with_password.database) == ("p@ss", "a b")
     assert with_password.address == "postgresql://me@[::1]:5432/a b"
     assert [read_address(text) for text in ("oracle://h/x", "mysql://h", "mysql://h:port/x", "shop")] == [None] * 4
+
+
+def test_rows_of_partitions_stay_where_deletes_are_retention(tmp_path: Path) -> None:
+    target = Target("p", "t", "spark", warehouse=str(tmp_path))
+    source = source_of(SETTINGS, "item", "user_1")
+    kept = source.tables[1]
+    assert kept.ingest is not None
+    kept = replace(kept, ingest=replace(kept.ingest, deletes="retention"))
+    capture = DatabaseCapture(SourcePaths(target, replace(source, tables=(source.tables[0], kept))))
+    capture.spool.folder.mkdir(parents=True)
+
+    def say(statement: str, *names: str) -> None:
+        changes = [{"type": "ALTER", "id": f'"shop"."{name}"'} for name in names]
+        line = {
+            "position": {"file": "b.1", "pos": 7},
+            "databaseName": "shop",
+            "ddl": statement,
+            "tableChanges": changes,
+        }
+        with (capture.spool.folder / "schema_history").open("a") as file:
+            file.write(f"{json.dumps(line)}\n")
+
+    say("alter table x drop partition p", "item", "user_1")
+    assert set(capture._made_anew(TABLES)) == {"item"}
+    say("create or replace table user_1 (id int)")
+    with pytest.raises(IngestError, match="has made user_1 by CREATE OR REPLACE TABLE"):
+        capture._made_anew(TABLES)
+    assert "item" in capture._made_anew(TABLES[:1]), "the source does not read the other one"

@@ -21,10 +21,10 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
     wanted_tables,
 )
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
-from sqlmesh_like.cdc.sources.database.later_tables import read_later_tables
+from sqlmesh_like.cdc.sources.database.later_tables import add_rows
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
-from sqlmesh_like.cdc.sources.database.schema_history import MadeTables, made_tables
+from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     LogEnd,
@@ -88,8 +88,7 @@ def spool_log(place: SourcePaths) -> None:
     capture = DatabaseCapture(place)
     try:
         capture.prepare(None)
-        if capture.has_tables:
-            capture.read_to_end()
+        capture.read_to_end()
     finally:
         capture.close()
     if stop_signals.is_wished():
@@ -149,7 +148,8 @@ class DatabaseCapture:
         followed = set(map(str, tables))
         if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
             followed &= published  # one that was dropped and created again is not published any more
-        followed -= known.made_anew(self._made_anew(made_tables(self.spool, self._settings.database), tables))
+        self._statements = self.spool.statements
+        followed -= known.made_anew(self._made_anew(tables))
         record = known.followed(followed)
         if record != known:
             store(self.spool, record)
@@ -171,15 +171,9 @@ class DatabaseCapture:
         if not later:
             return
         _log.warning("reading all rows of %s", ", ".join(map(str, later)))
-        made = self._made_anew(made_tables(self.spool, database), asked.tables)
-        record = read_later_tables(self.place, later, record, made)
+        record = add_rows(self.place, later, record, self._made_anew(asked.tables))
         with connected(self._settings) as db:  # changes while they were read come with them
             self._asked = replace(asked, record=record, end=log_end(db))
-
-    @property
-    def has_tables(self) -> bool:
-        """Whether there are tables whose changes are read."""
-        return bool(self._asked.followed)
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now, and the rows of tables that were made anew meanwhile.
@@ -194,7 +188,8 @@ class DatabaseCapture:
 
     def _read_log(self) -> None:
         attempt = 0
-        while not self.spool.is_at(self._asked.end):
+        # Without a table the engine would read all of them.
+        while self._asked.followed and not self.spool.is_at(self._asked.end):
             engine, attempt = self._begin(), attempt + 1
             try:
                 has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
@@ -209,11 +204,20 @@ class DatabaseCapture:
                 self.close()
             return
 
-    def _made_anew(self, made: MadeTables, tables: Sequence[Table]) -> Mapping[str, str]:
-        """The statements after which a table is to be read again. With `deletes: retention` rows of partitions stay."""
-        routed = {
-            table.name.lower(): route(self.place.source, self._settings.database, None, table.name) for table in tables
-        }
+    def _made_anew(self, tables: Sequence[Table]) -> Mapping[str, str]:
+        """The statements after which a table is to be read again. With `deletes: retention` rows of partitions stay.
+
+        Raises IngestError where the engine reads changes of one of the tables with columns of a former one.
+        """
+        source, made = self.place.source, made_tables(self.spool, self._settings.database)
+        if replaced := [table.name for table in tables if table.name.lower() in made.replaced]:
+            raise IngestError(
+                f"{self._settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
+                " does not take over the columns",
+                location=source.declared_at,
+                hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
+            )
+        routed = {table.name.lower(): route(source, self._settings.database, None, table.name) for table in tables}
         keep = {
             name
             for name, declared in routed.items()
@@ -223,19 +227,13 @@ class DatabaseCapture:
         return {name: f"{made.anew.get(name)} {emptied.get(name)}" for name in made.anew.keys() | emptied.keys()}
 
     def _note_made_tables(self) -> bool:
-        """Whether tables that are read were made anew: their rows must be read again. Raises IngestError."""
-        made = made_tables(self.spool, self._settings.database)
-        record = self._asked.record
-        if replaced := [name for name in sorted(record.complete) if name.lower() in made.replaced]:
-            raise IngestError(
-                f"{self._settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
-                " does not take over the columns",
-                location=self.place.source.declared_at,
-                hint=f"sml ingest -s source:{self.place.source.name} --from earliest reads all of its tables again",
-            )
-        anew = record.made_anew(self._made_anew(made, self._asked.tables))
+        """Whether tables were made anew since this was asked last: their rows must be read again."""
+        if self.spool.statements == self._statements:
+            return False
+        self._statements = self.spool.statements
+        anew = self._asked.record.made_anew(self._made_anew(self._asked.tables))
         if anew:
-            record = record.without(anew)
+            record = self._asked.record.without(anew)
             store(self.spool, record)
             self._asked = replace(self._asked, record=record)
         return bool(anew)
@@ -286,11 +284,8 @@ class DatabaseCapture:
 
     def _tables_changed(self, now: float) -> bool:
         """Whether there are other tables to read than when the engine began, or some were made anew."""
-        statements = self.spool.statements
-        if statements != self._statements:
-            self._statements = statements
-            if self._note_made_tables():
-                return True
+        if self._note_made_tables():
+            return True
         if now < self._next_listing:
             return False
         self._next_listing = now + _LISTING_SECONDS

@@ -20,9 +20,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
 
 
-def read_later_tables(
-    place: SourcePaths, tables: Sequence[Table], record: ReadTables, places: Mapping[str, str]
-) -> ReadTables:
+def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, places: Mapping[str, str]) -> ReadTables:
     """Add all rows of these tables to the spool and to its record, which is returned. No engine may run.
 
     `places`: where in the log that was read tables were made anew.
