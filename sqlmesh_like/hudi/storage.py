@@ -1,6 +1,7 @@
 """File access without a JVM. Owns the mapping of Hadoop paths to libraries; leaves the meaning of files to others.
 
-Object stores are read by obstore (`stores`), everything else by fsspec.
+Object stores are read by obstore (`stores`), everything else by fsspec, which is imported where a call needs it: most
+of what is asked of a folder on this machine, Python itself answers.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Literal, Protocol, cast, overload
 
-import fsspec
-from fsspec import AbstractFileSystem
-
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.hudi.stores.store_client import STORE_PREFIX, obstore_address, put_file, require_library, uses_stores
 from sqlmesh_like.names import STORE_SCHEMES, is_in_reach, is_local, is_store
 from sqlmesh_like.secrets import scrubbed
 
 if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
     from sqlmesh_like.hudi.stores.range_files import RangeFiles
 
 _HDFS = ("hdfs", "viewfs")
@@ -52,8 +52,11 @@ class Folder:
     """A folder on any file system: `uri` for Spark, `path` for `fs`."""
 
     uri: str
-    fs: FileSystem
     path: str
+
+    @property
+    def fs(self) -> FileSystem:
+        return _file_system(self.uri)
 
     @property
     def is_local(self) -> bool:
@@ -73,6 +76,8 @@ class Folder:
 
     def data_file(self, relative: str) -> IO[bytes]:
         """A data file for readers that ask for ranges of it; those of a store in few requests."""
+        if self.is_local:
+            return open(f"{self.path}/{relative}", "rb")  # noqa: PTH123 - the caller closes it
         if not is_store(self.uri):
             return self.fs.open(f"{self.path}/{relative}", "rb")
         return cast(IO[bytes], _ranges().open(self.data_path(relative)))
@@ -122,7 +127,8 @@ class Folder:
         return Path(path).read_bytes() if self.is_local else self.fs.cat_file(path)
 
     def exists(self, relative: str = "") -> bool:
-        return self.fs.exists(f"{self.path}/{relative}" if relative else self.path)
+        path = f"{self.path}/{relative}" if relative else self.path
+        return os.path.exists(path) if self.is_local else self.fs.exists(path)  # noqa: PTH110 - no object a table
 
     def files(self) -> list[str]:
         """Paths of all files below, relative to the folder."""
@@ -193,27 +199,46 @@ def folder(uri: str) -> Folder:
     '/tmp/x'
     """
     uri = uri.rstrip("/")
+    if is_local(uri):
+        path = uri.removeprefix("file://").removeprefix("file:")
+        return Folder(uri, str(Path.cwd() / os.path.expanduser(path)))  # noqa: PTH111 - "~name" may be no user's
     if is_store(uri):
-        scheme, path = obstore_address(uri)
-        return Folder(uri, _object_files(scheme, uri), path)
+        require_library(uri)
+        return Folder(uri, obstore_address(uri)[1])
     require_readable(uri)
-    try:
-        fs, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
-    except (ImportError, ValueError) as error:
-        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
-    return Folder(uri, cast(FileSystem, fs), path)
+    return Folder(uri, _opened(uri)[1])
+
+
+def _file_system(uri: str) -> FileSystem:
+    if is_local(uri):
+        return _local_files()
+    return _object_files(obstore_address(uri)[0]) if is_store(uri) else _opened(uri)[0]
+
+
+@cache
+def _local_files() -> FileSystem:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return cast(FileSystem, LocalFileSystem())
 
 
 @lru_cache(maxsize=8)
-def _object_files_of(scheme: str) -> FileSystem:
+def _object_files(scheme: str) -> FileSystem:
     from sqlmesh_like.hudi.stores.object_files import ObjectFiles
 
     return cast(FileSystem, ObjectFiles(scheme))
 
 
-def _object_files(scheme: str, uri: str) -> FileSystem:
-    require_library(uri)
-    return _object_files_of(scheme)
+@lru_cache(maxsize=1024)
+def _opened(uri: str) -> tuple[FileSystem, str]:
+    """What fsspec opens any other place by, and the path in it."""
+    from fsspec.core import url_to_fs
+
+    try:
+        fs, path = url_to_fs(uri, use_listings_cache=False)
+    except (ImportError, ValueError) as error:
+        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
+    return cast(FileSystem, fs), path
 
 
 def require_readable(uri: str) -> None:
