@@ -154,6 +154,12 @@ def test_tables_of_an_environment_are_registered_once_they_are_promoted(tmp_path
     tables, partitions, rows = asked(hive, *questions)
     assert sorted(name for _, name, _ in tables) == ["folk", "more", "people"]
     assert len(partitions) == 2 and rows == [["1"], ["2"]]
+    # In the place where `ym` was there is now a column of another type, which a metastore refuses as a change.
+    (tmp_path / "models/folk.sql").write_text(model.split(" where ")[0].replace("id, ym", "id, id * 2 as twice, ym"))
+    sml("run", "-s", "folk")
+    columns, partitions, rows = asked(hive, "describe envs.folk", questions[1], "select id, twice from envs.folk")
+    assert [name for name, *_ in columns if not name.startswith(("_", "#"))] == ["id", "twice", "ym"]
+    assert len(partitions) == 2 and sorted(rows) == [["1", "2"], ["2", "4"]]
 
 
 @pytest.mark.release
