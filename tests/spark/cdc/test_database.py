@@ -25,15 +25,25 @@ from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.repair import Repair, add_repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
+from sqlmesh_like.cdc.sources.database.connector_settings import wanted_tables
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.database.partitions import (
+    UnreadPartitions,
+    partitions_of,
+    require_one_of_each,
+    unread_partitions,
+)
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables
+from sqlmesh_like.cdc.sources.database.readiness import problems
+from sqlmesh_like.cdc.sources.database.server import connected, tables_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.errors import IngestError
+from sqlmesh_like.errors import IngestError, ProjectError
 from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import storable_name
-from sqlmesh_like.project.nodes import DatabaseSettings, PartitionBy
+from sqlmesh_like.project.nodes import DatabaseSettings, PartitionBy, Source
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.faults.calls import LIMIT
 from tests.services import postgres
@@ -238,6 +248,158 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
     result = next(each for each in compared(lake) if each.table.name == "item")
     assert (result.status, result.different, result.unread) == ("pass", 0, 2)
     assert [each.name for each in result.uncompared] == ["list"]
+
+
+def partitioned(pg: postgres.Server, spark: SparkSession, root: Path, **ingest: Any) -> Lake:
+    """A lake that reads the table `part`, which is made with two partitions."""
+    pg.run(
+        "drop table if exists part, april",
+        "create table part (id int, at date, v text, primary key (id, at)) partition by range (at)",
+        "create table part_1 partition of part for values from ('2024-01-01') to ('2024-02-01')",
+        "create table part_2 partition of part for values from ('2024-02-01') to ('2024-03-01')",
+        "insert into part values (1, '2024-01-05', 'a'), (2, '2024-02-05', 'b'), (3, '2024-02-06', 'c')",
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres")
+    declared = table("part", database="postgres", primary_key=("id", "at"), **ingest)
+    return Lake(spark, root, (declared,), {"files": None, "database": settings})
+
+
+APRIL = "for values from ('2024-04-01') to ('2024-05-01')"
+
+
+@pytest.mark.release
+def test_a_partitioned_table_of_postgresql_is_one_table(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    lake = partitioned(pg, spark, tmp_path)
+    assert lake.run().events == 3
+    steps: dict[str, tuple[str, ...]] = {
+        "changes, and a row that moves": (
+            "insert into part values (4, '2024-01-07', 'd')",
+            "update part set v = 'bb' where id = 2",
+            "delete from part where id = 3",
+            "update part set at = '2024-01-09' where id = 2",
+        ),
+        "a new partition": (
+            "create table part_3 partition of part for values from ('2024-03-01') to ('2024-04-01')",
+            "insert into part values (5, '2024-03-07', 'e')",
+        ),
+        "one with rows from before, and columns in another order": (
+            "create table april (v text, id int not null, at date not null, primary key (id, at))",
+            "insert into april values ('f', 6, '2024-04-01'), ('g', 7, '2024-04-02')",
+            f"alter table part attach partition april {APRIL}",
+            "update part set v = 'gg' where id = 7",
+            "insert into april values ('h', 8, '2024-04-03')",
+        ),
+        "one that is truncated": ("truncate part_1",),
+        "one that is detached, and its rows changed": (
+            "alter table part detach partition april",
+            "update april set v = 'x' where id = 6",
+        ),
+        "and attached again": (f"alter table part attach partition april {APRIL}",),
+        "detached, changed and attached again between two calls": (
+            "alter table part detach partition april",
+            "update april set v = 'y' where id = 6",
+            f"alter table part attach partition april {APRIL}",
+        ),
+        "one that is dropped": ("drop table april",),
+        "all rows": ("insert into part values (9, '2024-01-07', 'd')", "truncate part"),
+    }
+    for name, step in steps.items():
+        pg.run(*step)
+        report = lake.run()
+        assert not report.failed and report.dead_letters == 0, name
+        require_equal(lake)
+    assert lake.rows("part") == []
+    # A lake of a version that published partitions under their own names, and so missed all changes.
+    publication = pg.run("select pubname from pg_publication").strip()
+    pg.run(f"alter publication {publication} set (publish_via_partition_root = false)")
+    record = next((tmp_path / "warehouse/_sml/database").glob("*/tables.json"))
+    record.write_text(json.dumps({**json.loads(record.read_text()), "made": {}}))
+    pg.run("insert into part values (10, '2024-01-07', 'missed')")
+    lake.run()
+    pg.run("update part set v = 'seen' where id = 10")
+    lake.run()
+    require_equal(lake)
+    assert lake.rows("part") == [(10, datetime.date(2024, 1, 7), "seen")]
+
+
+@pytest.mark.release
+def test_rows_of_partitions_that_are_gone_stay_with_retention(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    lake = partitioned(pg, spark, tmp_path, deletes="retention")
+    lake.run()
+    pg.run(
+        "drop table part_1",
+        "create table april (like part including all)",
+        "insert into april values (6, '2024-04-01', 'f')",
+        f"alter table part attach partition april {APRIL}",
+        "update part set v = 'later' where id = 2",
+    )
+    lake.run()
+    assert [(key, v) for key, _, v in lake.rows("part")] == [(1, "a"), (2, "later"), (3, "c"), (6, "f")]
+    assert lake.run().events == 0
+
+
+def test_what_the_catalog_of_postgresql_says_of_partitions(pg: postgres.Server, tmp_path: Path) -> None:
+    pg.run(
+        "create schema old",
+        "create table old.sale (id int, at date) partition by range (at)",
+        "create table old.sale_1 partition of old.sale for values from ('2024-01-01') to ('2025-01-01')"
+        " partition by range (at)",
+        "create table old.sale_1_1 partition of old.sale_1 for values from ('2024-01-01') to ('2024-02-01')",
+        "create table old.sale_2 partition of old.sale for values from ('2025-01-01') to ('2026-01-01')",
+        "create table old.parent (id int primary key)",
+        "create table old.child () inherits (old.parent)",
+        "insert into old.sale values (1, '2024-01-02')",
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres", tables=("old[.].*",))
+
+    def source_of(*declared: Any) -> Source:
+        return Lake(None, tmp_path, declared, {"files": None, "database": settings}).declared()[2]  # type: ignore[arg-type]
+
+    source = source_of(table("sale", database="postgres", deletes="retention"))
+    with connected(settings) as db:
+        every = tables_of(db, settings)
+        wanted = wanted_tables(source, every)
+        assert list(map(str, wanted)) == ["old.child", "old.parent", "old.sale"], "partitions come with their table"
+        text = "\n".join(map(str, problems(db, settings, wanted)))
+    for said in (
+        "old.child inherits from old.parent",
+        'ALTER TABLE "old"."child" NO INHERIT "old"."parent";',
+        "the partition old.sale_2 has no primary key",
+        'ALTER TABLE "old"."sale_1_1" REPLICA IDENTITY FULL;',
+    ):
+        assert said in text
+    both = source_of(table("sale", database="postgres"), table("sale_2", database="postgres"))
+    with pytest.raises(ProjectError, match=r"ods\.sale_2 reads old\.sale_2, a partition of old\.sale"):
+        require_one_of_each(both, every, wanted)
+    one = source_of(table("sales", table="sale.*", database="postgres"))
+    require_one_of_each(one, every, wanted)
+    sale = [each for each in wanted if each.name == "sale"]
+
+    def asked(record: ReadTables) -> UnreadPartitions:
+        with connected(settings) as db:
+            return unread_partitions(db, source, sale, record, partitions_of(db, sale))
+
+    assert asked(ReadTables("", frozenset(), made={})).whole == {"old.sale"}
+    with connected(settings) as db:
+        known = partitions_of(db, wanted)
+    assert list(known) == ["old.sale"] and len(known["old.sale"].split()) == 3
+    record = ReadTables("", frozenset(), made=known)
+    assert asked(record) == UnreadPartitions(frozenset(), {}, frozenset({"old.sale"}))
+    pg.run("create table old.sale_3 partition of old.sale for values from ('2026-01-01') to ('2027-01-01')")
+    assert asked(record).none == {"old.sale"}, "rows that come to an empty one are logged"
+    pg.run("insert into old.sale values (2, '2026-01-02')")
+    (query,) = asked(record).rows.values()
+    assert pg.run(query).split() == ["2|2026-01-02"]
+    for statement in ("truncate old.sale_1_1", "drop table old.sale_1"):
+        pg.run(statement)
+        assert not asked(record).whole, "its rows stay"
+        source = source_of(table("sale", database="postgres"))
+        assert asked(record).whole == {"old.sale"}, statement
+        source = source_of(table("sale", database="postgres", deletes="retention"))
 
 
 def confirmed(pg: postgres.Server, database: str = "postgres") -> int:

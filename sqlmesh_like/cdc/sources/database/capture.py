@@ -21,7 +21,13 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
     wanted_tables,
 )
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
-from sqlmesh_like.cdc.sources.database.later_tables import add_rows
+from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
+from sqlmesh_like.cdc.sources.database.partitions import (
+    partitions_of,
+    publish_whole,
+    require_one_of_each,
+    unread_partitions,
+)
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.schema_history import made_tables
@@ -67,6 +73,7 @@ def check_database(source: Source, place: SourcePaths | None = None) -> str:
     settings = database_of(source)
     with connected(settings) as db:
         tables = wanted_tables(source, every := tables_of(db, settings))
+        require_one_of_each(source, every, tables)
         require_ready(db, settings, tables)
         if place is None or not spool_of(place).has_position:
             require_declared(db, source, every)
@@ -97,12 +104,17 @@ def spool_log(place: SourcePaths) -> None:
 
 @dataclass(frozen=True)
 class _Database:
-    """What the database said at the beginning. `tables`: those that the source reads; `record`: what it has of them."""
+    """What the database said at the beginning. `tables`: those that the source reads; `record`: what it has of them.
+
+    `partitions`: those of each table, in PostgreSQL; `added`: queries for rows of some that have not been read.
+    """
 
     tables: tuple[Table, ...]
     record: ReadTables
     end: LogEnd | None
     is_mariadb: bool
+    partitions: Mapping[str, str]
+    added: Mapping[Table, str]
 
     @property
     def followed(self) -> tuple[Table, ...]:
@@ -129,31 +141,44 @@ class DatabaseCapture:
         with connected(self._settings) as db:
             every = tables_of(db, self._settings)
             tables = wanted_tables(self.place.source, every)
+            require_one_of_each(self.place.source, every, tables)
             require_ready(db, self._settings, tables)
             if start is not None or not self.spool.has_position:
                 require_declared(db, self.place.source, every)
             if start is not None:
                 self.spool.forget(tables, self._settings.database)
-            record = self._recorded(db, tables)
-            self._asked = _Database(tables, record, log_end(db), is_mariadb(db))
+            partitions = self._partitions(db, tables)
+            if partitions:
+                publish_whole(db, self.place.source, self.spool)
+            record, added = self._recorded(db, tables, partitions)
+            self._asked = _Database(tables, record, log_end(db), is_mariadb(db), partitions, added)
 
-    def _recorded(self, db: sa.Connection, tables: Sequence[Table]) -> ReadTables:
-        """What the spool has of the tables; those that are not read on are outdated from now on."""
+    def _partitions(self, db: sa.Connection, tables: Sequence[Table]) -> dict[str, str]:
+        return partitions_of(db, tables) if self._settings.kind == "postgresql" else {}
+
+    def _recorded(
+        self, db: sa.Connection, tables: Sequence[Table], partitions: Mapping[str, str]
+    ) -> tuple[ReadTables, Mapping[Table, str]]:
+        """What the spool has of the tables, and queries for partitions that it lacks.
+
+        Tables that are not read on are outdated from now on.
+        """
         source, is_postgres = self.place.source, self._settings.kind == "postgresql"
         if not self.spool.has_position:
             if is_postgres:
                 drop_slot(db, self._settings, slot_of(source, self.spool))
-            return begin(self.spool, source, tables)
+            return begin(self.spool, source, tables, partitions), {}
         known = stored(self.spool, source)
         followed = set(map(str, tables))
         if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
             followed &= published  # one that was dropped and created again is not published any more
         self._statements = self.spool.statements
-        followed -= known.made_anew(self._made_anew(tables))
-        record = known.followed(followed)
+        unread = unread_partitions(db, source, tables, known, partitions)
+        followed -= known.made_anew(self._made_anew(tables)) | unread.whole
+        record = known.followed(followed).completed(unread.none & followed, partitions)
         if record != known:
             store(self.spool, record)
-        return record
+        return record, {table: query for table, query in unread.rows.items() if str(table) in followed}
 
     def read_later_tables(self, again: Collection[str] = ()) -> None:
         """Spool all rows of tables that are read for the first time after others, or that `again` names.
@@ -168,12 +193,18 @@ class DatabaseCapture:
         named = {str(table) for table, declared in routed.items() if declared is not None and declared.name in again}
         record = asked.record.without(named)
         later = [table for table in asked.tables if str(table) not in record.complete]
-        if not later:
+        added = {table: query for table, query in asked.added.items() if table not in later}
+        if not later and not added:
             return
-        _log.warning("reading all rows of %s", ", ".join(map(str, later)))
-        record = add_rows(self.place, later, record, self._made_anew(asked.tables))
+        places = {**self._made_anew(asked.tables), **asked.partitions}
+        if added:
+            _log.warning("reading the rows of new partitions of %s", ", ".join(map(str, added)))
+            record = add_rows_of_partitions(self.place, added, record, places)
+        if later:
+            _log.warning("reading all rows of %s", ", ".join(map(str, later)))
+            record = add_rows(self.place, later, record, places)
         with connected(self._settings) as db:  # changes while they were read come with them
-            self._asked = replace(asked, record=record, end=log_end(db))
+            self._asked = replace(asked, record=record, end=log_end(db), added={})
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now, and the rows of tables that were made anew meanwhile.
@@ -283,7 +314,7 @@ class DatabaseCapture:
             self._next_start = now + _PAUSE_SECONDS
 
     def _tables_changed(self, now: float) -> bool:
-        """Whether there are other tables to read than when the engine began, or some were made anew."""
+        """Whether there are other tables or partitions to read than when the engine began, or some were made anew."""
         if self._note_made_tables():
             return True
         if now < self._next_listing:
@@ -294,6 +325,8 @@ class DatabaseCapture:
             tables = wanted_tables(source, tables_of(db, self._settings))
             is_postgres = self._settings.kind == "postgresql"
             published = published_tables(db, publication_of(source, self.spool)) if is_postgres else None
+            if self._partitions(db, tables) != asked.partitions:
+                return True
         names = set(map(str, tables))
         return names != set(map(str, asked.tables)) or (published is not None and not names <= published)
 

@@ -96,6 +96,7 @@ def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, fo
         "slot.name": slot,
         "publication.name": slot,
         "publication.autocreate.mode": "filtered",
+        "publish.via.partition.root": "true",  # a partitioned table is read as one
         "slot.max.retries": "6",
         "slot.retry.delay.ms": "2000",
         # Also lets the server clean its log while only other tables change.
@@ -123,15 +124,22 @@ def database_of(source: Source) -> DatabaseSettings:
 
 
 def wanted_tables(source: Source, tables: Iterable[Table]) -> tuple[Table, ...]:
-    """Those of the database's tables that the source reads."""
+    """Those of the database's tables that the source reads; partitions with their table, where it is among them."""
     settings = database_of(source)
     patterns = settings.tables
     if patterns is None:
         assert source.ingest is not None
         if source.ingest.discover:
-            return tuple(tables)
+            return whole_tables(tables)
         patterns = tuple(table.ingest.table for table in source.tables if table.ingest)
-    return tuple(table for table in tables if any(_matches(pattern, table) for pattern in patterns))
+    return whole_tables(table for table in tables if any(_matches(pattern, table) for pattern in patterns))
+
+
+def whole_tables(tables: Iterable[Table]) -> tuple[Table, ...]:
+    """These tables without those that are partitions of others of them."""
+    listed = tuple(tables)
+    names = frozenset(map(str, listed))
+    return tuple(table for table in listed if names.isdisjoint(table.partition_of))
 
 
 def _matches(pattern: str, table: Table) -> bool:

@@ -49,3 +49,19 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
     record = record.completed(names, places)
     store(spool, record)
     return record
+
+
+def add_rows_of_partitions(
+    place: SourcePaths, queries: Mapping[Table, str], record: ReadTables, places: Mapping[str, str]
+) -> ReadTables:
+    """Add the rows that these queries give to the spool, and the `places` of their tables to its record.
+
+    The tables are published: changes of these rows since are in the log. Done again after a kill.
+    """
+    spool = spool_of(place)
+    with row_segments(place, queries) as segments:
+        for segment in segments:
+            spool.append_file(segment)
+    record = record.completed(frozenset(map(str, queries)), places)
+    store(spool, record)
+    return record

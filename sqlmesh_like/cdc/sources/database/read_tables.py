@@ -24,7 +24,8 @@ class ReadTables:
     """Tables of a database, by name (`schema.table` in PostgreSQL).
 
     `complete`: the spool has their rows and all changes since, up to its position. `outdated`: it has had rows of them,
-    but not all changes since. `made`: where in the log each was made anew (`schema_history`) when it was read.
+    but not all changes since. `made`: where in the log each was made anew (`schema_history`) when it was read, or the
+    partitions that it had (`partitions`), by its name in lower case.
     """
 
     database: str
@@ -53,12 +54,12 @@ class ReadTables:
         return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
 
 
-def begin(spool: Spool, source: Source, tables: Iterable[Table]) -> ReadTables:
-    """Record that the first snapshot will read these tables.
+def begin(spool: Spool, source: Source, tables: Iterable[Table], places: Mapping[str, str]) -> ReadTables:
+    """Record that the first snapshot will read these tables, with the partitions that they have.
 
     What another one has read before, and this one does not, stays outdated: the lake may have its rows.
     """
-    record = ReadTables(_database(source), frozenset(map(str, tables)))
+    record = ReadTables(_database(source), frozenset(map(str, tables)), made=places)
     if _file(spool).exists() and (former := _read(spool)).database == record.database:
         outdated = (former.outdated | former.complete) - record.complete
         record = replace(record, outdated=outdated)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
-from sqlmesh_like.cdc.sources.database.server import Table
+from sqlmesh_like.cdc.sources.database.partitions import unlogged_parts
+from sqlmesh_like.cdc.sources.database.server import Table, partitioned_above
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.errors import MachineError, ProjectError, nearest
 from sqlmesh_like.names import storable_name
@@ -212,7 +213,8 @@ def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence
     # A table in a publication without any identity refuses updates and deletes at the source.
     statement = (
         "select n.nspname, c.relname, c.relreplident, has_table_privilege(c.oid, 'select'),"
-        " pg_has_role(c.relowner, 'usage'), pg_get_userbyid(c.relowner), has_schema_privilege(n.oid, 'usage')"
+        " pg_has_role(c.relowner, 'usage'), pg_get_userbyid(c.relowner), has_schema_privilege(n.oid, 'usage'),"
+        " exists (select from pg_index x where x.indrelid = c.oid and x.indisprimary)"
         " from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')"
     )
     actual = {(schema, name): rest for schema, name, *rest in db.execute(sa.text(statement)).all()}
@@ -223,7 +225,7 @@ def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence
             f"GRANT USAGE ON SCHEMA {standard_identifier(schema)} TO {role};",
         )
     for table in tables:
-        identity, may_read, is_owner, owner, _ = actual[table.schema, table.name]
+        identity, may_read, is_owner, owner, *_ = actual[table.schema, table.name]
         name = ".".join(map(standard_identifier, filter(None, (table.schema, table.name))))
         if not may_read:
             yield Problem(f"its user {user} may not read {table}", f"GRANT SELECT ON {name} TO {role};")
@@ -232,3 +234,11 @@ def _of_postgres(db: sa.Connection, settings: DatabaseSettings, tables: Sequence
             yield Problem(text, f"GRANT {standard_identifier(owner)} TO {role};")
         if not table.key and identity in ("d", "n", b"d", b"n"):
             yield Problem(f"{table} has no primary key", f"ALTER TABLE {name} REPLICA IDENTITY FULL;")
+    names, keyless = set(map(str, tables)), {str(table) for table in tables if not table.key}
+    for partition, above in partitioned_above(db).items():
+        identity, *_, has_key = actual[partition]
+        if not keyless.isdisjoint(above) and not has_key and identity in ("d", "n", b"d", b"n"):
+            name = ".".join(map(standard_identifier, partition))
+            text = f"the partition {'.'.join(partition)} has no primary key"
+            yield Problem(text, f"ALTER TABLE {name} REPLICA IDENTITY FULL;")
+    yield from (Problem(why, statement) for table, why, statement in unlogged_parts(db) if table in names)

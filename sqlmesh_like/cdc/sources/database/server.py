@@ -35,13 +35,17 @@ _REFUSED = re.compile(r"1045|access denied|password authentication failed|no pas
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the database. `schema`: PostgreSQL's, else None. `key`: the columns of its primary key."""
+    """A table of the database. `schema`: PostgreSQL's, else None. `key`: the columns of its primary key.
+
+    `partition_of`: the partitioned tables of PostgreSQL (`schema.table`) whose rows its rows are, too.
+    """
 
     schema: str | None
     name: str
     key: tuple[str, ...] = ()
     comment: str = ""
     columns: tuple[TableColumn, ...] = field(default=(), repr=False)
+    partition_of: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}" if self.schema else self.name
@@ -206,6 +210,7 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     hidden = ("information_schema", "pg_catalog", "pg_toast")
     is_postgres = settings.kind == "postgresql"
     schemas = [name for name in inspector.get_schema_names() if name not in hidden] if is_postgres else [None]
+    above = partitioned_above(db) if is_postgres else {}
     tables = []
     for schema in schemas:
         with warnings.catch_warnings():
@@ -219,8 +224,24 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
                 for each in columns.get(place, ())
             )
             comment = (comments.get(place) or {"text": None})["text"] or ""
-            tables.append(Table(schema, place[1], tuple(key.get("constrained_columns") or ()), comment, described))
+            names = tuple(key.get("constrained_columns") or ())
+            tables.append(
+                Table(schema, place[1], names, comment, described, above.get((schema or "", place[1]), frozenset()))
+            )
     return tuple(sorted(tables, key=lambda table: (table.schema or "", table.name)))
+
+
+def partitioned_above(db: sa.Connection) -> dict[tuple[str, str], frozenset[str]]:
+    """The partitioned tables that each partition belongs to, by its schema and name."""
+    import sqlalchemy as sa
+
+    query = (
+        "select n.nspname, c.relname, array(select an.nspname || '.' || a.relname from pg_partition_ancestors(c.oid) t"
+        " join pg_class a on a.oid = t.relid join pg_namespace an on an.oid = a.relnamespace where a.oid <> c.oid)"
+        " from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where c.relispartition and c.relkind in ('r', 'p')"
+    )
+    return {(schema, name): frozenset(above) for schema, name, above in db.execute(sa.text(query))}
 
 
 def _type_text(type_: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> str:

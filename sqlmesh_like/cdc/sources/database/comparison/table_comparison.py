@@ -20,7 +20,7 @@ from sqlmesh_like.cdc.sources.database.comparison.lake_rows import lake_rows, wi
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, Narrowed, narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum, values_of
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import read_segments, unread_rows
-from sqlmesh_like.cdc.sources.database.connector_settings import database_of
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
 from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.route import route
@@ -71,6 +71,8 @@ def compare_tables(
     with connected(settings) as connection:
         db = connection.execution_options(isolation_level="AUTOCOMMIT", no_parameters=True)
         every = tables_of(db, settings)
+        wanted = set(map(str, wanted_tables(place.source, every)))
+        every = tuple(table for table in every if wanted.isdisjoint(table.partition_of))
         for statement in DATABASES[settings.kind].settings:
             db.exec_driver_sql(statement)
         comparer = _Comparer(place, settings, db, every, request)
