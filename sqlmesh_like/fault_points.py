@@ -54,6 +54,8 @@ DATABASE_POINTS = ("database.begin", "database.spooled", "database.confirmed")
 """Steps of an ingestion from a database, around those of its batches."""
 DATABASE_ROW_POINTS = ("database.added", "database.read_again")
 """Before rows that were read apart from the log are added to the spool, and after all of a table are."""
+DATABASE_CASCADE_POINTS = ("database.cascades_read", "database.cascades_added")
+"""Before rows that foreign keys have changed are added to the spool, and before that is noted."""
 ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
 """Steps of each commit that is rolled back; `hudi.removal` comes between the last two."""
 SAVEPOINT_POINTS = ("savepoint.begin", "savepoint.inflight", "savepoint.complete")
@@ -85,8 +87,8 @@ NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
     + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
-    + INGEST_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS
-    + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS
+    + INGEST_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + DATABASE_CASCADE_POINTS + ROLLBACK_POINTS
+    + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS
     + PROMOTION_POINTS + STORE_ENVIRONMENT_POINTS + NODE_POINTS + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}

@@ -410,13 +410,14 @@ def confirmed(pg: postgres.Server, database: str = "postgres") -> int:
 
 CHILD = """
 import sys
+from importlib import import_module
 from pathlib import Path
 from sqlmesh_like.spark.jvm.session import start_session
 from sqlmesh_like.project.nodes import Target
 from tests.services.mariadb import Server
-from tests.spark.cdc import test_database
 
-root, lake_of, tables = Path(sys.argv[1]), getattr(test_database, sys.argv[3]), sys.argv[4:]
+root, module, tables = Path(sys.argv[1]), import_module(f"tests.spark.cdc.{sys.argv[3]}"), sys.argv[5:]
+lake_of = getattr(module, sys.argv[4])
 settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
 spark = start_session(target, "child", log_file=root / "child.log")
@@ -425,11 +426,13 @@ lake_of(Server(int(sys.argv[2])), root, spark, *tables).run()
 STEPS = (*DATABASE_POINTS, "ingest.begin", "ingest.table:1", "ingest.table:2", "ingest.last_commits")
 
 
-def ingest_until_killed(step: str, server: Server, root: Path, lake: str, *tables: str) -> None:
-    """Ingest a lake of a function of this module in a process that is killed at a step."""
+def ingest_until_killed(
+    step: str, server: Server, root: Path, lake: str, *tables: str, module: str = "test_database"
+) -> None:
+    """Ingest a lake of a function of a module in a process that is killed at a step."""
     with (root / "child.err").open("wb") as errors:
         child = subprocess.run(
-            [sys.executable, "-c", CHILD, str(root), str(server.port), lake, *tables],
+            [sys.executable, "-c", CHILD, str(root), str(server.port), module, lake, *tables],
             env={**os.environ, "PYTHONPATH": str(REPOSITORY), FAULT_VARIABLE: step},
             cwd=REPOSITORY, stdout=errors, stderr=errors, check=False, timeout=180,
         )  # fmt: skip

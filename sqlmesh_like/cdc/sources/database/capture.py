@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import MOST_ROUNDS, CascadedRows, unread_parent_notes
 from sqlmesh_like.cdc.sources.database.connector_settings import (
     connector_settings,
     database_of,
@@ -77,8 +78,9 @@ def check_database(source: Source, place: SourcePaths | None = None) -> str:
         require_ready(db, settings, tables)
         if place is None or not spool_of(place).has_position:
             require_declared(db, source, every)
+        unread = unread_parent_notes(db, settings, tables)
     summary = f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
-    return "".join((summary, *(f"\n  {note}" for note in notes(settings, tables))))
+    return "".join((summary, *(f"\n  {note}" for note in (*notes(settings, tables), *unread))))
 
 
 def spool_log(place: SourcePaths) -> None:
@@ -134,6 +136,7 @@ class DatabaseCapture:
         self._next_start = time.monotonic()
         self._next_listing = self._next_start + _LISTING_SECONDS
         self._statements = 0
+        self._cascades = CascadedRows(place)
 
     def prepare(self, start: str | None) -> None:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
@@ -151,6 +154,7 @@ class DatabaseCapture:
             if partitions:
                 publish_whole(db, self.place.source, self.spool)
             record, added = self._recorded(db, tables, partitions)
+            record = self._cascades.prepare(db, tables, record)
             self._asked = _Database(tables, record, log_end(db), is_mariadb(db), partitions, added)
 
     def _partitions(self, db: sa.Connection, tables: Sequence[Table]) -> dict[str, str]:
@@ -191,7 +195,7 @@ class DatabaseCapture:
         database = self._settings.database
         routed = {table: route(source, database, table.schema, table.name) for table in asked.tables}
         named = {str(table) for table, declared in routed.items() if declared is not None and declared.name in again}
-        record = asked.record.without(named)
+        record = self._cascades.with_children(asked.record, asked.tables).without(named)
         later = [table for table in asked.tables if str(table) not in record.complete]
         added = {table: query for table, query in asked.added.items() if table not in later}
         if not later and not added:
@@ -207,15 +211,31 @@ class DatabaseCapture:
             self._asked = replace(asked, record=record, end=log_end(db), added={})
 
     def read_to_end(self) -> None:
-        """Spool all that the log holds now, and the rows of tables that were made anew meanwhile.
+        """Spool all that the log holds now, and rows that it does not name: those of tables that were made anew, and
+        those that foreign keys have changed.
 
         Raises SmlError where the engine ends before.
         """
         self._read_log()
-        while self._note_made_tables():
+        while self._note_made_tables() or self._add_cascaded_rows():
             self.close()
             self.read_later_tables()
             self._read_log()
+        if not stop_signals.is_wished():
+            self._cascades.forget_former_keys()
+
+    def _add_cascaded_rows(self) -> bool:
+        """Whether foreign keys had changed rows: these are in the spool now, or their tables must be read again."""
+        cascades, followed = self._cascades, self._asked.followed
+        if stop_signals.is_wished() or not cascades.have_acted(followed):
+            return False
+        if cascades.rounds == MOST_ROUNDS and not self._follows:
+            return False
+        self.close()
+        record = cascades.add_rows(followed, self._asked.record)
+        with connected(self._settings) as db:  # changes while they were read come with them
+            self._asked = replace(self._asked, record=record, end=log_end(db))
+        return True
 
     def _read_log(self) -> None:
         attempt = 0
@@ -298,6 +318,7 @@ class DatabaseCapture:
         try:
             if self._engine is None:
                 self.prepare(None)
+                self._add_cascaded_rows()
                 self.read_later_tables()
                 self._begin()
             self._engine_runs()
@@ -314,8 +335,8 @@ class DatabaseCapture:
             self._next_start = now + _PAUSE_SECONDS
 
     def _tables_changed(self, now: float) -> bool:
-        """Whether there are other tables or partitions to read than when the engine began, or some were made anew."""
-        if self._note_made_tables():
+        """Whether there are other tables to read than when the engine began, or rows that the log does not name."""
+        if self._note_made_tables() or self._cascades.have_acted(self._asked.followed):
             return True
         if now < self._next_listing:
             return False
@@ -344,7 +365,7 @@ class DatabaseCapture:
         if self._engine is not None:
             self._engine.acknowledge(number)
         fault_point("database.confirmed")
-        self.spool.clean(number, self._settings.keep_days)
+        self.spool.clean(self._cascades.cleanable(number), self._settings.keep_days)
 
     def close(self) -> None:
         """End the engine."""

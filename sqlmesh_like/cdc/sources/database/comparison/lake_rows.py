@@ -36,6 +36,11 @@ class LakeRows:
     origin: str | None = None
 
     @property
+    def exists(self) -> bool:
+        """Whether the table has been ingested."""
+        return self.state.exists and self.state.schema is not None
+
+    @property
     def schema(self) -> Schema:
         return visible(self.state.schema or ())
 
@@ -75,16 +80,16 @@ class LakeRows:
         return f"SELECT * FROM ({rows}) WHERE {' AND '.join(conditions)}" if conditions else rows
 
 
-def lake_rows(table: SourceTable, uri: str, origin: str | None = None) -> LakeRows:
-    """The rows of a table. Raises NodeError where it has not been ingested."""
-    state = LakeHistory().state(uri)
-    if not state.exists or state.schema is None:
+def lake_rows(table: SourceTable, uri: str, origin: str | None = None, *, perhaps_new: bool = False) -> LakeRows:
+    """The rows of a table. Raises NodeError where it has not been ingested, and must have been."""
+    rows = LakeRows(table, LakeHistory().state(uri), origin)
+    if not rows.exists and not perhaps_new:
         raise NodeError(
             f"{table.table} has not been ingested yet",
             location=table.declared_at,
             hint=f"ingest it first: sml ingest -s source:{table.source_name}",
         )
-    return LakeRows(table, state, origin)
+    return rows
 
 
 def with_hashes(side: Side) -> Side:

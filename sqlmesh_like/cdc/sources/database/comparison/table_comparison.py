@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
-from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart, DifferentKeys
+from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart, DifferentKeys, compared_part
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES
 from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison, different_row
-from sqlmesh_like.cdc.sources.database.comparison.lake_rows import lake_rows, with_hashes
+from sqlmesh_like.cdc.sources.database.comparison.lake_rows import with_hashes
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, Narrowed, narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum, values_of
-from sqlmesh_like.cdc.sources.database.comparison.unread_log import read_segments, unread_rows
+from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
 from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
@@ -27,7 +26,6 @@ from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.project.nodes import DatabaseSettings, SourceTable
-from sqlmesh_like.sql_text import standard_literal
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -160,7 +158,6 @@ class _Comparer:
         return taken
 
     def _part(self, table: SourceTable, origin: Table) -> ComparedPart:
-        dialect, kind = DATABASES[self.settings.kind], self.settings.kind
         assert table.ingest is not None
         if table.ingest.deletes == "retention":
             raise UsageError(
@@ -168,20 +165,7 @@ class _Comparer:
                 location=table.declared_at,
                 hint=f"leave it out: --exclude source:{table.source_name}.{table.name}",
             )
-        schema = origin.schema or self.settings.database
-        read = read_segments(self.place, table)  # before the table: what it has read since is only counted as unread
-        shard = (
-            f"{schema}.{origin.name}"
-            if origin.schema is None
-            else f"{self.settings.database}.{origin.schema}.{origin.name}"
-        )
-        lake = lake_rows(table, self.place.table_uri(table), shard if table.ingest.origin else None)
-        names = {"schema": standard_literal(schema), "table": standard_literal(origin.name)}
-        declared = [(str(name), str(type_)) for name, type_ in self._fetch(dialect.columns.format(**names))]
-        columns = compared_columns(kind, table, declared, lake.schema)
-        relation = f"{dialect.name(schema)}.{dialect.name(origin.name)}"
-        database = Side(dialect, relation, columns.database, columns.key, self._fetch)
-        return ComparedPart(origin, lake, columns, database, read)
+        return compared_part(self.place, table, origin, self._fetch)
 
     def _narrowed(self, part: ComparedPart) -> _NarrowedPart:
         with part.lake.side(part.columns) as lake:

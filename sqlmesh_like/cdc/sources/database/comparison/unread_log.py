@@ -6,6 +6,7 @@ to a position after the comparison has none, the row has been as it is since bef
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,14 +57,14 @@ def unread_rows(spool: Spool, read: frozenset[int], origin: Table, key: Sequence
     for path in sorted((spool.folder / "log").glob("*.gz")):
         if number_of(path) in read:
             continue
-        for change in _changes(path, origin):
+        for change in changes_of(path, origin):
             row_keys = list(keys_of_change(change, key))
             has_others = has_others or None in row_keys or not row_keys
             keys.update(each for each in row_keys if each is not None)
     return UnreadRows(frozenset(keys), has_others)
 
 
-def _changes(path: Path, origin: Table) -> Iterator[dict[str, object]]:
+def changes_of(path: Path, origin: Table) -> Iterator[dict[str, object]]:
     """The events of a table in a segment."""
     with gzip.open(path, "rb") as lines:
         for line in lines:
@@ -87,16 +88,24 @@ def keys_of_change(change: dict[str, object], key: Sequence[CanonicalColumn]) ->
     for image in ("before", "after"):
         row = change.get(image)
         if isinstance(row, dict):
-            texts = [_text(row.get(column.name), column.kind) for column in key]
+            texts = [event_text(row.get(column.name), column) for column in key]
             yield None if None in texts else tuple(texts)
 
 
-def _text(value: object, kind: Kind) -> str | None:
-    """The canonical text of a value of an event, where that is plain.
+def event_text(value: object, column: CanonicalColumn) -> str | None:
+    """The canonical text of a value of an event; None where it is NULL, or of a type that is not read here.
 
-    >>> _text(7, Kind.WHOLE), _text("a", Kind.TEXT), _text("AQ==", Kind.DECIMAL)
-    ('7', 'a', None)
+    An unsigned `bigint` is in events as the bytes of the number.
+
+    >>> whole, text = CanonicalColumn("n", Kind.WHOLE, "int", "int(11)"), CanonicalColumn("s", Kind.TEXT, "string")
+    >>> large = CanonicalColumn("n", Kind.WHOLE, "decimal(20,0)", "bigint(20) unsigned")
+    >>> event_text(7, whole), event_text("a", text), event_text("AMg=", large), event_text("AQ==", whole)
+    ('7', 'a', '200', None)
     """
-    if kind is Kind.WHOLE and isinstance(value, int):
-        return str(int(value))
-    return value if kind is Kind.TEXT and isinstance(value, str) else None
+    if column.kind is Kind.WHOLE:
+        if isinstance(value, int):
+            return str(int(value))
+        is_large = column.declared.startswith("bigint") and "unsigned" in column.declared
+        if is_large and isinstance(value, str):
+            return str(int.from_bytes(base64.b64decode(value), "big", signed=True))
+    return value if column.kind is Kind.TEXT and isinstance(value, str) else None
