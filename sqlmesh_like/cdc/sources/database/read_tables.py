@@ -54,12 +54,14 @@ class ReadTables:
         return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
 
 
-def begin(spool: Spool, source: Source, tables: Iterable[Table], places: Mapping[str, str]) -> ReadTables:
+def begin(
+    spool: Spool, source: Source, tables: Iterable[Table], partitions: Mapping[str, str] = MappingProxyType({})
+) -> ReadTables:
     """Record that the first snapshot will read these tables, with the partitions that they have.
 
     What another one has read before, and this one does not, stays outdated: the lake may have its rows.
     """
-    record = ReadTables(_database(source), frozenset(map(str, tables)), made=places)
+    record = ReadTables(_database(source), frozenset(map(str, tables)), made=partitions)
     if _file(spool).exists() and (former := _read(spool)).database == record.database:
         outdated = (former.outdated | former.complete) - record.complete
         record = replace(record, outdated=outdated)
