@@ -122,6 +122,8 @@ def test_killed_while_such_rows_are_added_nothing_is_lost(server: Server, tmp_pa
         "insert into grp select seq, concat('c', seq), 0 from seq_1_to_9",
         "insert into item select seq, 1 + seq % 9, null, 0 from seq_1_to_40",
         "insert into part select seq, 1, 'a' from seq_1_to_40",
+        "insert into label select seq, seq, 1 from seq_1_to_40",
+        "insert into node select seq, nullif(seq div 2, 0), seq, 0 from seq_1_to_30",
     )
     lake = cascade_lake(server, tmp_path, spark)
     assert not lake.run().failed
