@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
@@ -138,7 +140,7 @@ def test_killed_while_such_rows_are_added_nothing_is_lost(server: Server, tmp_pa
 def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Path, spark: SparkSession) -> None:
     created(server, "walked")
     dice, lake = random.Random(20260501), cascade_lake(server, tmp_path, spark, "walked")
-    run(server, *(f"insert into walked.{each}" for each in (
+    run(server, "use walked", *(f"insert into walked.{each}" for each in (
         "grp select seq, concat('c', seq), 0 from seq_1_to_30",
         "item select seq, 1 + seq % 30, concat('c', 1 + seq * 7 % 30), 0 from seq_1_to_60",
         "part select seq, 1, 'a' from seq_1_to_60",
@@ -148,7 +150,10 @@ def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Pa
     check(lake, server, "walked", "snapshot")
     for number in range(ROUNDS):
         statements = [random_statement(dice) for _ in range(dice.randint(1, 25))]
-        run(server, "use walked", "set innodb_lock_wait_timeout = 5", *statements)
+        with server.connect("walked") as connection, connection.cursor() as cursor:
+            for statement in statements:
+                with suppress(pymysql.err.MySQLError):  # a key refuses it
+                    cursor.execute(statement)
         check(lake, server, "walked", number, *statements)
     require_equal(lake)
 

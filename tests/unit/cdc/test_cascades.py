@@ -106,7 +106,7 @@ def rows_of(*rows: str, key: str = "id") -> Rows:
     return Rows(tuple({name: text or None for name, text in row.items()} for row in parsed), tuple(key.split()))
 
 
-def found(tables: dict[str, Rows], keys: list[ForeignKey], **fired: Fired) -> AffectedRows:
+def affected(tables: dict[str, Rows], keys: list[ForeignKey], **fired: Fired) -> AffectedRows:
     by_child = {key.child: key for key in keys}
     return affected_rows({by_child[name]: what for name, what in fired.items()}, keys, tables)
 
@@ -117,7 +117,7 @@ def test_rows_are_followed_through_levels_and_trees() -> None:
         "part": rows_of("id=10 item=1", "id=11 item=3"),
         "node": rows_of("id=1 up=", "id=2 up=1", "id=3 up=2", "id=4 up=3", "id=5 up="),
     }
-    result = found(tables, [ITEM, PART, NODE], item=Fired({(1,), (None,)}), node=Fired({(2,)}))
+    result = affected(tables, [ITEM, PART, NODE], item=Fired({(1,), (None,)}), node=Fired({(2,)}))
     assert result.keys == {"item": {("1",), ("2",)}, "part": {("10",)}, "node": {("3",), ("4",)}}
     assert result.whole == {}
 
@@ -125,9 +125,9 @@ def test_rows_are_followed_through_levels_and_trees() -> None:
 def test_a_value_that_was_set_to_null_is_followed_no_further_unless_it_is_referenced() -> None:
     tables = {"item": rows_of("id=1 grp=1"), "part": rows_of("id=10 item=1 grp=1")}
     null = foreign_key("item", "grp", "grp", rule="SET NULL")
-    assert found(tables, [null, PART], item=Fired({(1,)})).keys == {"item": {("1",)}}
+    assert affected(tables, [null, PART], item=Fired({(1,)})).keys == {"item": {("1",)}}
     by_group = foreign_key("part", "grp", "item", "grp")
-    assert found(tables, [null, by_group], item=Fired({(1,)})).keys == {"item": {("1",)}, "part": {("10",)}}
+    assert affected(tables, [null, by_group], item=Fired({(1,)})).keys == {"item": {("1",)}, "part": {("10",)}}
 
 
 def test_what_known_values_do_not_tell_is_a_whole_table_with_all_that_follow_it(
@@ -139,15 +139,15 @@ def test_what_known_values_do_not_tell_is_a_whole_table_with_all_that_follow_it(
         "item": rows_of("id=1 grp=1"), "part": rows_of("id=7 item=1 grp=1"), "label": rows_of("id=1 part=7"),
     }  # fmt: skip
     label = foreign_key("label", "part", "part")
-    result = found(tables, [*chain, label], item=Fired({(1,)}, has_updates=True))
+    result = affected(tables, [*chain, label], item=Fired({(1,)}, has_updates=True))
     assert result.keys == {"item": {("1",)}} and result.whole.keys() == {"part", "label"}
-    assert found(tables, [*chain, label], item=Fired({(1,)})).whole == {}
+    assert affected(tables, [*chain, label], item=Fired({(1,)})).whole == {}
     # A primary key that a foreign key changes is another one afterwards.
     own = {"item": rows_of("id=1 grp=1", key="grp id")}
-    assert "changes its primary key" in found(own, chain[:1], item=Fired({(1,)}, has_updates=True)).whole["item"]
-    assert found(own, chain[:1], item=Fired({(1,)})).keys == {"item": {("1", "1")}}
+    assert "changes its primary key" in affected(own, chain[:1], item=Fired({(1,)}, has_updates=True)).whole["item"]
+    assert affected(own, chain[:1], item=Fired({(1,)})).keys == {"item": {("1", "1")}}
     monkeypatch.setattr(rules, "MOST_KEYS", 0)
-    assert "more than 0" in found(tables, [ITEM], item=Fired({(1,)})).whole["item"]
+    assert "more than 0" in affected(tables, [ITEM], item=Fired({(1,)})).whole["item"]
 
 
 def test_rows_are_found_in_events_that_the_lake_has_not_read_or_read_too_early(tmp_path: Path) -> None:
