@@ -9,7 +9,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[D
         yield DatabaseSettings(kind, "127.0.0.1", service.port, service.user, "postgres"), run_there
 
 
-def capture_of(settings: DatabaseSettings, root: Path) -> DatabaseCapture:
-    tables = (table("k", database=settings.database),)
+def capture_of(settings: DatabaseSettings, root: Path, *names: str) -> DatabaseCapture:
+    tables = tuple(table(name, database=settings.database) for name in ("k", *names))
     source = Source(
         "shop", "ods", IngestSource("debezium", database=settings), tables, "", Location("sources.yml", 1, 1)
     )
@@ -200,7 +200,43 @@ def test_tables_that_come_while_a_database_is_followed_are_read(
         capture.close()
 
 
-def follow(capture: DatabaseCapture, root: Path, wanted: dict[int, int]) -> None:
+@pytest.mark.parametrize("database", ["mysql"], indirect=True)
+def test_rows_that_foreign_keys_change_while_a_database_is_followed_are_read(
+    database: tuple[DatabaseSettings, Run], tmp_path: Path
+) -> None:
+    """No table of the lake is there yet: what is known of these rows is in the spool."""
+    settings, run = database
+    run(
+        "create table k (id int primary key, n int)",
+        "create table child (id int primary key, n int, foreign key (n) references k (id) on delete cascade)",
+        "insert into k values (1, 1), (2, 2), (3, 3)",
+        "insert into child values (100, 1), (200, 2), (300, 3)",
+    )
+    capture = capture_of(settings, tmp_path, "child")
+    capture.prepare(None)
+    capture.read_to_end()
+    capture.close()
+    assert spooled(tmp_path)[1] == {1: 1, 2: 2, 3: 3, 100: 1, 200: 2, 300: 3}
+    capture.prepare(None)
+    capture.follow()
+    try:
+        run("delete from k where id = 1", "insert into child values (201, 2)")
+        follow(capture, tmp_path, {2: 2, 3: 3, 200: 2, 201: 2, 300: 3})
+        run("delete from k where id = 2", "insert into k values (4, 4)")
+        follow(capture, tmp_path, {3: 3, 4: 4, 300: 3})
+        # A key that was added meanwhile acts too.
+        run(
+            "create table other (id int primary key, n int)",
+            "alter table child drop foreign key child_ibfk_1",
+            "alter table child add foreign key (n) references k (id) on delete set null",
+            "delete from k where id = 3",
+        )
+        follow(capture, tmp_path, {4: 4, 300: None})
+    finally:
+        capture.close()
+
+
+def follow(capture: DatabaseCapture, root: Path, wanted: Mapping[int, int | None]) -> None:
     """Follow the database until the spool's events leave these rows."""
     limit = time.monotonic() + LIMIT
     while (rows := spooled(root)[1]) != wanted:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
@@ -122,6 +124,8 @@ def test_killed_while_such_rows_are_added_nothing_is_lost(server: Server, tmp_pa
         "insert into grp select seq, concat('c', seq), 0 from seq_1_to_9",
         "insert into item select seq, 1 + seq % 9, null, 0 from seq_1_to_40",
         "insert into part select seq, 1, 'a' from seq_1_to_40",
+        "insert into label select seq, seq, 1 from seq_1_to_40",
+        "insert into node select seq, nullif(seq div 2, 0), seq, 0 from seq_1_to_30",
     )
     lake = cascade_lake(server, tmp_path, spark)
     assert not lake.run().failed
@@ -132,11 +136,73 @@ def test_killed_while_such_rows_are_added_nothing_is_lost(server: Server, tmp_pa
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
+def test_tables_with_an_order_or_soft_deletes_and_parents_that_are_read_later(
+    server: Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(
+        server,
+        "create database ranked",
+        "use ranked",
+        "create table grp (id int primary key, at datetime(6))",
+        "create table item (id int primary key, g int, at datetime(6), foreign key (g) references grp (id)"
+        " on delete cascade)",
+        "create table soft (id int primary key, g int, foreign key (g) references grp (id) on delete cascade)",
+        "create table far (id int primary key, g int, foreign key (g) references grp (id) on delete set null)",
+        "insert into grp select seq, '2024-01-01' from seq_1_to_9",
+        "insert into item select seq, seq, '2024-01-01' from seq_1_to_9",
+        "insert into soft select seq, seq from seq_1_to_9",
+        "insert into far select seq, seq from seq_1_to_9",
+    )
+    lake = lake_of(server, tmp_path, spark, "ranked", "far")
+    lake.tables = (
+        *lake.tables,
+        table("item", database="ranked", order_by=("at",)),
+        table("soft", database="ranked", deletes="soft"),
+    )
+    assert not lake.run().failed
+    assert "far_ibfk_1 of far (ON DELETE SET NULL) changes rows with those of grp" in caplog.text
+    run(server, "use ranked", "delete from grp where id = 1")
+    assert lake.run().events == 0  # its parent is not read
+
+    def check_all() -> None:
+        assert lake.run().dead_letters == 0
+        for name in ("far", "item"):
+            assert lake.rows(name) == rows(server, f"ranked.{name}"), name
+        present = spark.read.format("hudi").load(lake.uri("soft")).where("_sml_deleted is not true")
+        assert sorted(map(tuple, present.select("id", "g").collect()), key=str) == rows(server, "ranked.soft")
+
+    lake.tables = (*lake.tables, table("grp", database="ranked"))
+    check_all()  # all that follows the parent is read again with it
+    run(
+        server,
+        "use ranked",
+        "insert into item values (20, 2, '2024-02-01')",
+        "update item set at = '2024-03-01' where id = 3",
+        "delete from grp where id in (2, 3)",
+    )
+    check_all()
+    run(
+        server,
+        "use ranked",
+        "insert into item values (2, 4, '2024-06-01')",
+        "update item set g = 6, at = '2024-01-02' where id = 4",
+        "delete from grp where id = 5",
+    )
+    check_all()
+    # A spool without the record has not been looked at for such rows: these tables are read again.
+    (Path(lake.warehouse) / "_sml/database/shop/cascades.json").unlink()
+    run(server, "use ranked", "set sql_log_bin = 0", "delete from far where id = 9")
+    check_all()
+    assert lake.run().events == 0
+
+
+@pytest.mark.release
 @pytest.mark.timeout(300 + 60 * ROUNDS)
 def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Path, spark: SparkSession) -> None:
     created(server, "walked")
     dice, lake = random.Random(20260501), cascade_lake(server, tmp_path, spark, "walked")
-    run(server, *(f"insert into walked.{each}" for each in (
+    run(server, "use walked", *(f"insert into walked.{each}" for each in (
         "grp select seq, concat('c', seq), 0 from seq_1_to_30",
         "item select seq, 1 + seq % 30, concat('c', 1 + seq * 7 % 30), 0 from seq_1_to_60",
         "part select seq, 1, 'a' from seq_1_to_60",
@@ -146,7 +212,10 @@ def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Pa
     check(lake, server, "walked", "snapshot")
     for number in range(ROUNDS):
         statements = [random_statement(dice) for _ in range(dice.randint(1, 25))]
-        run(server, "use walked", "set innodb_lock_wait_timeout = 5", *statements)
+        with server.connect("walked") as connection, connection.cursor() as cursor:
+            for statement in statements:
+                with suppress(pymysql.err.MySQLError):  # a key refuses it
+                    cursor.execute(statement)
         check(lake, server, "walked", number, *statements)
     require_equal(lake)
 

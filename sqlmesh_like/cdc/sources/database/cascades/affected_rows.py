@@ -58,14 +58,14 @@ def affected_rows(
     for key, what in fired.items():
         walk.begin(key, what)
     walk.run()
-    return walk.found
+    return walk.affected
 
 
 @dataclass
 class _Walk:
     every: Sequence[ForeignKey]
     tables: Mapping[str, KnownRows | str]
-    found: AffectedRows = field(default_factory=AffectedRows)
+    affected: AffectedRows = field(default_factory=AffectedRows)
     pending: dict[ForeignKey, _Pending] = field(default_factory=dict)
     done: dict[ForeignKey, set[Texts]] = field(default_factory=dict)
     seen: set[tuple[str, RowImage]] = field(default_factory=set)
@@ -102,7 +102,7 @@ class _Walk:
         if isinstance(rows, str):
             self._read_whole(table, rows)
             return None
-        return None if table.lower() in self.found.whole else rows
+        return None if table.lower() in self.affected.whole else rows
 
     def _follow(self, key: ForeignKey, what: _Pending, rows: KnownRows) -> None:
         child, done = key.child.lower(), self.done.setdefault(key, set())
@@ -110,7 +110,7 @@ class _Walk:
         done |= values
         images = {image for image in rows.having(key, values) if (child, image) not in self.seen} if values else set()
         self.seen |= {(child, image) for image in images}
-        own = self.found.keys.setdefault(child, set())
+        own = self.affected.keys.setdefault(child, set())
         own |= {image.key for image in images}
         if None in {text for image in images for text in image.key}:
             raise NotByKeyError("a row has no primary key")
@@ -158,10 +158,10 @@ class _Walk:
         waiting = [(table.lower(), reason)]
         while waiting:
             name, why = waiting.pop()
-            if name in self.found.whole or name not in self.tables:
+            if name in self.affected.whole or name not in self.tables:
                 continue
-            self.found.whole[name] = why
-            self.found.keys.pop(name, None)
+            self.affected.whole[name] = why
+            self.affected.keys.pop(name, None)
             waiting += [
                 (each.child.lower(), f"its rows follow those of {name}, which is read as a whole")
                 for each in self.every

@@ -87,7 +87,8 @@ class CascadedRows:
         """
         if self._is_logged:
             return record
-        present, names = foreign_keys(db, self._settings.database), [str(table) for table in tables]
+        names = [str(table) for table in tables]
+        present = foreign_keys(db, self._settings.database, names)
         if self._file.exists():
             self._looked = _read(self._file)
         else:
@@ -124,7 +125,7 @@ class CascadedRows:
         """
         if self._is_logged or not self.spool.has_position:
             return False
-        self._read_keys_again()
+        self._read_keys_again(followed)
         segments = self._segments()
         if not segments:
             return False
@@ -181,13 +182,13 @@ class CascadedRows:
         keys = self._keys(followed)
         return fired_keys(segments, keys, self._looked.last) if keys else ({}, "")
 
-    def _read_keys_again(self) -> None:
+    def _read_keys_again(self, followed: Sequence[Table]) -> None:
         """A statement may have added keys."""
         if self.spool.statements == self._looked.statements:
             return
         statements = self.spool.statements
         with connected(self._settings) as db:
-            self._present = _union(self._present, foreign_keys(db, self._settings.database))
+            self._present = _union(self._present, foreign_keys(db, self._settings.database, list(map(str, followed))))
         self._note(statements=statements, keys=_union(self._looked.keys, self._present))
 
     def _note(self, **changes: object) -> None:
@@ -249,7 +250,7 @@ def unread_parent_notes(db: sa.Connection, settings: DatabaseSettings, tables: S
     if settings.kind == "postgresql":
         return ()
     own, names = settings.database, [str(table) for table in tables]
-    keys = unread_parents(foreign_keys(db, own), own, names)
+    keys = unread_parents(foreign_keys(db, own, names), own, names)
     return tuple(Problem(unread_parent_text(key, own), unread_parent_remedy(key, own)) for key in keys)
 
 

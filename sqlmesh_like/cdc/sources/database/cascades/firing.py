@@ -37,10 +37,15 @@ def fired_keys(
     parents: dict[str, list[ForeignKey]] = {}
     for key in keys:
         parents.setdefault(key.parent.lower(), []).append(key)
+    marks = [json.dumps(name).encode() for name in parents if name.isascii()]
+    may_be_any = len(marks) < len(parents)
     for path in segments:
         with gzip.open(path, "rb") as lines:
             for line in lines:
                 if not last and not any(operation in line for operation in _OPERATIONS):
+                    continue
+                if not may_be_any and not any(mark in line.lower() for mark in marks):  # a schema takes long to read
+                    last = ""
                     continue
                 last = _note(line, parents, fired, last)
     return fired, last

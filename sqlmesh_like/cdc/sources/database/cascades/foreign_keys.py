@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,15 +11,9 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _SILENT = ("CASCADE", "SET NULL", "SET DEFAULT")
-_KEYS = (
-    "select k.table_name, k.constraint_name, k.column_name, k.referenced_table_schema, k.referenced_table_name,"
-    " k.referenced_column_name, r.delete_rule, r.update_rule, c.collation_name"
-    " from information_schema.key_column_usage k join information_schema.referential_constraints r"
-    " on r.constraint_schema = k.constraint_schema and r.constraint_name = k.constraint_name"
-    " and r.table_name = k.table_name join information_schema.columns c"
-    " on c.table_schema = k.table_schema and c.table_name = k.table_name and c.column_name = k.column_name"
-    " where k.table_schema = :database and r.constraint_schema = :database and c.table_schema = :database"
-    " and k.referenced_table_name is not null order by k.table_name, k.constraint_name, k.ordinal_position"
+_COLLATIONS = (
+    "select table_name, column_name, collation_name from information_schema.columns"
+    " where table_schema = :database and collation_name is not null"
 )
 
 
@@ -56,26 +51,37 @@ def key_from(entry: dict[str, object]) -> ForeignKey:
     return ForeignKey(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})  # type: ignore[arg-type]
 
 
-def foreign_keys(db: sa.Connection, database: str) -> tuple[ForeignKey, ...]:
-    """The keys of a database's tables that change rows by themselves, as MariaDB and MySQL have them."""
+def foreign_keys(db: sa.Connection, database: str, tables: Collection[str]) -> tuple[ForeignKey, ...]:
+    """The keys of some of a database's tables that change rows by themselves, as MariaDB and MySQL have them.
+
+    From what `SHOW CREATE TABLE` says: MariaDB hides `information_schema.referential_constraints` from a user who has
+    no right but SELECT.
+    """
     import sqlalchemy as sa
 
-    found: dict[tuple[str, str], ForeignKey] = {}
-    for row in db.execute(sa.text(_KEYS), {"database": database}):
-        child, name, column, schema, parent, referenced, on_delete, on_update, collation = (
-            None if each is None else str(each) for each in row
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know
+        described = sa.inspect(db).get_multi_foreign_keys(filter_names=sorted(tables)) if tables else {}
+    keys = [
+        ForeignKey(
+            child,
+            str(each["name"]),
+            tuple(name.lower() for name in each["constrained_columns"]),
+            each["referred_schema"] or database,
+            each["referred_table"],
+            tuple(name.lower() for name in each["referred_columns"]),
+            str(each.get("options", {}).get("ondelete", "RESTRICT")).upper(),
+            str(each.get("options", {}).get("onupdate", "RESTRICT")).upper(),
         )
-        assert child and name and column and schema and parent and referenced and on_delete and on_update
-        known = found.get((child, name))
-        if known is None:
-            known = ForeignKey(child, name, (), schema, parent, (), on_delete.upper(), on_update.upper())
-        found[child, name] = replace(
-            known,
-            columns=(*known.columns, column.lower()),
-            referenced=(*known.referenced, referenced.lower()),
-            collations=(*known.collations, collation),
-        )
-    return tuple(key for key in found.values() if key.is_silent)
+        for (_, child), listed in described.items()
+        for each in listed
+    ]
+    silent = [key for key in keys if key.is_silent]
+    rows = db.execute(sa.text(_COLLATIONS), {"database": database}).all() if silent else ()
+    known = {(str(table).lower(), str(column).lower()): str(collation) for table, column, collation in rows}
+    return tuple(
+        replace(key, collations=tuple(known.get((key.child.lower(), name)) for name in key.columns)) for key in silent
+    )
 
 
 def is_read(key: ForeignKey, database: str, tables: Collection[str]) -> bool:
@@ -90,14 +96,14 @@ def descendants(keys: Iterable[ForeignKey], tables: Collection[str]) -> frozense
     >>> sorted(descendants(keys, ["A"]))
     ['b', 'c']
     """
-    every, found = list(keys), set[str]()
+    every, result = list(keys), set[str]()
     waiting = [name.lower() for name in tables]
     while waiting:
         parent = waiting.pop()
-        children = {key.child.lower() for key in every if key.parent.lower() == parent} - found
-        found |= children
+        children = {key.child.lower() for key in every if key.parent.lower() == parent} - result
+        result |= children
         waiting += children
-    return frozenset(found)
+    return frozenset(result)
 
 
 def unread_parents(keys: Iterable[ForeignKey], database: str, tables: Collection[str]) -> tuple[ForeignKey, ...]:
