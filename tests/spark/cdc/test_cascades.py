@@ -244,7 +244,10 @@ def test_random_changes_of_tables_with_foreign_keys(
 
 def random_statement(dice: random.Random) -> str:
     """A change of one of the tables; those that a key refuses change nothing."""
-    ids = lambda: dice.randint(1, 70)  # noqa: E731
+
+    def ids() -> int:
+        return dice.randint(1, 70)
+
     return dice.choices(
         (
             f"delete from grp where id = {ids()}",
