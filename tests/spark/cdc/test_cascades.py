@@ -7,12 +7,14 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.sources.database.cascades import affected_rows
+from sqlmesh_like.cdc.sources.database.cascades import affected_rows, cascaded_rows
+from sqlmesh_like.cdc.sources.database.cascades.read_again import ReadRows, read_again
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.fault_points import DATABASE_CASCADE_POINTS
 from sqlmesh_like.spark.jvm.jars import ensure_jars
@@ -199,7 +201,10 @@ def test_tables_with_an_order_or_soft_deletes_and_parents_that_are_read_later(
 
 @pytest.mark.release
 @pytest.mark.timeout(300 + 60 * ROUNDS)
-def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Path, spark: SparkSession) -> None:
+def test_random_changes_of_tables_with_foreign_keys(
+    server: Server, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also such that come while rows are read again: before they are, and before the log is read on."""
     created(server, "walked")
     dice, lake = random.Random(20260501), cascade_lake(server, tmp_path, spark, "walked")
     run(server, "use walked", *(f"insert into walked.{each}" for each in (
@@ -210,19 +215,39 @@ def test_random_changes_of_tables_with_foreign_keys(server: Server, tmp_path: Pa
         "node select seq, nullif(seq div 2, 0), seq, 0 from seq_1_to_60",
     )))  # fmt: skip
     check(lake, server, "walked", "snapshot")
-    for number in range(ROUNDS):
-        statements = [random_statement(dice) for _ in range(dice.randint(1, 25))]
+    done: list[str] = []
+
+    def change(most: int) -> None:
         with server.connect("walked") as connection, connection.cursor() as cursor:
-            for statement in statements:
+            for _ in range(dice.randint(1, most)):
+                done.append(random_statement(dice))
                 with suppress(pymysql.err.MySQLError):  # a key refuses it
-                    cursor.execute(statement)
-        check(lake, server, "walked", number, *statements)
+                    cursor.execute(done[-1])
+
+    def read_meanwhile(*arguments: Any) -> ReadRows:
+        is_changing = done.count("meanwhile") < 2
+        done.append("meanwhile")
+        if is_changing:
+            change(6)
+        result = read_again(*arguments)
+        if is_changing:
+            change(6)
+        return result
+
+    monkeypatch.setattr(cascaded_rows, "read_again", read_meanwhile)
+    for number in range(ROUNDS):
+        done.clear()
+        change(25)
+        check(lake, server, "walked", number, *done)
     require_equal(lake)
 
 
 def random_statement(dice: random.Random) -> str:
     """A change of one of the tables; those that a key refuses change nothing."""
-    ids = lambda: dice.randint(1, 70)  # noqa: E731
+
+    def ids() -> int:
+        return dice.randint(1, 70)
+
     return dice.choices(
         (
             f"delete from grp where id = {ids()}",

@@ -40,13 +40,14 @@ ITEM, PART, NODE = (
 
 
 def segment(folder: Path, number: int, *events: tuple[str, str, object, object, int]) -> Path:
-    """Events: operation, table, row before and after, position in the log."""
+    """Events: operation, table, row before and after, position in the log (0: not of the log)."""
     (folder / "log").mkdir(exist_ok=True)
     path = folder / "log" / f"{number:012d}.gz"
     lines = (
         json.dumps(
             {"payload": {"op": op, "before": before, "after": after,
-                         "source": {"schema": None, "table": name, "file": "b", "pos": pos, "row": 0}}},
+                         "source": {"schema": None, "table": name, "file": "b", "pos": pos, "row": 0,
+                                    **({"connector": "mariadb"} if pos else {})}}},
             separators=(",", ":"),
         )
         for op, name, before, after, pos in events
@@ -153,6 +154,7 @@ def test_what_known_values_do_not_tell_is_a_whole_table_with_all_that_follow_it(
 def test_rows_are_found_in_events_that_the_lake_has_not_read_or_read_too_early(tmp_path: Path) -> None:
     segment(tmp_path, 1, ("c", "item", None, {"id": 1, "grp": "AQ==", "code": "x"}, 1))
     segment(tmp_path, 2, ("u", "item", {"id": 2, "grp": "AQ==", "code": "É"}, {"id": 2, "grp": None, "code": "b"}, 2))
+    segment(tmp_path, 4, ("d", "item", {"id": 4}, None, 0))  # as a look-up adds it
     segment(tmp_path, 3, ("d", "item", {"id": 3, "grp": "Ag==", "code": "Ab "}, None, 3))
     columns = (
         CanonicalColumn("id", Kind.WHOLE, "int", "int(11)"),

@@ -91,6 +91,10 @@ class RowImages:
             if is_ahead and number not in self.window:
                 continue
             for change in changes_of(path, self.part.origin):
+                source = change.get("source")
+                is_of_log = isinstance(source, dict) and "connector" in source
+                if change.get("op") == "d" and not is_of_log and not is_ahead:
+                    continue  # a row that a look-up did not find: there is nothing but its key
                 for row in (change.get("before"), change.get("after")):
                     if isinstance(row, dict):
                         yield self._image(row, is_ahead=is_ahead)
