@@ -80,7 +80,7 @@ def test_a_table_is_looked_up_with_few_requests(place: Folder, monkeypatch: pyte
         monkeypatch.setattr(real, name, counted)
     from sqlmesh_like.hudi.stores.object_files import ObjectFiles
 
-    monkeypatch.setattr("sqlmesh_like.hudi.storage._object_files_of", lambda scheme: ObjectFiles(scheme))
+    monkeypatch.setattr("sqlmesh_like.hudi.storage._object_files", lambda scheme: ObjectFiles(scheme))
     folder.cache_clear()
     timeline = Timeline(place.uri)
     assert timeline.is_cow and timeline.names == frozenset()
