@@ -382,20 +382,23 @@ def test_what_the_catalog_of_postgresql_says_of_partitions(pg: postgres.Server, 
         require_one_of_each(both, every, wanted)
     one = source_of(table("sales", table="sale.*", database="postgres"))
     require_one_of_each(one, every, wanted)
-    sale = [each for each in wanted if each.name == "sale"]
+    sale, complete = [each for each in wanted if each.name == "sale"], frozenset({"old.sale"})
 
     def asked(record: ReadTables) -> UnreadPartitions:
         with connected(settings) as db:
             return unread_partitions(db, source, sale, record, partitions_of(db, sale))
 
-    assert asked(ReadTables("", frozenset(), made={})).whole == {"old.sale"}
+    assert asked(ReadTables("", complete, made={})).whole == {"old.sale"}
     with connected(settings) as db:
         known = partitions_of(db, wanted)
     assert list(known) == ["old.sale"] and len(known["old.sale"].split()) == 3
-    record = ReadTables("", frozenset(), made=known)
+    assert asked(ReadTables("", frozenset(), made=known)) == UnreadPartitions(frozenset(), {}, frozenset()), (
+        "one that is not complete is read as a whole, and is not complete before that"
+    )
+    record = ReadTables("", complete, made=known)
     assert asked(record) == UnreadPartitions(frozenset(), {}, frozenset({"old.sale"}))
     pg.run("create table old.sale_3 partition of old.sale for values from ('2026-01-01') to ('2027-01-01')")
-    assert asked(record).none == {"old.sale"}, "rows that come to an empty one are logged"
+    assert asked(record).up_to_date == {"old.sale"}, "rows that come to an empty one are logged"
     pg.run("insert into old.sale values (2, '2026-01-02')")
     (query,) = asked(record).rows.values()
     assert pg.run(query).split() == ["2|2026-01-02"]

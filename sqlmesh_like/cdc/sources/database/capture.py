@@ -179,7 +179,7 @@ class DatabaseCapture:
         self._statements = self.spool.statements
         unread = unread_partitions(db, source, tables, known, partitions)
         followed -= known.made_anew(self._made_anew(tables)) | unread.whole
-        record = known.followed(followed).completed(unread.none & followed, partitions)
+        record = known.followed(followed).completed(unread.up_to_date & followed, partitions)
         if record != known:
             store(self.spool, record)
         return record, {table: query for table, query in unread.rows.items() if str(table) in followed}

@@ -93,14 +93,15 @@ def partitions_of(db: sa.Connection, tables: Iterable[Table]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class UnreadPartitions:
-    """What a record lacks of partitioned tables.
+    """What a record lacks of the partitioned tables that are complete in it; others are read as a whole anyway.
 
-    `whole`: tables that must be read again; `rows`: queries for rows of new partitions, by table; `none`: the others.
+    `whole`: tables that must be read again; `rows`: queries for rows of new partitions, by table; `up_to_date`: those
+    of which nothing is to be read.
     """
 
     whole: frozenset[str]
     rows: Mapping[Table, str]
-    none: frozenset[str]
+    up_to_date: frozenset[str]
 
 
 def unread_partitions(
@@ -110,21 +111,21 @@ def unread_partitions(
 
     With `deletes: retention` rows of partitions that are gone stay.
     """
-    whole, rows, none = set[str](), dict[Table, str](), set[str]()
+    whole, rows, up_to_date = set[str](), dict[Table, str](), set[str]()
     for table in tables:
         name = str(table).lower()
-        if name not in partitions:
+        if name not in partitions or str(table) not in record.complete:
             continue
         before, now = record.made.get(name), partitions[name]
         if before is None or (has_lost_rows(before, now) and not _keeps_rows(source, table)):
             whole.add(str(table))
         elif not (added := new_partitions(before, now)) or (query := rows_query(db, table, added)) is None:
-            none.add(str(table))
+            up_to_date.add(str(table))
         elif re.fullmatch(r"\w+", f"{table.schema}{table.name}", re.ASCII):
             rows[table] = query
         else:  # Debezium's settings take no query for a table with other signs in its name
             whole.add(str(table))
-    return UnreadPartitions(frozenset(whole), rows, frozenset(none))
+    return UnreadPartitions(frozenset(whole), rows, frozenset(up_to_date))
 
 
 def has_lost_rows(before: str, now: str) -> bool:
@@ -177,7 +178,8 @@ def unlogged_parts(db: sa.Connection) -> Iterator[tuple[str, str, str]]:
     import sqlalchemy as sa
 
     query = (
-        "select pn.nspname, p.relname, n.nspname, c.relname, p.relkind, c.relkind, c.relpersistence"
+        "select pn.nspname, p.relname, n.nspname, c.relname, p.relkind::text, c.relkind::text,"
+        " c.relpersistence::text"
         " from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_namespace n on n.oid = c.relnamespace"
         " cross join lateral (select relid from pg_partition_ancestors(c.oid) union select i.inhparent) t"
         " join pg_class p on p.oid = t.relid and p.oid <> c.oid join pg_namespace pn on pn.oid = p.relnamespace"
@@ -186,16 +188,12 @@ def unlogged_parts(db: sa.Connection) -> Iterator[tuple[str, str, str]]:
     for parent_schema, parent, schema, name, above, kind, persistence in db.execute(sa.text(query)):
         own, table = f"{standard_identifier(schema)}.{standard_identifier(name)}", f"{parent_schema}.{parent}"
         quoted = f"{standard_identifier(parent_schema)}.{standard_identifier(parent)}"
-        if _text(above) != "p":
+        if above != "p":
             why = f"{schema}.{name} inherits from {table}: its rows count as rows of that, their changes do not"
             yield table, why, f"ALTER TABLE {own} NO INHERIT {quoted};"
-        elif _text(kind) == "f":
+        elif kind == "f":
             why = f"the partition {schema}.{name} of {table} is a foreign table: its changes are not logged"
             yield table, why, f"ALTER TABLE {quoted} DETACH PARTITION {own};"
-        elif _text(persistence) != "p":
+        elif persistence != "p":
             why = f"the partition {schema}.{name} of {table} is unlogged"
             yield table, why, f"ALTER TABLE {own} SET LOGGED;"
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
