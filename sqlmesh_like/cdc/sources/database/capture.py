@@ -17,6 +17,7 @@ from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import MOST_ROUNDS
 from sqlmesh_like.cdc.sources.database.connector_settings import (
     connector_settings,
     database_of,
+    declared_table,
     publication_of,
     slot_of,
     wanted_tables,
@@ -24,6 +25,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
 from sqlmesh_like.cdc.sources.database.partitions import (
+    keeps_rows,
     partitions_of,
     publish_whole,
     require_one_of_each,
@@ -45,7 +47,6 @@ from sqlmesh_like.cdc.sources.database.server import (
     tables_of,
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
-from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
@@ -192,8 +193,7 @@ class DatabaseCapture:
         source, asked = self.place.source, self._asked
         if not self.spool.has_position:  # the first snapshot reads all tables
             return
-        database = self._settings.database
-        routed = {table: route(source, database, table.schema, table.name) for table in asked.tables}
+        routed = {table: declared_table(source, table) for table in asked.tables}
         named = {str(table) for table, declared in routed.items() if declared is not None and declared.name in again}
         record = self._cascades.with_children(asked.record, asked.tables).without(named)
         later = [table for table in asked.tables if str(table) not in record.complete]
@@ -268,12 +268,7 @@ class DatabaseCapture:
                 location=source.declared_at,
                 hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
             )
-        routed = {table.name.lower(): route(source, self._settings.database, None, table.name) for table in tables}
-        keep = {
-            name
-            for name, declared in routed.items()
-            if declared and declared.ingest and declared.ingest.deletes == "retention"
-        }
+        keep = {table.name.lower() for table in tables if keeps_rows(source, table)}
         emptied = {name: at for name, at in made.emptied.items() if name not in keep}
         return {name: f"{made.anew.get(name)} {emptied.get(name)}" for name in made.anew.keys() | emptied.keys()}
 

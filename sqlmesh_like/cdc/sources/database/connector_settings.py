@@ -13,7 +13,8 @@ from uuid import uuid4
 
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table, password_of
 from sqlmesh_like.cdc.sources.database.spool import Spool
-from sqlmesh_like.project.nodes import DatabaseSettings, Source
+from sqlmesh_like.cdc.sources.route import route
+from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
 from sqlmesh_like.project.reading.patterns import matches_whole
 
 MARKER = "sml"
@@ -121,6 +122,11 @@ def database_of(source: Source) -> DatabaseSettings:
     assert source.ingest is not None
     assert source.ingest.database is not None
     return source.ingest.database
+
+
+def declared_table(source: Source, table: Table) -> SourceTable | None:
+    """The declared table that takes the events of a table of the database. Raises ProjectError, as `route` does."""
+    return route(source, database_of(source).database, table.schema, table.name)
 
 
 def wanted_tables(source: Source, tables: Iterable[Table]) -> tuple[Table, ...]:

@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table, publication_of
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.database.spool import Spool
-from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.sql_text import standard_identifier
@@ -46,13 +45,12 @@ where c.relkind = 'r' and c.oid::text = any(:oids) order by c.oid
 def require_one_of_each(source: Source, tables: Sequence[Table], wanted: Collection[Table]) -> None:
     """Raises ProjectError where a declared table is a partition of a `wanted` one, whose changes it shares."""
     whole = {str(table): table for table in wanted}
-    database = database_of(source).database
     for table in tables:
         for root in table.partition_of & whole.keys():
-            declared = route(source, database, table.schema, table.name)
+            declared = declared_table(source, table)
             if declared is None or declared.meta.get("discovered"):
                 continue
-            if declared is not route(source, database, whole[root].schema, whole[root].name):
+            if declared is not declared_table(source, whole[root]):
                 raise ProjectError(
                     f"{declared.table} reads {table}, a partition of {root}, which the source reads, too",
                     location=declared.declared_at,
@@ -117,7 +115,7 @@ def unread_partitions(
         if name not in partitions or str(table) not in record.complete:
             continue
         before, now = record.made.get(name), partitions[name]
-        if before is None or (has_lost_rows(before, now) and not _keeps_rows(source, table)):
+        if before is None or (has_lost_rows(before, now) and not keeps_rows(source, table)):
             whole.add(str(table))
         elif not (added := new_partitions(before, now)) or (query := rows_query(db, table, added)) is None:
             up_to_date.add(str(table))
@@ -146,8 +144,9 @@ def new_partitions(before: str, now: str) -> frozenset[str]:
     return frozenset(state.partition(":")[0] for state in set(now.split()) - set(before.split()))
 
 
-def _keeps_rows(source: Source, table: Table) -> bool:
-    declared = route(source, database_of(source).database, table.schema, table.name)
+def keeps_rows(source: Source, table: Table) -> bool:
+    """Whether rows that go with a partition stay in the lake (`deletes: retention`)."""
+    declared = declared_table(source, table)
     return bool(declared and declared.ingest and declared.ingest.deletes == "retention")
 
 

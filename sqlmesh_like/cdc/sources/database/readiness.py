@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.sources.database.connector_settings import database_of
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table
 from sqlmesh_like.cdc.sources.database.partitions import unlogged_parts
 from sqlmesh_like.cdc.sources.database.server import Table, partitioned_above
-from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.errors import MachineError, ProjectError, nearest
 from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
@@ -60,7 +59,7 @@ def require_declared(db: sa.Connection, source: Source, tables: Sequence[Table])
     To be asked before the first snapshot: its rows would never come.
     """
     settings = database_of(source)
-    met = {id(route(source, settings.database, each.schema, each.name)) for each in tables}
+    met = {id(declared_table(source, each)) for each in tables}
     missing = [each for each in source.tables if id(each) not in met and _is_one_table(settings, each)]
     if missing:
         first = missing[0]
@@ -77,7 +76,7 @@ def require_declared(db: sa.Connection, source: Source, tables: Sequence[Table])
 def require_keys(db: sa.Connection, source: Source, tables: Sequence[Table]) -> None:
     """Raises ProjectError where a declared key has a column that its table lacks: all rows would be refused."""
     for table in tables:
-        declared = route(source, database_of(source).database, table.schema, table.name)
+        declared = declared_table(source, table)
         if declared is not None:
             _require_key(db, declared, table)
 

@@ -29,16 +29,15 @@ from sqlmesh_like.cdc.sources.database.cascades.row_images import RowImages
 from sqlmesh_like.cdc.sources.database.comparison.compared_part import compared_part
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES
 from sqlmesh_like.cdc.sources.database.comparison.rows_by_key import why_not_by_key
-from sqlmesh_like.cdc.sources.database.connector_settings import database_of
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import Problem
 from sqlmesh_like.cdc.sources.database.server import Table, connected
 from sqlmesh_like.cdc.sources.database.spool import number_of, replace_file, spool_of
-from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
+from sqlmesh_like.project.nodes import DatabaseSettings, SourceTable
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -216,11 +215,11 @@ class CascadedRows:
             for statement in DATABASES[self._settings.kind].settings:
                 db.exec_driver_sql(statement)
             for table in followed:
-                declared = _declared(source, self._settings, table)
+                declared = declared_table(source, table)
                 assert source.ingest is not None
                 if str(table).lower() not in concerned or (declared is None and not source.ingest.discover):
                     continue
-                shares = [each for each in followed if _declared(source, self._settings, each) is declared]
+                shares = [each for each in followed if declared_table(source, each) is declared]
                 known[str(table).lower()] = (
                     "it has not been ingested yet"
                     if declared is None
@@ -234,8 +233,8 @@ class CascadedRows:
             return record
         for name, reason in whole.items():
             _log.warning("all rows of %s are read again, as foreign keys have acted: %s", name, reason)
-        source, settings = self.place.source, self._settings
-        by_name = {str(table): _declared(source, settings, table) for table in followed}
+        source = self.place.source
+        by_name = {str(table): declared_table(source, table) for table in followed}
         emptied = {id(each) for name, each in by_name.items() if each is not None and name.lower() in whole
                    and each.ingest is not None and each.ingest.origin is None}  # fmt: skip
         record = record.without(
@@ -280,10 +279,6 @@ def _row_images(
     own += [column for key in keys if key.parent.lower() == name for column in key.referenced]
     own += [part.columns.database[index].name.lower() for index in part.columns.key]
     return RowImages(rows.spool, part, tuple(dict.fromkeys(own)), window)
-
-
-def _declared(source: Source, settings: DatabaseSettings, table: Table) -> SourceTable | None:
-    return route(source, settings.database, table.schema, table.name)
 
 
 def _union(known: Collection[ForeignKey], present: Collection[ForeignKey]) -> tuple[ForeignKey, ...]:

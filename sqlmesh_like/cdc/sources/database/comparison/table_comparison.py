@@ -19,10 +19,9 @@ from sqlmesh_like.cdc.sources.database.comparison.lake_rows import with_hashes
 from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, Narrowed, narrow, spans_of
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum, values_of
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
-from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table, wanted_tables
 from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
-from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.project.nodes import DatabaseSettings, SourceTable
@@ -139,9 +138,9 @@ class _Comparer:
         return [self._narrowed(part) for part in [self._part(table, each) for each in self._origins(table)]]
 
     def _origins(self, table: SourceTable) -> list[Table]:
-        database, ingest = self.settings.database, table.ingest
+        ingest = table.ingest
         assert ingest is not None
-        taken = [each for each in self.every if route(self.place.source, database, each.schema, each.name) is table]
+        taken = [each for each in self.every if declared_table(self.place.source, each) is table]
         leave_out = f"leave it out: --exclude source:{table.source_name}.{table.name}"
         if not taken:
             raise UsageError(
