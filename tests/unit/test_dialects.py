@@ -135,7 +135,9 @@ def test_hundreds_of_texts_leave_nothing_in_memory() -> None:
 
     for dialect in (SPARK, FINGERPRINT, DUCKDB):
         left(dialect)  # what is made once
-        assert left(dialect) < 40 * len(trees) / 2, "a leak keeps at least one block of each text"
+        # Other threads of the process may keep something meanwhile, a leak does so each time.
+        fewest = min(left(dialect) for _ in range(3))
+        assert fewest < 40 * len(trees) / 2, "a leak keeps at least one block of each text"
 
 
 @pytest.mark.parametrize(("cause", "expected"), [(MemoryError(), MemoryError), (ValueError(), TokenError)])
