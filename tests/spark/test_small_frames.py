@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from sqlmesh_like.run.ports import Sample
 from sqlmesh_like.spark.frames.comparison import sampled_difference
@@ -17,14 +16,17 @@ OLD = (
     "named_struct('A', 1, 'b', 0.1F) as s, array(named_struct('x', 1), null) as l, map('k', 0.1F) as m, 7 as n,"
     " cast(null as struct<A: int, b: float>) as gone"
 )
-WANTED = (
-    "s struct<a: bigint, b: double, c: string>, l array<struct<x: bigint, y: int>>, m map<string, double>,"
-    " N decimal(10,2), gone struct<a: bigint, b: double, c: string>, added date"
-)
+WANTED = {
+    "s": "struct<a: bigint, b: double, c: string>", "l": "array<struct<x: bigint, y: int>>", "m": "map<string, double>",
+    "N": "decimal(10,2)", "gone": "struct<a: bigint, b: double, c: string>", "added": "date",
+}  # fmt: skip
 
 
 def test_a_column_of_an_older_schema_gets_the_type_of_the_newer_one(spark: SparkSession) -> None:
-    frame, wanted = spark.sql(f"select {OLD}"), StructType.fromDDL(WANTED)
+    wanted = spark.sql(
+        f"select {', '.join(f'cast(null as {type_}) as {name}' for name, type_ in WANTED.items())}"
+    ).schema
+    frame = spark.sql(f"select {OLD}")
     row = frame.select(*[promoted_type(frame, field.name, field.dataType) for field in wanted]).collect()[0]
     assert row["s"].asDict() == {"a": 1, "b": 0.1, "c": None}, "a float through its text, as Hudi does"
     assert [None if each is None else each.asDict() for each in row["l"]] == [{"x": 1, "y": None}, None]
