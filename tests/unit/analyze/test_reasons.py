@@ -87,6 +87,24 @@ REBUILT = {
         ("QRY012", 14, "a correlated subquery with GROUP BY of other than what equals the rows around it"),
     "select t.a, (select u.a from ods.u limit 1) as m from ods.t":
         ("QRY003", 36, "LIMIT without ORDER BY: which rows are first is not determined"),
+    "select t.a from ods.t join ods.u using (a) join (ods.u as w join ods.t as z using (a)) using (a)":
+        ("QRY009", 44, "USING in a nested join beside another one"),
+    "select t.a from (((ods.t))) as t": ("QRY009", 20, "TABLE as a query"),
+    "select a from (select a, b from ods.t limit 1) order by b":
+        ("QRY003", 39, "LIMIT without ORDER BY: which rows are first is not determined"),
+    "select t.* from ods.t join ods.u using (a) join ods.t as w using (b)":
+        ("QRY009", 49, "the column 'a' of USING and another one of that name"),
+    "select a, sum(b) over (partition by a) as w, w + 1 as v from ods.t": ("QRY009", 46, "the lateral alias 'w'"),
+    "select t.a, (select max(u.b) from ods.u where u.s = t.s and u.f = t.f) as m from ods.t":
+        ("QRY012", 14, "a correlation by f of type double"),
+    "select t.a, (select max(u.b) from ods.u where u.a = t.a group by t.s) as m from ods.t":
+        ("QRY012", 14, "a correlated subquery with GROUP BY of other than what equals the rows around it"),
+    "select t.a from ods.t where t.a in (select u.a from ods.u where u.b in (select w.b from ods.t as w where w.s"
+    " = t.s))": ("QRY005", 29, "IN of a query that is correlated below its FROM"),
+    "select t.a from ods.t where exists (select max(u.a) from ods.u where u.b = t.b)":
+        ("QRY005", 29, "EXISTS of an aggregate, which is always true"),
+    "select a, null as z from ods.t union all (select a, null from ods.u union all select a, null from ods.u)":
+        ("TYP001", 50, "UNION ALL column 'value_1' has no one proven type in all branches"),
 }  # fmt: skip
 FOLLOWED = {
     "select t.a from ods.t join ods.u on t.a = u.a and exists (select 1 from ods.t as w where w.b = u.b)":
@@ -165,6 +183,44 @@ FOLLOWED = {
         "aggregate_merge",
     "select case when a in (select u.a from ods.u) then 1 else 0 end as f, count(*) as n from ods.t group by case"
     " when a in (select u.a from ods.u) then 1 else 0 end": "aggregate_merge",
+    "select v.x from values (1), (2L), ('a') as v(x) join ods.t on t.a = v.x": "row_based",
+    "select j.k from (ods.t as t join (select a as c, b as e from ods.u) as u on t.a = u.c) as j(a, k, s, f, d, x,"
+    " arr, m, st, js, c, e)": "row_based",
+    "select a as x, x + 1 as y, y * 2 as z from ods.t": "row_based",
+    "select a + b as x, x * 2 as y from ods.t": "row_based",
+    "select t.a from ods.t join ods.u on t.a = u.a and t.b = (select max(w.b) from ods.t as w where w.a = u.a and"
+    " w.s = t.s)": "group_recompute",
+    "select t.a from ods.t join ods.u on t.a = u.a and u.b = (select max(w.b) from ods.t as w where w.a = u.a)":
+        "group_recompute",
+    "select t.a from ods.t join ods.u on t.a = u.a and exists (select 1 from ods.t w where w.a = t.a and w.b = u.b)":
+        "group_recompute",
+    "select a, b from ods.t order by 1 + 1 limit 3": "group_recompute",
+    "select a, (select b from ods.u order by s limit 1) as m from ods.t": "group_recompute",
+    "select t.a, (select max(u.b) from ods.u where u.a + t.a = 3) as m from ods.t": "group_recompute",
+    "select t.a, (select max(u.b) from ods.u where u.a = t.a group by u.a) as m from ods.t": "group_recompute",
+    "select t.a, (select sum(u.b) from ods.u where u.a = t.a and u.s = 'x' group by u.a) as m from ods.t":
+        "group_recompute",
+    "select t.a, (select max(u.b) from ods.u group by u.s having u.s = 'x') as m from ods.t": "group_recompute",
+    "select t.a from ods.t where not exists (select u.a, count(*) from ods.u where u.b = t.b group by u.a)":
+        "group_recompute",
+    "select t.a from ods.t where t.a not in (select max(u.a) from ods.u group by u.s)": "group_recompute",
+    "select t.a from ods.t where t.a in (select u.a from ods.u union all select w.b from ods.t as w)":
+        "group_recompute",
+    "select a, first(s) ignore nulls as f from ods.t group by a": "group_recompute",
+    "select a, last(s) as l, any_value(s) as v from ods.t group by a": "group_recompute",
+    "select a, sum(b) as n from ods.t group by a having sum(b) in (select u.b from ods.u)": "group_recompute",
+    "select a, sum(b) as n from ods.t group by a having not exists (select 1 from ods.u where u.a = sum(t.b))":
+        "group_recompute",
+    "select * from (select a, s, x, f from ods.t) pivot (sum(f) for s in ('p'))": "group_recompute",
+    "select a, sum(x) over (partition by s order by b rows between unbounded preceding and current row) as r from"
+    " ods.t": "group_recompute",
+    "select a, lag(b) over (partition by s order by b) as r from ods.t": "group_recompute",
+    "select max(a) as m from (select a from ods.t order by b limit 1)": "aggregate_merge",
+    "select a, sum(b) filter (where s in (select u.s from ods.u)) as n from ods.t group by a": "aggregate_merge",
+    "select a, sum((select max(u.b) from ods.u)) as n from ods.t group by a": "aggregate_merge",
+    "select a, sum(b) as n from ods.t group by grouping sets ((a), ())": "aggregate_merge",
+    "select coalesce(t.a, u.a) as k, count(*) as n from ods.t full join ods.u on t.a = u.a group by coalesce(t.a,"
+    " u.a)": "aggregate_merge",
 }  # fmt: skip
 REFUSED = {
     "select j.q from (ods.t as t join ods.u as u on t.a = u.a) as j(q, r)": "1:18: the list names 2 columns of 20",
@@ -191,6 +247,15 @@ REFUSED = {
         "1:26: a subquery in the place of a value has 2 columns",
     "select t.a from ods.t where t.a = any (select u.a from ods.u)": "1:47: ANY of a query is not Spark SQL",
     "select t.a from ods.t where t.a > all (select u.a from ods.u)": "1:47: ALL of a query is not Spark SQL",
+    "select v.x from values (1, 2), (3) as v(x, y) join ods.t on t.a = v.x":
+        "1:25: the rows of VALUES have different numbers of columns",
+    "select t.a, r.id from ods.t join range(1, 5, 0) as r on r.id = t.a": "1:34: the step of range() is not 0",
+    "select a, count(*) as n from ods.t group by a having a in (select u.a from ods.u where u.s = t.s)":
+        "1:94: column 't.s' is neither in GROUP BY nor in an aggregate",
+    "select a from ods.t lateral view explode(arr) a as a": "1:8: the column 'a' is ambiguous",
+    "select a, e, b from ods.t lateral view posexplode(arr) v as e, e":
+        "1:40: two columns of POSEXPLODE(arr) have one name",
+    "select * from (select a, x, s from ods.t) unpivot (x for n in (a))": "1:52: UNPIVOT gives two columns one name",
 }  # fmt: skip
 
 
