@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentCo
 from sqlmesh_like.cdc.sources.database.comparison.repair import Repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import verify
 from sqlmesh_like.project.nodes import SourceTable
 from tests.services.process import free_port
 
@@ -103,19 +102,30 @@ def test_differences_are_printed_by_key_and_column(
 def test_what_differs_is_read_again_and_compared_again(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The log is read under its lock, and what was added to it is ingested before the tables are compared again."""
     results = [{"rows": 5, "different": 2, "examples": (DifferentRow("id=2", "lake"),)}, {"rows": 6}]
+    steps: list[str] = []
 
-    def compare(_place: object, tables: tuple[SourceTable, ...], *_rest: object) -> Iterator[TableComparison]:
+    def compare(
+        _place: object, tables: tuple[SourceTable, ...], _request: object, read_log: Callable[[], None], _phase: object
+    ) -> Iterator[TableComparison]:
+        read_log()
         given = results.pop(0)
         for table in tables:
             yield TableComparison(table, 0.1, **given)  # type: ignore[arg-type]
 
-    def repair(_loaded: object, wanted: list[TableComparison], _listener: object) -> Repair:
-        assert [each.different for each in wanted] == [2]
+    def repair(_place: object, wanted: list[TableComparison], read_log: Callable[[], None]) -> Repair:
+        read_log()
+        steps.append(f"repair of {[each.different for each in wanted]}")
         return Repair(rows=1, deletes=1, changed=3, left=4)
 
     monkeypatch.setattr(source_verification, "compare_tables", compare)
-    monkeypatch.setattr(verify, "repair_sources", repair)
+    monkeypatch.setattr(source_verification, "add_repair", repair)
+    monkeypatch.setattr(source_verification, "ensure_jars", lambda *_, **__: None)
+    monkeypatch.setattr(source_verification, "spool_log", lambda place: steps.append(f"log of {place.source.name}"))
+    monkeypatch.setattr(
+        source_verification, "ingest", lambda _loaded, request, _listener: steps.append(f"ingest of {request.source}")
+    )
     assert main(["verify", "-s", "source:shop", "--repair", "--project-dir", str(project)]) == 0
     shown = capsys.readouterr().out
     for line in (
@@ -125,4 +135,4 @@ def test_what_differs_is_read_again_and_compared_again(
         "PASS source shop.item (6 rows)",
     ):
         assert line in shown
-    assert not results
+    assert steps == ["log of shop", "log of shop", "repair of [2]", "ingest of shop", "log of shop"]
