@@ -107,6 +107,12 @@ def delete_files(uri: str, relative: Sequence[str]) -> None:
                     client.delete(key)
 
 
+def keeps_versions(uri: str) -> bool:
+    """Whether the bucket of a table keeps, or has kept, versions of its objects: then each has a version."""
+    with failing(uri):
+        return client_of(uri).head(f"{key_of(uri)}/.hoodie/hoodie.properties")["version"] is not None
+
+
 def put_file(uri: str, file: Path) -> None:
     """Write a file of this machine to a store; others see all of it or nothing."""
     with failing(uri):

@@ -14,10 +14,11 @@ import pytest
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.change_log import FOLDER
-from sqlmesh_like.hudi.erasure.byte_search import Needles, files_below, find_rows, find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Needles, find_rows, find_texts
 from sqlmesh_like.hudi.erasure.delete_rows import delete_rows, undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions, unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
+from sqlmesh_like.hudi.erasure.searched_files import files_below
 from sqlmesh_like.hudi.history import LakeHistory
 from tests.levels import sample
 from tests.written_table import WrittenTable

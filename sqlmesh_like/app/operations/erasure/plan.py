@@ -13,6 +13,7 @@ from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.app.operations.erasure.reach import require_no_versions, require_reachable
 from sqlmesh_like.app.operations.recovery.rollback import source_of
 from sqlmesh_like.cdc.schema.record_key import record_keys
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -21,10 +22,12 @@ from sqlmesh_like.hudi.erasure.byte_search import SHORTEST
 from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch, typed_value
+from sqlmesh_like.hudi.erasure.tables_to_rebuild import tables_to_rebuild
+from sqlmesh_like.hudi.recovery.store_drop import is_half_dropped
 from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.names import NodeId, is_local
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
@@ -105,14 +108,13 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     not permit it; nothing is changed then.
     """
     loaded = with_discovered_tables(loaded)
-    if not is_local(loaded.target.warehouse):
-        hint = "rewrite the rows with Spark on the machines that own it, then clean with hoodie.clean.policy"
-        raise UsageError(f"the warehouse {loaded.target.warehouse} is not on this machine", hint=hint)
+    require_reachable(loaded.target)
     if loaded.invocation.defer:
         hint = "leave it out: tables of another warehouse are never written"
         raise UsageError("--defer has no meaning for sml forget", hint=hint)
     lake = open_lake(loaded)
     place, source, table = _source_table(loaded, lake, request.name)
+    require_no_versions(loaded.target, place.uri)
     keys = _typed_keys(place, table, request.keys)
     names = table.ingest.primary_key if table.ingest else ()
     models, snapshots, failures = _downstream(loaded, lake, place)
@@ -201,14 +203,17 @@ def _downstream(
     below = loaded.graph.order(_readers(loaded, lake, place.unique_id))
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
-    built = [each for each in places if Timeline(each.uri).exists or tables_set_aside(each.uri)]
+    dropped = tables_to_rebuild(loaded.target.warehouse)
+    built = [
+        each for each in places if str(each.table) in dropped or Timeline(each.uri).exists or tables_set_aside(each.uri)
+    ]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
     tests = [storing[unique_id] for unique_id in below if unique_id in storing and _node(loaded, unique_id) == "test"]
     return (
         tuple(each for each in built if _node(loaded, each.unique_id) == "model"),
         tuple(each for each in built if _node(loaded, each.unique_id) == "snapshot"),
-        tuple(each for each in tests if Timeline(each.uri).exists),
+        tuple(each for each in tests if Timeline(each.uri).exists or is_half_dropped(each.uri)),
     )
 
 
