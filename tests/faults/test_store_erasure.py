@@ -7,7 +7,7 @@ import json
 import shutil
 import signal
 import urllib.request
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,15 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.fault_points import ERASURE_POINTS
 from sqlmesh_like.hudi.erasure.byte_search import Needles, texts_in
 from sqlmesh_like.hudi.erasure.searched_files import searched_files
+from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.stores.table_lease import TableLease
+from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from tests.faults.calls import finished, start
-from tests.faults.shop import CUSTOMERS, MODELS, ORDERS
+from tests.faults.shop import CUSTOMERS, DETAIL, MODELS, ORDERS
 from tests.faults.store_shop import StoreShop
 from tests.faults.test_erasure import CHANGED, NAME, OTHER, Register
 from tests.faults.test_erasure import built as built
@@ -42,8 +44,8 @@ class StoreRegister(StoreShop, Register):
     def objects_with(self, text: str) -> list[str]:
         """Objects of the warehouse that have a text in any form, and files beside it."""
         needles = Needles([text])
-        found = [str(each.path) for file in searched_files(self.warehouse) for each in texts_in(file, needles)]
-        return found + [str(path) for path in self.files_with(text) if "warehouse" not in path.parts]
+        objects = [str(each.path) for file in searched_files(self.warehouse) for each in texts_in(file, needles)]
+        return objects + [str(path) for path in self.files_with(text) if "warehouse" not in path.parts]
 
     def put_table(self, table: WrittenTable, below: str) -> None:
         """A table of a disk, put below the warehouse."""
@@ -107,8 +109,7 @@ def test_rows_leave_every_object_and_the_rest_stays_right(
     with proxy_of(server.port) as proxy:
         use(shop, server, proxy.endpoint)
         assert main(["forget", *WORDS]) == 0
-        searched = [path for method, path in proxy.requests if method == "GET" and path.endswith(".parquet")]
-        assert len(proxy.requests) < 1, sorted(proxy.requests)
+        assert len(proxy.requests) <= 240, "about twice the objects: each of them is searched"
     use(shop, server, server.endpoint)
     said = capsys.readouterr().out
     assert "1 row deleted in dws.customers" in said and "Found in none of" in said
@@ -133,3 +134,98 @@ def test_killed_at_any_step_the_same_command_ends_it(shop: StoreRegister, step: 
     code, output = finished(start(shop.root, "forget", *WORDS))
     assert code == 0, output
     assert_forgotten(shop)
+
+
+@parametrize("step", suite=["erasure.set_aside"], release=["drop.marked", "drop.moved", "create.properties", None])
+@pytest.mark.fault("a table on a store that is to be built anew is killed before it was", ends="recovers")
+def test_a_table_with_a_partition_of_that_name_is_made_anew(shop: StoreRegister, step: str | None) -> None:
+    words = ("forget", "till.orders", "5", "--text", "2024-01-05", "--yes")
+    assert any("_sml_partition=2024-01-05" in each for each in shop.objects_with("2024-01-05"))
+    if step:
+        code, output = finished(start(shop.root, *words, fault=step))
+        assert code == -signal.SIGKILL, output
+    code, output = finished(start(shop.root, *words))
+    assert code == 0, output
+    assert shop.objects_with("2024-01-05") == [] and len(shop.stored(ORDERS)) == 8
+    for model in MODELS:
+        assert shop.stored(model) == shop.expected_of(model)
+    assert folder(f"{shop.warehouse}/_sml/erasure").names() == [] and shop.remains() == []
+
+
+def test_tables_beside_the_source_lose_their_rows_and_copies_go(
+    shop: StoreRegister, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = {"reason": "string", "table_name": "string", "row_key": "string", "text": "string", "raw": "bytes"}
+    dead = WrittenTable(tmp_path / "dead", columns).create()
+    dead.upsert([
+        ("a", None, "customers", "3", "{broken", None),
+        ("c", "x", "customers", "4", '{"id": 4}', None),
+        ("e", "x", None, None, f"{NAME} in no JSON", None),
+    ])  # fmt: skip
+    tombstones = WrittenTable(tmp_path / "tombstones", {"part": "long"}).create()
+    tombstones.upsert([("3", 7), ("4", 8)])
+    failures = WrittenTable(tmp_path / "failures", {"region": "string"}).create()
+    failures.upsert([("a", NAME)])
+    audit = "dws_dbt_test__audit/unique_detail_region"
+    shop.put_table(dead, "dws/till__dead_letters")
+    shop.put_table(tombstones, "_sml/tombstones/dws/customers")
+    shop.put_table(failures, audit)
+    client = client_of(shop.warehouse)
+    client.put("w/_sml/publish/region.parquet", NAME.encode())
+    client.put("w/export.json.gz", gzip.compress(json.dumps({"name": NAME}).encode()))
+    (shop.root / "models" / "tests.yml").write_text(
+        "models:\n  - name: detail\n    columns: [{name: region, tests: [unique]}]\n"
+    )
+    try:
+        assert main(["forget", *WORDS]) == 1
+        assert f"{shop.warehouse}/export.json.gz: {NAME}" in capsys.readouterr().out
+        assert shop.objects_with(NAME) == [f"{shop.warehouse}/export.json.gz"]
+        client.delete("w/export.json.gz")
+        assert main(["forget", *WORDS]) == 0
+    finally:
+        (shop.root / "models" / "tests.yml").unlink()
+    assert not Timeline(f"{shop.warehouse}/{audit}").exists
+    for table, value in (("dws/till__dead_letters", '{"id": 4}'), ("_sml/tombstones/dws/customers", 8)):
+        timeline = Timeline(f"{shop.warehouse}/{table}")
+        rows = read_table_rows(table_state(timeline), -1)
+        assert rows is not None and [value in row for row in rows.rows] == [True] and len(timeline.data_files) == 1
+    assert_forgotten(shop)
+
+
+@pytest.mark.fault("an erasure on a store that cannot be done as a whole", ends="refuses")
+def test_what_cannot_be_forgotten_is_refused_before_it_begins(
+    shop: StoreRegister, server: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(words: str) -> None:
+        before = {each: folder(shop.warehouse).sizes()[each] for each in folder(shop.warehouse).files()}
+        capsys.readouterr()
+        assert main(["forget", *WORDS]) != 0
+        assert words in capsys.readouterr().err
+        after = folder(shop.warehouse).sizes()
+        assert {path for path, size in before.items() if after.get(path) != size and "locks" not in path} == set()
+
+    other, client = TableLease(shop.table(DETAIL), "spark-7", 600), client_of(shop.warehouse)
+    assert other.take() is None
+    refused(f"another writer holds the lock of {shop.table(DETAIL)}: owner spark-7")
+    other.release()
+    path = "w/dws/region/.hoodie/hoodie.properties"
+    properties = bytes(client.get(path).bytes())
+    client.put(path, properties.replace(b"COPY_ON_WRITE", b"MERGE_ON_READ"))
+    refused("it is merge-on-read, on a store")
+    client.put(path, properties)
+    use(shop, server, server.endpoint, single_writer=True)
+    refused("forgetting needs its locks (`single_writer`)")
+    if server.buckets is None:  # versitygw keeps versions only where it was started to
+        bucket = shop.warehouse.split("/")[2]
+        body = b'<VersioningConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Status>Enabled</Status>'
+        body += b"</VersioningConfiguration>"
+        address, headers = f"{server.endpoint}/{bucket}?versioning", {"Content-Type": "application/xml"}
+        request = urllib.request.Request(address, data=body, headers=headers, method="PUT")
+        urllib.request.urlopen(request).close()
+        customers = path.replace("region", "customers")
+        client.put(customers, bytes(client.get(customers).bytes()))
+        use(shop, server, server.endpoint)
+        refused("keeps versions of objects that are deleted")
+        use(shop, server, server.endpoint, versions_expire=True)
+        assert main(["forget", *WORDS]) == 0
+        assert shop.objects_with(NAME) == []

@@ -7,10 +7,11 @@ of which nothing is left when the process dies, and some are fetched while one i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -69,32 +70,40 @@ def searched_files(uri: str, relative: Iterable[str] | None = None) -> Iterator[
         paths = files_below(root) if relative is None else [root / each for each in relative]
         yield from (local_file(path, root) for path in paths)
         return
-    names = folder(uri).files() if relative is None else [*relative]
-    base = uri.rstrip("/")
-    for name, copy in _copies(base, names):
+    base, sizes = uri.rstrip("/"), folder(uri).sizes() if relative is None else dict.fromkeys(relative, 1)
+    for name, copy in _copies(base, sizes):
         with copy:
             yield SearchedFile(copy, f"{base}/{name}", name)
 
 
-def _copies(uri: str, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-    """Each object with its content, in their order."""
+def _copies(uri: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Each object with its content, in their order. `sizes`: bytes by path; of an empty one nothing is fetched."""
     with ThreadPoolExecutor(_AHEAD) as pool:
-        waiting, rest = deque[tuple[str, Future[IO[bytes] | None]]](), iter(names)
+        waiting, rest = deque[tuple[str, Future[IO[bytes] | None]]](), iter(sizes)
         try:
             while True:
                 while len(waiting) <= _AHEAD and (name := next(rest, None)) is not None:
-                    waiting.append((name, pool.submit(_fetched, f"{uri}/{name}")))
+                    waiting.append((name, pool.submit(_fetched if sizes[name] else _empty, f"{uri}/{name}")))
                 if not waiting:
                     return
                 name, task = waiting.popleft()
                 if (copy := task.result()) is not None:
                     yield name, copy
         finally:
-            for _, task in waiting:
-                if not task.cancel():
-                    with suppress(Exception):
-                        if (copy := task.result()) is not None:
-                            copy.close()
+            _discard([task for _, task in waiting])
+
+
+def _discard(tasks: Iterable[Future[IO[bytes] | None]]) -> None:
+    """Close what was fetched for nobody, because the search ended earlier."""
+    for task in tasks:
+        if not task.cancel():
+            with suppress(Exception):
+                if (copy := task.result()) is not None:
+                    copy.close()
+
+
+def _empty(_: str) -> IO[bytes]:
+    return BytesIO()
 
 
 def _fetched(uri: str) -> IO[bytes] | None:
