@@ -13,6 +13,7 @@ from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.app.operations.erasure.existing_tables import existing_tables
 from sqlmesh_like.app.operations.erasure.reach import require_no_versions, require_reachable
 from sqlmesh_like.app.operations.recovery.rollback import source_of
 from sqlmesh_like.cdc.schema.record_key import record_keys
@@ -23,7 +24,6 @@ from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch, typed_value
 from sqlmesh_like.hudi.erasure.tables_to_rebuild import tables_to_rebuild
-from sqlmesh_like.hudi.recovery.store_drop import is_half_dropped
 from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
@@ -98,7 +98,7 @@ class Erasure:
     def uris(self) -> tuple[str, ...]:
         """All tables whose earlier versions are removed."""
         built = (place.uri for place in (*self.snapshots, *self.models))
-        return tuple(uri for uri in (self.place.uri, *self.side_tables, *built) if Timeline(uri).exists)
+        return existing_tables((self.place.uri, *self.side_tables, *built))
 
 
 def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
@@ -203,17 +203,16 @@ def _downstream(
     below = loaded.graph.order(_readers(loaded, lake, place.unique_id))
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
-    dropped = tables_to_rebuild(loaded.target.warehouse)
-    built = [
-        each for each in places if str(each.table) in dropped or Timeline(each.uri).exists or tables_set_aside(each.uri)
-    ]
+    dropped, there = tables_to_rebuild(loaded.target.warehouse), existing_tables(each.uri for each in places)
+    built = [each for each in places if str(each.table) in dropped or each.uri in there or tables_set_aside(each.uri)]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
     tests = [storing[unique_id] for unique_id in below if unique_id in storing and _node(loaded, unique_id) == "test"]
+    stored = existing_tables((each.uri for each in tests), half_dropped=True)
     return (
         tuple(each for each in built if _node(loaded, each.unique_id) == "model"),
         tuple(each for each in built if _node(loaded, each.unique_id) == "snapshot"),
-        tuple(each for each in tests if Timeline(each.uri).exists or is_half_dropped(each.uri)),
+        tuple(each for each in tests if each.uri in stored),
     )
 
 
