@@ -48,9 +48,8 @@ def delete_rows(uri: str, match: RowMatch, carried: tuple[str, ...] = ()) -> int
     return int(rows.num_rows)
 
 
-def undeletable_reason(uri: str) -> str | None:
+def undeletable_reason(timeline: Timeline) -> str | None:
     """Why no row of a table can be deleted here; None where rows can be. A write that was cut short is not one."""
-    timeline = Timeline(uri)
     return None if timeline.unfinished else _reason(timeline)
 
 

@@ -27,12 +27,11 @@ _AT_ONCE = 1000
 _PARTITION_FILES = {".hoodie_partition_metadata", "..hoodie_partition_metadata.crc"}
 
 
-def unremovable_reason(uri: str) -> str | None:
+def unremovable_reason(timeline: Timeline) -> str | None:
     """Why earlier versions of a table's rows cannot be removed; None where they can."""
-    timeline = Timeline(uri)
-    if not folder(uri).is_in_reach:
+    if not timeline.folder.is_in_reach:
         return "its files are out of this process's reach"
-    if is_store(uri) and timeline.exists and not timeline.is_cow:
+    if is_store(timeline.uri) and timeline.exists and not timeline.is_cow:
         return "it is merge-on-read, on a store: its log files cannot be merged and removed there"
     if timeline.savepointed:
         return f"it has a savepoint, which keeps old rows: `sml savepoint delete TABLE {timeline.savepointed[-1]}`"
@@ -47,9 +46,9 @@ def remove_old_versions(uri: str) -> int:
     Returns the number of removed files. The caller holds the lake's locks. Raises RetryableError while a write is
     incomplete, NodeError where rows are in log files or `unremovable_reason` has a reason.
     """
-    if reason := unremovable_reason(uri):
-        raise NodeError(f"earlier versions of {uri} cannot be removed: {reason}", hint="then run this again")
     timeline = settled_timeline(uri)
+    if reason := unremovable_reason(timeline):
+        raise NodeError(f"earlier versions of {uri} cannot be removed: {reason}", hint="then run this again")
     if not timeline.commit_instants:
         return 0
     if timeline.pending:

@@ -66,7 +66,7 @@ def erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]
 
 
 def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
-    with _locked(erasure):
+    with _locked(erasure) as erasure:
         require_planned(erasure)  # it was planned without locks, and somebody had time to answer
         require_erasable(erasure)
         rows = _delete(erasure)
@@ -75,7 +75,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
             notify(f"{count} row{'s' * (count != 1)} deleted in {table}")
     _update_models(erasure, listener, notify)
     fault_point("erasure.models")
-    with _locked(erasure):
+    with _locked(erasure) as erasure:
         require_planned(erasure)  # nor were others kept out while models ran
         _remove_copies(erasure)
         _compact(erasure)
@@ -92,12 +92,15 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
 
 
 @contextmanager
-def _locked(erasure: Erasure) -> Iterator[None]:
-    """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments."""
-    changed = {*erasure.uris, *(place.uri for place in (*erasure.models, *erasure.failures))}
+def _locked(erasure: Erasure) -> Iterator[Erasure]:
+    """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments.
+
+    Yields a copy, which knows the tables that exist now.
+    """
+    changed = (*erasure.changed, *(place.uri for place in erasure.failures))
     with lake_lock(erasure.loaded, "forget", erasure_locks(erasure.loaded, changed)):
         require_no_environments(erasure.loaded)
-        yield
+        yield replace(erasure)
 
 
 def _delete(erasure: Erasure) -> dict[str, int]:
@@ -159,14 +162,14 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
     if not names:
         return
     _run(erasure.loaded, names, listener)
-    with _locked(erasure):
-        _compact(erasure)
+    with _locked(erasure) as held:
+        _compact(held)
     needles = searched_texts(erasure)
     left = [each for each in erasure.models if is_left_in(erasure, each, needles) or names_partition(each, needles)]
     if left:
         notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
-        with _locked(erasure):
-            require_erasable(erasure)
+        with _locked(erasure) as held:
+            require_erasable(held)
             for place in left:
                 # The timeline names the partitions of all commits, also after a rebuild in place.
                 if names_partition(place, needles) and erasure.may_rebuild(place):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import pyarrow as pa
@@ -95,10 +96,14 @@ class Erasure:
         return model.config.full_refresh is not False
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """All tables whose earlier versions are removed, if they exist."""
+        return (self.place.uri, *self.side_tables, *(place.uri for place in (*self.snapshots, *self.models)))
+
+    @cached_property
     def uris(self) -> tuple[str, ...]:
-        """All tables whose earlier versions are removed."""
-        built = (place.uri for place in (*self.snapshots, *self.models))
-        return existing_tables((self.place.uri, *self.side_tables, *built))
+        """Those that existed when they were first asked about: each step under locks has a copy of its own."""
+        return existing_tables(self.changed)
 
 
 def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
@@ -292,8 +297,9 @@ def require_erasable(erasure: Erasure) -> None:
     """Raise NodeError, before anything is changed, for a table in which rows cannot be deleted, or versions kept."""
     written = [erasure.place.uri, *erasure.side_tables, *(place.uri for place in erasure.snapshots)]
     for uri in erasure.uris:
-        is_ours = uri in written and Timeline(uri).is_cow  # Spark deletes in tables that are merge-on-read
-        reason = unremovable_reason(uri) or (undeletable_reason(uri) if is_ours else None)
+        timeline = Timeline(uri)
+        is_ours = uri in written and timeline.is_cow  # Spark deletes in tables that are merge-on-read
+        reason = unremovable_reason(timeline) or (undeletable_reason(timeline) if is_ours else None)
         if reason is not None:
             raise NodeError(f"{uri} cannot be erased from: {reason}", hint="nothing was changed")
     for place in erasure.models:
