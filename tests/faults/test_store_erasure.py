@@ -109,7 +109,7 @@ def test_rows_leave_every_object_and_the_rest_stays_right(
     with proxy_of(server.port) as proxy:
         use(shop, server, proxy.endpoint)
         assert main(["forget", *WORDS]) == 0
-        assert len(proxy.requests) <= 370, "of which a third fetches what is searched"
+        assert len(proxy.requests) <= 370, "of which a quarter fetches what is searched, and a quarter is for locks"
     use(shop, server, server.endpoint)
     said = capsys.readouterr().out
     assert "1 row deleted in dws.customers" in said and "Found in none of" in said
