@@ -136,7 +136,7 @@ def test_killed_at_any_step_the_same_command_ends_it(shop: StoreRegister, step: 
     assert_forgotten(shop)
 
 
-@parametrize("step", suite=["erasure.set_aside"], release=["drop.marked", "drop.moved", "create.properties", None])
+@parametrize("step", suite=[], release=["erasure.set_aside", "drop.marked", "drop.moved", "create.properties", None])
 @pytest.mark.fault("a table on a store that is to be built anew is killed before it was", ends="recovers")
 def test_a_table_with_a_partition_of_that_name_is_made_anew(shop: StoreRegister, step: str | None) -> None:
     words = ("forget", "till.orders", "5", "--text", "2024-01-05", "--yes")
