@@ -209,6 +209,8 @@ def _judge(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None
 
 def _judge_qualified(column: exp.Column, known: _Known) -> Unresolved | None:
     table = column.parts[0].name.lower()
+    if table not in known and (table in _PSEUDO or (column.db and column.table.lower() in known)):
+        return None  # of the struct that window() makes, or with the schema of its table
     if table not in known:
         every = [name for names in known.values() for name in names or ()]
         if None in known.values() or table in map(str.lower, every):

@@ -13,8 +13,9 @@ from functools import cache
 from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects.dialect import rename_func
+from sqlglot.dialects.dialect import DialectType, rename_func
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
 from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.time import format_time
@@ -252,6 +253,14 @@ class SparkNames(SparkTexts):
         exp.TsOrDsToDate: _as_patterned(_to_date_sql),
         exp.UnixToStr: _as_patterned(_usual),
     }
+
+    def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
+        try:
+            return super().tokenize(sql, dialect)
+        except TokenError as error:  # which the tokenizer makes of all errors, also of those that are none of the text
+            if isinstance(error.__cause__, MemoryError):
+                raise error.__cause__ from None
+            raise
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         tokens = readable(self.tokenize(sql))

@@ -34,8 +34,6 @@ ROWS = 130_000
 KILLS = count(2, 8, 30)
 Run = Callable[..., list[tuple[Any, ...]]]
 
-pytestmark = pytest.mark.release
-
 
 @pytest.fixture(params=["mysql", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[DatabaseSettings, Run]]:
@@ -140,6 +138,7 @@ def add_repairs(spool: Spool, settings: DatabaseSettings) -> None:
     (spool.folder / "staging" / "added.part").write_bytes(b"half")
 
 
+@pytest.mark.release
 @pytest.mark.timeout(60 * (KILLS + 6))
 def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp_path: Path) -> None:
     settings, run = database
@@ -171,6 +170,7 @@ def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp
     assert sorted(rows.items()) == sorted(run("select id, n from k"))
 
 
+@pytest.mark.parametrize("database", ["postgresql", pytest.param("mysql", marks=pytest.mark.release)], indirect=True)
 def test_tables_that_come_while_a_database_is_followed_are_read(
     database: tuple[DatabaseSettings, Run], tmp_path: Path
 ) -> None:
@@ -200,6 +200,7 @@ def test_tables_that_come_while_a_database_is_followed_are_read(
         capture.close()
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("database", ["mysql"], indirect=True)
 def test_rows_that_foreign_keys_change_while_a_database_is_followed_are_read(
     database: tuple[DatabaseSettings, Run], tmp_path: Path

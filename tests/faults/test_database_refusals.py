@@ -16,8 +16,6 @@ from tests.services.wanted import need
 
 PASSWORD, WRONG = "secret99pw", "wrong88pw"
 
-pytestmark = pytest.mark.release
-
 
 @dataclass
 class Database:
@@ -155,6 +153,7 @@ def test_a_declared_table_that_the_user_does_not_see_is_refused_before_the_snaps
     assert not (project.root / "w" / "_sml" / "database").exists()
 
 
+@pytest.mark.release
 def test_a_database_that_is_away_or_silent(database: Database, project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

@@ -150,6 +150,36 @@ def test_a_table_becomes_that_of_the_edited_query(before: str, after: str, way: 
     assert after_edit(before, after) == way
 
 
+_OF_ELEMENTS = "from ods.t lateral view explode(sequence(1, b)) v as e"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "way"),
+    [
+        (f"select t.a, u.b {_LEFT}", f"select t.a, u.b, t.s {_LEFT}", "columns computed"),
+        (f"select t.a, u.b {_LEFT}", f"select t.a, u.b, t.s {_LEFT} and u.b > 3", "rewritten"),
+        ("select t.a from ods.t cross join ods.u", "select t.a, u.b from ods.t cross join ods.u", "columns computed"),
+        (f"select a, e {_OF_ELEMENTS}", f"select a, e, s {_OF_ELEMENTS}", "columns computed"),
+        (f"select a, e {_OF_ELEMENTS}", f"select a, e, s {_OF_ELEMENTS.replace('1', '2')}", "rewritten"),
+        ("select q.a from (select distinct a, b from ods.t) q",
+         "select q.a, q.b from (select distinct a, b from ods.t) q", "columns computed"),
+        ("select q.a from (select distinct a, b from ods.t) q",
+         "select q.a, q.b from (select distinct b, a from ods.t) q", "rewritten"),
+        ("select a, (select max(b) from ods.u) as m from ods.t",
+         "select a, (select max(b) + 1 from ods.u) as m from ods.t", "columns computed"),
+        (_TOP, "select a, b, s from ods.t order by b, s limit 3", "derived"),
+        ("select a, b from ods.t limit 5", _A, "rebuilt"),
+        (f"{_A} where s > 'w' and b > -1", f"{_A} where s > 'x' and b > -2", "followed"),
+        (f"{_A} where a in (1, 2)", f"{_A} where a in (1, 2, 3)", "followed"),
+        (f"{_UNION} where b > 1", f"{_A} where a > 1 union all select a, b from ods.u where b > 2", "followed"),
+        (f"{_UNION} where b > 1", f"{_A} where a > 1 union all select a, b from ods.t where b > 2", "compared"),
+        (f"select t.a {_JOIN}", "select t.a from ods.t join ods.u on t.b = u.b where u.s = 'p'", "followed"),
+    ],
+)  # fmt: skip
+def test_so_it_does_above_other_operators(before: str, after: str, way: Way) -> None:
+    assert after_edit(before, after) == way
+
+
 _WIDE = schema(a="bigint", b="int", c="smallint", s="string", d="string")
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from sqlmesh_like.cli import context
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import Location, NewerVersionError, SeveralErrors, SqlError
 from sqlmesh_like.limits import child
-from sqlmesh_like.limits.record import note_place
+from sqlmesh_like.limits.record import note_place, report_message
 from sqlmesh_like.limits.settings import ResourceLimitError
 from tests.levels import IS_RELEASE, parametrize
 from tests.projects import enter_project
@@ -137,6 +140,73 @@ def test_a_child_without_memory_to_say_so_is_one_without_memory() -> None:
     with pytest.raises(ResourceLimitError, match="takes more memory than it may") as raised:
         child.run_limited(work)
     assert str(raised.value.location) == "packages.yml:1"
+
+
+def test_what_cannot_be_sent_to_the_parent_is_said() -> None:
+    with pytest.raises(child.UnsendableError):
+        child.run_limited(threading.Lock)
+
+    class OfThisTestError(Exception):
+        pass
+
+    def work() -> None:
+        raise OfThisTestError("no module has it")
+
+    with pytest.raises(RuntimeError, match=r"^OfThisTestError: no module has it$"):
+        child.run_limited(work)
+
+
+@pytest.mark.parametrize(
+    ("end", "message", "hint"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "killed, likely for want of memory", "SML_MAX_MEMORY"),
+        (lambda: os.kill(os.getpid(), signal.SIGILL), "ended with SIGILL", "nested too deep"),
+        (lambda: os._exit(7), "ended with exit code 7", "nested too deep"),
+    ],
+)
+def test_whatever_ends_the_child_the_parent_says_where_and_why(
+    end: Callable[[], None], message: str, hint: str
+) -> None:
+    def work() -> None:
+        note_place(Location("a.yml", 3))
+        report_message("begun")
+        end()
+
+    messages: list[object] = []
+    with pytest.raises(ResourceLimitError, match=message) as raised:
+        child.run_limited(work, messages.append)
+    assert (messages, str(raised.value.location)) == (["begun"], "a.yml:3")
+    assert hint in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(("number", "setting"), [(errno.EFBIG, "SML_MAX_OUTPUT"), (errno.EMFILE, "SML_MAX_FILES")])
+def test_an_error_of_the_system_that_a_limit_causes_names_it(number: int, setting: str) -> None:
+    def work() -> None:
+        raise OSError(number, "of the system")
+
+    with pytest.raises(ResourceLimitError) as raised:
+        child.run_limited(work)
+    assert setting in (raised.value.hint or "")
+
+
+def test_a_child_that_does_not_end_is_ended_and_one_whose_parent_is_interrupted_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+    fork = os.fork
+    monkeypatch.setattr("os.fork", lambda: seen.append(fork()) or seen[-1])
+    monkeypatch.setattr(child, "_PATIENCE", 0.0)
+    monkeypatch.setattr(child, "_PATIENCE_FACTOR", 0.0)
+    with pytest.raises(ResourceLimitError, match="this does not come to an end"):
+        child.run_limited(partial(time.sleep, 600))
+
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(child, "_is_stuck", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        child.run_limited(partial(time.sleep, 600))
+    assert len(seen) == 2 and not any(Path(f"/proc/{each}").exists() for each in seen)
 
 
 def test_sql_that_needs_too_much_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

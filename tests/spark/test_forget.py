@@ -103,7 +103,6 @@ def clinic(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return lake
 
 
-@pytest.mark.release
 def test_a_person_leaves_every_file(clinic: DemoLake, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--project-dir", str(clinic.root), "--text", NAME, "--yes"]
     code = main(["forget", "clinic.visit", f"{CODE.replace('|', '%7C')}|1", f"{CODE.replace('|', '%7C')}|2", *words])

@@ -96,7 +96,6 @@ def test_doubles_compare_at_a_tolerance_and_everything_else_exactly(lake: Lake) 
     lake.assert_maintained()
 
 
-@pytest.mark.release
 def test_many_doubles_are_matched_by_spark(spark: SparkSession) -> None:
     values = {0: "double('NaN')", 1: "double('inf')", 2: "cast(null as double)", 3: "1e-3D", 4: "double('NaN')"}
     apart = {0: "1D", 1: "1D", 2: "1D", 3: "1.001e-3D"}  # 4 is equal; 5 has two rows on one side; 6 is there once

@@ -299,7 +299,9 @@ class ExpressionTypes:
     def _case(self, node: exp.Expr) -> Outcome:
         if isinstance(node, exp.DecodeCase):
             values = node.expressions
-            return self._common([*values[2::2], *(values[-1:] if len(values) % 2 == 0 else [])])
+            # Without a default, what is left over is a NULL of type STRING.
+            default = values[-1] if len(values) % 2 == 0 else exp.cast(exp.Null(), "string")
+            return self._common([*values[2::2], default])
         for branch in node.args["ifs"]:
             condition = self.of(branch.this)
             if node.this is None and condition not in (None, "boolean", VOID):

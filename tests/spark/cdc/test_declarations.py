@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.sources.skipped_tables import skipped_tables
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from tests.levels import parametrize
 from tests.spark.ingest_lake import Lake, table
-
-pytestmark = pytest.mark.release
 
 
 def insert(database: str, name: str, **row: object) -> str:
@@ -28,6 +27,7 @@ def update(database: str, name: str, before: object, after: object) -> str:
     return json.dumps({"op": "u", "before": before, "after": after, "source": source, "ts_ms": 1})
 
 
+@pytest.mark.release
 def test_events_that_no_declaration_took_are_ingested_once_one_does(spark: SparkSession, tmp_path: Path) -> None:
     wrong = table("user", database="user_db", table=r"user_\d+", origin="shard", primary_key=("shard", "id"))
     lake = Lake(spark, tmp_path, (wrong, table("other")))
@@ -58,7 +58,7 @@ def _database(declared: object, pattern: str) -> object:
     return replace(declared, ingest=replace(declared.ingest, database=pattern))  # type: ignore[type-var, attr-defined]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@parametrize("kind", suite=["parquet"], release=["jsonl"])
 def test_dms_files_in_folders_of_dates_belong_to_their_table(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     def land(folder: str, number: int, **row: object) -> None:
         path = tmp_path / "landing 层" / folder / f"{number}.{kind}"

@@ -35,7 +35,6 @@ def test_rows_of_an_empty_key_are_rows(spark: SparkSession, tmp_path: Path) -> N
     assert [reason for _, _, reason, _ in lake.dead_letters()] == ["primary key k is missing or NULL"]
 
 
-@pytest.mark.release
 def test_zero_dates_are_null_where_that_is_declared(spark: SparkSession, tmp_path: Path) -> None:
     columns = {"day": "date", "at": "timestamp", "note": "string"}
     lake = Lake(spark, tmp_path, (table(columns=columns, zero_dates="null"), table("strict", columns=columns)))

@@ -89,7 +89,6 @@ def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     assert shop.run().tables == ()
 
 
-@pytest.mark.release
 @pytest.mark.checklist(17)
 def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch

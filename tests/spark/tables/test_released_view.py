@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.hudi.history import LakeHistory
@@ -13,8 +12,6 @@ from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.names import TableName
 from tests.levels import parametrize
 from tests.spark.lake import COMPACT, Lake, ordered
-
-pytestmark = pytest.mark.release
 
 
 @parametrize("kind", suite=["cow", "mor"], release=[])

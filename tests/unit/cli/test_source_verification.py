@@ -10,8 +10,10 @@ import pytest
 from sqlmesh_like.app.operations.verification import source_verification
 from sqlmesh_like.cdc.sources.database.comparison.columns import UncomparedColumn
 from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentColumn, DifferentRow, TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.repair import Repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.commands import verify
 from sqlmesh_like.project.nodes import SourceTable
 from tests.services.process import free_port
 
@@ -96,3 +98,31 @@ def test_differences_are_printed_by_key_and_column(
     for line in lines:
         assert line in shown
     assert requests == [ComparisonRequest(20, 1000, 0.01, 7)]
+
+
+def test_what_differs_is_read_again_and_compared_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = [{"rows": 5, "different": 2, "examples": (DifferentRow("id=2", "lake"),)}, {"rows": 6}]
+
+    def compare(_place: object, tables: tuple[SourceTable, ...], *_rest: object) -> Iterator[TableComparison]:
+        given = results.pop(0)
+        for table in tables:
+            yield TableComparison(table, 0.1, **given)  # type: ignore[arg-type]
+
+    def repair(_loaded: object, wanted: list[TableComparison], _listener: object) -> Repair:
+        assert [each.different for each in wanted] == [2]
+        return Repair(rows=1, deletes=1, changed=3, left=4)
+
+    monkeypatch.setattr(source_verification, "compare_tables", compare)
+    monkeypatch.setattr(verify, "repair_sources", repair)
+    assert main(["verify", "-s", "source:shop", "--repair", "--project-dir", str(project)]) == 0
+    shown = capsys.readouterr().out
+    for line in (
+        "Read again: 1 rows; deleted, because the database does not have them: 1",
+        "3 rows have changed meanwhile",
+        "4 rows are left: they have only a key",
+        "PASS source shop.item (6 rows)",
+    ):
+        assert line in shown
+    assert not results

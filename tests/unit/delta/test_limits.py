@@ -42,6 +42,24 @@ def test_a_table_that_is_not_full_is_never_recomputed() -> None:
     assert not any(done.notes for done in check(compiled(ROWS, COLUMNS), COLUMNS, path))
 
 
+@pytest.mark.parametrize(
+    ("batch", "is_recomputed"),
+    [
+        ({"4": ("d", 9)}, False),
+        ({"5": ("e", 7)}, False),
+        ({"1": ("a", 0)}, True),
+        ({"4": None, "3": None}, False),
+        ({"2": None}, True),
+    ],
+)
+def test_rows_behind_others_are_recomputed_once_anything_but_rows_behind_them_changes(
+    batch: dict[str, object], is_recomputed: bool
+) -> None:
+    model = compiled("select p, v from ods.t order by v limit 1 offset 1", COLUMNS)
+    (done,) = check(model, COLUMNS, states(START, batch))  # type: ignore[arg-type]
+    assert [note.rule for note in done.notes] == (["LIM003"] if is_recomputed else [])
+
+
 def test_groups_enter_leave_and_change_places() -> None:
     path = states(START, {"5": ("a", 9)}, {"6": ("c", -9)}, {"5": None}, {"7": ("z", 4)}, {"4": None})  # type: ignore[arg-type]
     done = check(compiled(GROUPS, COLUMNS), COLUMNS, path)

@@ -31,6 +31,9 @@ def shown(expression: str, table: ResultTable | None = None) -> str:
     [
         ("t.columns[1].values()", "('b', 'a', 'b')"),
         ("t.columns['name'].values_distinct()", "('b', 'a')"),
+        ("t.columns['name'].values() == ('b', 'a', 'b') and t.rows[0] == t.rows[0]", "True"),
+        ("t.distinct(is_b).columns[0].values()", "(1, 2)"),
+        ("t.order_by(is_b).columns[0].values()", "(2, 1, 3)"),
         ("t.columns['amt'].values_without_nulls_sorted()", "[Decimal('1.50'), Decimal('1234.12345')]"),
         ("t.columns['amt'].values_sorted()[2]", "None"),
         ("t.columns[1:3] | map(attribute='name') | list", "['name', 'amt']"),
@@ -81,6 +84,7 @@ def test_what_prints_is_said_and_what_writes_a_file_is_refused(caplog: pytest.Lo
     log.setLevel(logging.INFO)
     try:
         assert shown("t.print_table(max_columns=4)") == "None"
+        assert shown("t.limit(1).print_csv() ~ t.limit(1).print_json() ~ t.print_structure()") == "NoneNoneNone"
     finally:
         log.removeHandler(caplog.handler)
     assert caplog.messages[0].splitlines() == [
@@ -90,6 +94,12 @@ def test_what_prints_is_said_and_what_writes_a_file_is_refused(caplog: pytest.Lo
         "|  2 | a    |            |            | ... |",
         "|  3 | b    | 1,234.123… | 2024-01-02 | ... |",
     ]
+    messages = list(dict.fromkeys(caplog.messages))
+    assert messages[1:3] == [
+        "id,name,amt,day,ratio\n1,b,1.50,2024-01-02,2.5",
+        '[{"id": 1, "name": "b", "amt": "1.50", "day": "2024-01-02", "ratio": "2.5"}]',
+    ]
+    assert messages[3].splitlines()[2:4] == ["| id     | Integer   |", "| name   | Text      |"]
     for method in ("to_csv", "to_json"):
         with pytest.raises(JinjaError, match=f"{method} would write a file, which a template may not"):
             shown(f"t.{method}('/tmp/x')")

@@ -1,0 +1,122 @@
+"""What the exact form of a query does not take: whatever DuckDB may compute otherwise than Spark, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.duckdb.exact_sql import Unproven, exact
+from sqlmesh_like.names import Schema
+from tests.properties.lake import schema
+
+TABLES = {
+    "t": schema(
+        i="int", l="bigint", d="decimal(10,2)", w="decimal(38,10)", s="string", b="boolean", dt="date", ts="timestamp",
+        f="double", bin="binary", arr="array<int>", m="map<string,int>", st="struct<p:int>",
+    ),
+    "u": schema(i="int", k="string"),
+}  # fmt: skip
+UNPROVEN = {
+    "select count(i, l) as n from t": "COUNT of several values",
+    "select count(distinct i, l) as n from t": "COUNT of several values",
+    "select avg(distinct i) as n from t": "AVG of distinct values",
+    "select avg(w) as n from t": "AVG of decimals of 38 digits",
+    "select max(i, 3) as n from t": "MIN or MAX of several values",
+    "select min(m) as n from t": "a value of type map<string,int>",
+    "select sum(distinct i, l) as n from t": "an aggregate of several distinct values",
+    "select avg(i) filter (where b) as n from t": "AVG with FILTER",
+    "select sum(i) over (order by f) as n from t": "the window of SUM",
+    "select s is true as n from t": "IS of other than NULL",
+    "select b is true as n from t": "IS of other than NULL",
+    "select dt = 'soon' as n from t": "a text beside a date",
+    "select i = '5' as n from t": "a value of type string",
+    "select i in (select i from u) as n from t": "IN of a query as a value",
+    "select i in (1, 'x') as n from t": "a value of type string",
+    "select dt in (1) as n from t": "a value of type date",
+    "select (select i, k from u) as n from t": "a subquery of several columns",
+    "select s like k as n from t join u on t.i = u.i": "LIKE with a pattern that is computed or has a backslash",
+    "select case i when 1 then 2 end as n from t": "CASE of a value",
+    "select greatest(i, s) as n from t": "GREATEST or LEAST of other types",
+    "select greatest(s, dt) as n from t": "GREATEST or LEAST of other types",
+    "select st.p as n from t": "no column p",
+    "select f % 2 as n from t": "a remainder of other than whole numbers",
+    "select round(d, i) as n from t": "ROUND to computed digits",
+    "select i from t join u on t.i = u.i": "the column i is of several tables",
+    "select zz from t": "no column zz",
+    "values (1)": "form VALUES",
+    "with c(x) as (select 1) select x from c": "a WITH clause that names columns or reuses a name",
+    "select i from t union all select i, k from u": "a union of other widths",
+    "select i from t tablesample (10 percent)": "SAMPLE of TABLE",
+    "select x from t as v(x, y)": "names of columns beside a table",
+    "select i from t asof join u on t.i = u.i": "METHOD of JOIN",
+    "select 1e3 as n from t": "a number with an exponent",
+    "select 1234567890123456789 as n from t": "a number of more than 18 digits",
+    "select i from t where s": "a condition that is not a boolean",
+    "select i from t where i": "a condition that is not a boolean",
+    "select replace(s, k) as n from t join u on t.i = u.i": "REPLACE of other than a written text",
+    "select substring(s, i) as n from t": "SUBSTRING from a position that is not a positive number",
+    "select substring(s, 0) as n from t": "SUBSTRING from a position that is not a positive number",
+    "select substring(s, 1, i) as n from t": "SUBSTRING of a length that may be negative",
+    "select instr(s, k) as n from t join u on true": "the position of other than a written text",
+    "select to_date(s) as n from t": "SAFE of TSORDSTODATE",
+    "select to_date(ts) as n from t": "SAFE of TSORDSTODATE",
+    "select date_trunc('century', dt) as n from t": "DATE_TRUNC to CENTURY",
+    "select date_format(dt, 'EEEE') as n from t": "this pattern of DATE_FORMAT",
+    "select date_format(ts, 'yyyy') as n from t": "function TIMESTRTOTIME",
+    "select date_format(dt, 'yyyy-MM') as n from t": "function TIMESTRTOTIME",
+    "select date_add(ts, 1) as n from t": "DATE_ADD of other than days to a date",
+    "select dt + interval 1 hour as n from t": "this interval beside a date",
+    "select i from t group by m, i": "a value of type map<string,int>",
+    "select distinct m from t": "a value of type map<string,int>",
+    "select i as n from t union all select k from u": "a union of int and string",
+    "select i from t natural join u": "METHOD of JOIN",
+    "select trim('x' from s) as n from t": "function TRIM",
+    "select regexp_extract(s, 'a', i) as n from t": "function REGEXPEXTRACT",
+    "select date_trunc('foo', dt) as n from t": "DATE_TRUNC to FOO",
+    "select sum(i) over (partition by m) as n from t": "a value of type map<string,int>",
+    "select upper(bin) as n from t": "a value of type binary",
+    "select explode(arr) as n from t": "function EXPLODE",
+    "select rand() as n from t": "function RAND",
+    "select i from t order by i limit 3": "LIMIT of SELECT",
+    "select i from t lateral view explode(m) v as k, x": "LATERALS of SELECT",
+    "select count(*) as n from t group by rollup(1)": "GROUP BY other than columns",
+    "select i from t, u right join t as x on true": "the column i is of several tables",
+    "select length(bin) as n from t": "a value of type binary",
+    "select i & l as n from t": "form BITWISEAND",
+    "select concat(s, bin) as n from t": "function CONCAT",
+    "select s || i as n from t": "COLUMN of other than a text",
+    "select coalesce(i, s) as n from t": "a value of type string",
+    "select nullif(i, 'x') as n from t": "NULLIF of other types",
+    "select if(b, i, s) as n from t": "a value of type string",
+    "select avg(f) as n from t": "a value of type double",
+    "select max(bin) as n from t": "a value of type binary",
+    "select collect_list(i) as n from t": "function ARRAYAGG",
+    "select stddev(i) as n from t": "function STDDEV",
+}  # fmt: skip
+PROVEN = {
+    "select dt = '2024-01-01' as n from t": "boolean",
+    "select null as n from t union all select i from u": "int",
+    "select d / w as n from t": "decimal(38,20)",
+    "select sum(d) as n from t": "decimal(20,2)",
+    "select f + d as n from t": "double",
+    "select datediff(ts, dt) as n from t": "int",
+}
+
+
+def columns_of(table: exp.Table) -> Schema:
+    return TABLES[table.name]
+
+
+@pytest.mark.parametrize("sql", UNPROVEN)
+def test_what_duckdb_may_compute_otherwise_is_left_to_spark(sql: str) -> None:
+    with pytest.raises(Unproven) as caught:
+        exact(sqlglot.parse_one(sql, dialect=SPARK), columns_of)
+    assert str(caught.value) == UNPROVEN[sql]
+
+
+@pytest.mark.parametrize("sql", PROVEN)
+def test_the_type_of_a_value_is_sparks(sql: str) -> None:
+    (column,) = exact(sqlglot.parse_one(sql, dialect=SPARK), columns_of).columns
+    assert (column.name, column.type) == ("n", PROVEN[sql])
