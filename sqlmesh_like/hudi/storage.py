@@ -16,7 +16,15 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Literal, Protocol, cast, overload
 
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.hudi.stores.store_client import STORE_PREFIX, obstore_address, put_file, require_library, uses_stores
+from sqlmesh_like.hudi.stores.store_client import (
+    STORE_PREFIX,
+    child_names,
+    get_content,
+    obstore_address,
+    put_file,
+    require_library,
+    uses_stores,
+)
 from sqlmesh_like.names import STORE_SCHEMES, is_in_reach, is_local, is_store
 from sqlmesh_like.secrets import scrubbed
 
@@ -116,6 +124,8 @@ class Folder:
                 return [entry.name for entry in os.scandir(path)]
             except (FileNotFoundError, NotADirectoryError):
                 return []
+        if is_store(self.uri):
+            return child_names(f"{self.uri}/{relative}")
         try:  # one request: to ask first whether there is such a folder would be two more
             entries = self.fs.ls(path, detail=False)
         except FileNotFoundError:
@@ -124,6 +134,8 @@ class Folder:
 
     def read(self, relative: str) -> bytes:
         path = f"{self.path}/{relative}"
+        if is_store(self.uri):
+            return get_content(f"{self.uri}/{relative}")
         return Path(path).read_bytes() if self.is_local else self.fs.cat_file(path)
 
     def exists(self, relative: str = "") -> bool:

@@ -8,8 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_connection import database
-from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, Piece, find_rows
+from sqlmesh_like.hudi.erasure.byte_search import Needles, Piece, find_rows
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
+from sqlmesh_like.hudi.erasure.searched_files import Finding
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.freed_space import local_file
 from sqlmesh_like.sql_text import standard_identifier as quoted

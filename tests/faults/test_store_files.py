@@ -17,6 +17,7 @@ from sqlmesh_like.hudi.stores.range_files import RangeFiles
 from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.reading.store_settings import StoreSettings
+from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
 
@@ -66,26 +67,14 @@ def test_rows_and_lines_of_a_store_are_read(place: Folder) -> None:
         assert list(lines) == ["id\n", "1\n"]
 
 
-def test_a_table_is_looked_up_with_few_requests(place: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_looked_up_with_few_requests(place: Folder, server: S3Server) -> None:
     write(place, ".hoodie/hoodie.properties", b"hoodie.table.type=COPY_ON_WRITE\n")
-    asked: list[str] = []
-    real = type(place.fs)
-    for name in ("_cat_file", "_info", "_ls", "_find"):
-        method = getattr(real, name)
-
-        async def counted(self: object, path: str, *given: object, _method: object = method, **named: object) -> object:
-            asked.append(path)
-            return await _method(self, path, *given, **named)  # type: ignore[operator]
-
-        monkeypatch.setattr(real, name, counted)
-    from sqlmesh_like.hudi.stores.object_files import ObjectFiles
-
-    monkeypatch.setattr("sqlmesh_like.hudi.storage._object_files", lambda scheme: ObjectFiles(scheme))
-    folder.cache_clear()
-    timeline = Timeline(place.uri)
-    assert timeline.is_cow and timeline.names == frozenset()
-    assert len(asked) == 2, "a listing of the timeline and the properties"
-    folder.cache_clear()
+    with proxy_of(server.port) as proxy:
+        settings = StoreSettings(proxy.endpoint, access_key=server.access_key, secret_key=server.secret_key)
+        use_store(place.uri, settings)
+        timeline = Timeline(place.uri)
+        assert timeline.is_cow and timeline.names == frozenset()
+        assert len(proxy.requests) == 2, "a listing of the timeline and the properties"
 
 
 def test_a_bucket_that_is_gone_is_no_empty_table(place: Folder) -> None:

@@ -370,6 +370,18 @@ def test_a_commit_under_way_is_stopped_when_the_locks_are_lost(lake: Loaded) -> 
     holder.release()
 
 
+@pytest.mark.fault("a call that runs on and on loses its locks", ends="refuses")
+def test_a_call_that_goes_on_without_its_locks_knows_it(lake: Loaded) -> None:
+    with lake_lock(lake, "watch", writes(lake)) as held:
+        held.require_held()
+        for entry in StoreRegistry(lake.target.warehouse, 60).entries():
+            StoreRegistry(lake.target.warehouse, 60).remove(entry.owner)  # `sml unlock`
+        with pytest.raises(RetryableError, match="no longer hold"):
+            commit(lake, [])
+        with pytest.raises(RetryableError, match="the locks of this call no longer hold: another call"):
+            held.require_held()
+
+
 @pytest.mark.fault("a store without conditional writes", ends="refuses")
 def test_a_store_without_conditional_writes_is_refused_with_the_setting_that_takes_it(
     lake: Loaded, monkeypatch: pytest.MonkeyPatch

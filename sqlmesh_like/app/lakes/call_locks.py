@@ -112,6 +112,15 @@ class CallLocks:
         if begun := self._taken_over.get(table):
             self._require_none_completed(table, begun)
 
+    def require_not_lost(self) -> None:
+        """Raise RetryableError where it is known that the locks are lost, without asking the store."""
+        with self._lock:
+            reason = self._lost
+        if reason:
+            raise RetryableError(
+                f"the locks of this call no longer hold: {reason}", hint="run the same command again; see `sml locks`"
+            )
+
     def on_loss(self, stop: Callable[[], None]) -> Callable[[], None]:
         with self._lock:
             self._stops.append(stop)

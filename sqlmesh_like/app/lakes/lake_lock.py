@@ -44,10 +44,15 @@ _HINT = "wait until it ends, then run again; or have a call wait: --lock-timeout
 
 @dataclass(frozen=True)
 class HeldLocks:
-    """The locks of a call; `take_also` None: the warehouse is not locked, or nothing is."""
+    """The locks of a call; `take_also` None: the warehouse is not locked, or nothing is.
+
+    `require_held` raises RetryableError where the call is known to have lost its locks, and asks nobody: a call that
+    runs on and on ends then, since all of its commits would be refused.
+    """
 
     warehouse: str
     take_also: Callable[[Locks], AbstractContextManager[Conflict | None]] | None = None
+    require_held: Callable[[], None] = lambda: None
 
     @contextmanager
     def also(self, more: Locks) -> Iterator[None]:
@@ -117,7 +122,7 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
     locks.start()
     try:
         with guarding(locks):
-            yield HeldLocks(warehouse, locks.also)
+            yield HeldLocks(warehouse, locks.also, locks.require_not_lost)
     finally:
         locks.release()
 

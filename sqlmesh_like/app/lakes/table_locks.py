@@ -129,6 +129,14 @@ def drop_locks(loaded: Loaded, uris: Iterable[str]) -> Locks:
     return {_RUNS: "read", f"{_OF_LAKE}dropped": "replace", **{_name(loaded, uri): "replace" for uri in uris}}
 
 
+def erasure_locks(loaded: Loaded, uris: Iterable[str]) -> Locks:
+    """Return the locks of searching the whole lake and removing files of these tables.
+
+    On a store the tables' own locks keep writers of Hudi out as well.
+    """
+    return {**ALONE, **{_name(loaded, uri): "replace" for uri in uris}}
+
+
 def table_lock_name(loaded: Loaded, uri: str) -> str:
     """Return the name of a table's lock."""
     return _name(loaded, uri)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
 from sqlmesh_like.app.lakes.lake_tables import require_lake
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.lakes.table_locks import ingestion_locks
@@ -79,11 +79,11 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     ask_sources(loaded, sources)
     is_short = _is_short(loaded, sources, request)
     with (
-        lake_lock(loaded, "ingest", ingestion_locks(loaded, sources)),
+        lake_lock(loaded, "ingest", ingestion_locks(loaded, sources)) as held,
         session_for(loaded, sources, is_short=is_short) as spark,
     ):
         if request.continuous:
-            return _run_continuously(spark, loaded, sources, request, listener, metrics)
+            return _run_continuously(spark, loaded, held, sources, request, listener, metrics)
         with stop_signals.deferred():  # the current batch is completed
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(spark, loaded, sources, listener))
@@ -206,6 +206,7 @@ def _replay_dead_letters(
 def _run_continuously(
     spark: Session,
     loaded: Loaded,
+    held: HeldLocks,
     sources: Sequence[Source],
     request: IngestRequest,
     listener: IngestListener,
@@ -224,7 +225,7 @@ def _run_continuously(
 
     runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     loaded.reporter.phase(WAITING)
-    return run_until_stopped(runs, triggers(sources, request.trigger), request.start)
+    return run_until_stopped(runs, triggers(sources, request.trigger), request.start, held.require_held)
 
 
 def triggers(sources: Sequence[Source], trigger: str | None) -> list[str]:

@@ -155,6 +155,7 @@ def _watch(
         rounds.on_batch(report)
 
     def between() -> None:
+        held.require_held()
         with observers.status.building():
             rounds()
             samples()

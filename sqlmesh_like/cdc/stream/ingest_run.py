@@ -42,6 +42,7 @@ from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_wh
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ParsedProject, Source, SourceTable, Target
@@ -222,6 +223,7 @@ class IngestRun:
         try:
             if self.is_stopping or stop_signals.is_wished():
                 raise _Stopped
+            require_locks(self.place.checkpoint)
             # A query keeps its id as long as its checkpoint exists.
             query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
             with self.gate:
@@ -246,6 +248,8 @@ class IngestRun:
         self._note_skipped(mark, report)
         discovered = self._look_around()
         failed = {each.table for each in report.tables if each.error}
+        if failed:  # by whoever lost the locks, which is not theirs to make up for: the notes are another call's now
+            require_locks(self.place.checkpoint)
         for table in self.place.source.tables:
             marks = behind.get(table.name, ())
             if (marks or table.table in failed) and mark not in marks:

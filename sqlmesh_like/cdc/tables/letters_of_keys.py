@@ -37,7 +37,7 @@ def letters_of_keys(
     result = []
     for each in timeline.slices(timeline.frontier).values():
         columns = [KEY, "table_name", "row_key", "text", "raw"]
-        rows = pq.read_table(f"{timeline.folder.path}/{each.path}", columns=columns, partitioning=None)
+        rows = pq.read_table(timeline.folder.parquet_source(each.path), columns=columns, partitioning=None)
         for row in rows.to_pylist():
             text = f"{row['text'] or ''}\n{(row['raw'] or b'').decode(errors='replace')}"
             is_ours = row["table_name"] == table.name or (row["table_name"] is None and table.ingest.table in text)

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
+from sqlmesh_like.hudi.erasure.searched_files import Finding, SearchedFile, Source, local_file, opened
 
 SHORTEST = 4
 """Bytes of the shortest text that is searched: shorter ones are in any file."""
@@ -33,14 +34,6 @@ _BY_CHANCE = 8
 """Bytes below which a text may be in compressed bytes by chance."""
 _PIECE = 8 * 1024**2
 _BINARY = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A file that still has a text, or a value of a key (`text`); `path` is absolute."""
-
-    path: Path
-    text: str
 
 
 def spellings(text: str) -> tuple[bytes, ...]:
@@ -155,32 +148,34 @@ def find_texts(paths: Iterable[Path], needles: Needles, root: Path, *, are_binar
     `are_binary`: whether values are side by side in these files, so that only a search of the values shows where one
     ends (that of a database file is the caller's).
     """
-    for path in paths if needles else ():
-        for text in _texts_of_file(path, needles, root, are_binary):
-            yield Finding(path, text)
+    for path in paths:
+        yield from texts_in(local_file(path, root), needles, is_binary=are_binary)
+
+
+def texts_in(file: SearchedFile, needles: Needles, *, is_binary: bool = False) -> Iterator[Finding]:
+    """The texts in a file and its name, each once."""
+    for text in _texts_of_file(file, needles, is_binary) if needles else ():
+        yield Finding(file.path, text)
 
 
 def find_rows(paths: Iterable[Path], match: RowMatch) -> Iterator[Finding]:
     """The Parquet files that have a row of these values."""
     for path in paths:
-        rows = match.rows_of(str(path), ()) if _is_parquet(path) else None
-        if rows is not None and rows.num_rows:
-            values = ", ".join(f"{name}={value}" for name, value in rows.slice(0, 1).to_pylist()[0].items())
-            yield Finding(path, values)
+        yield from rows_in(local_file(path, path.parent), match)
 
 
-def files_below(root: Path) -> list[Path]:
-    """All files below a folder, sorted; a file itself. None where nothing is there."""
-    if root.is_file():
-        return [root]
-    return sorted(path for path in root.rglob("*") if path.is_file())
+def rows_in(file: SearchedFile, match: RowMatch) -> Iterator[Finding]:
+    """The first row of these values in a file, if it is a Parquet file and has one."""
+    rows = match.rows_of(file.source, ()) if _is_parquet(file.source) else None
+    if rows is not None and rows.num_rows:
+        values = ", ".join(f"{name}={value}" for name, value in rows.slice(0, 1).to_pylist()[0].items())
+        yield Finding(file.path, values)
 
 
-def _texts_of_file(path: Path, needles: Needles, root: Path, is_binary: bool) -> list[str]:
-    below = str(path.relative_to(root)) if path.is_relative_to(root) else path.name
-    result = set(needles.texts_in(Piece(below.encode(errors="surrogateescape"))))
+def _texts_of_file(file: SearchedFile, needles: Needles, is_binary: bool) -> list[str]:
+    result = set(needles.texts_in(Piece(file.below.encode(errors="surrogateescape"))))
     try:
-        for piece in _contents(path, needles, is_binary):
+        for piece in _contents(file.source, needles, is_binary):
             result |= set(needles.texts_in(piece))
             if len(result) == len(needles):
                 break
@@ -189,27 +184,27 @@ def _texts_of_file(path: Path, needles: Needles, root: Path, is_binary: bool) ->
     return sorted(result)
 
 
-def _contents(path: Path, needles: Needles, is_binary: bool) -> Iterator[Piece]:
+def _contents(source: Source, needles: Needles, is_binary: bool) -> Iterator[Piece]:
     """A file's content, decoded where it can be, then its bytes."""
-    with path.open("rb") as file:
+    with opened(source) as file:
         start = file.read(4)
-    if _is_parquet(path):
-        yield from map(Piece, _parquet_values(path, needles))
-        yield Piece(_behind_pages(path), is_binary=True)
+    if _is_parquet(source):
+        yield from map(Piece, _parquet_values(source, needles))
+        yield Piece(_behind_pages(source), is_binary=True)
     elif start[:3] == b"Obj":
-        yield from map(Piece, _avro_values(path))
+        yield from map(Piece, _avro_values(source))
     elif start[:2] == b"\x1f\x8b":
-        yield from map(Piece, _unzipped(path))
+        yield from map(Piece, _unzipped(source))
     elif start == b"PK\x03\x04":
-        yield from map(Piece, _members(path))
+        yield from map(Piece, _members(source))
     is_compressed = start[:3] == b"Obj" or start[:2] in (b"\x1f\x8b", b"PK") or start == b"PAR1"
-    for data, begin, end in _raw(path, needles.margin):
+    for data, begin, end in _raw(source, needles.margin):
         yield Piece(data, begin, end, is_compressed=is_compressed, is_binary=is_binary or is_compressed)
 
 
-def _raw(path: Path, margin: int) -> Iterator[tuple[bytes, int, int]]:
+def _raw(source: Source, margin: int) -> Iterator[tuple[bytes, int, int]]:
     """Bytes of a file, and which of them are new: they overlap, so that each text is seen with what is around it."""
-    with path.open("rb") as file:
+    with opened(source) as file:
         data, start = file.read(_PIECE), 0
         while data:
             more = file.read(_PIECE)
@@ -219,17 +214,17 @@ def _raw(path: Path, margin: int) -> Iterator[tuple[bytes, int, int]]:
             data, start = kept + more, min(end, margin)
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet(source: Source) -> bool:
     try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1" and pq.read_metadata(path) is not None
+        with opened(source) as file:
+            return file.read(4) == b"PAR1" and pq.read_metadata(source) is not None
     except (OSError, pa.ArrowInvalid):
         return False
 
 
-def _parquet_values(path: Path, needles: Needles) -> Iterator[bytes]:
+def _parquet_values(source: Source, needles: Needles) -> Iterator[bytes]:
     """Values of a Parquet file that have a text; the texts are searched in whole columns."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         for batch in file.iter_batches(batch_size=65_536):
             for column in batch.columns:
                 for leaf in _leaves(column):
@@ -255,24 +250,24 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
         yield array
 
 
-def _behind_pages(path: Path) -> bytes:
+def _behind_pages(source: Source) -> bytes:
     """What a Parquet file has behind its pages, which is not compressed: indexes, statistics, key ranges, metadata."""
-    metadata, end = pq.read_metadata(path), 4
+    metadata, end = pq.read_metadata(source), 4
     for group in range(metadata.num_row_groups):
         for index in range(metadata.num_columns):
             chunk = metadata.row_group(group).column(index)
             # A column without rows has no page.
             starts = [at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at]
             end = max([end, *(at + chunk.total_compressed_size for at in starts[:1])])
-    with path.open("rb") as file:
+    with opened(source) as file:
         file.seek(end)
         return file.read()
 
 
-def _avro_values(path: Path) -> Iterator[bytes]:
+def _avro_values(source: Source) -> Iterator[bytes]:
     """The records of an Avro file as JSON; of one that is broken, those before the damage."""
     try:
-        with path.open("rb") as file:
+        with opened(source) as file:
             for record in fastavro.reader(file):
                 yield json.dumps(record, ensure_ascii=False, default=_plain).encode(errors="surrogatepass")
     except (*NOT_METADATA, *NOT_SCHEMA):
@@ -283,16 +278,21 @@ def _plain(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _unzipped(path: Path) -> Iterator[bytes]:
+def _unzipped(source: Source) -> Iterator[bytes]:
     try:
-        yield gzip.decompress(path.read_bytes())
+        yield gzip.decompress(_whole(source))
     except (OSError, EOFError, zlib.error):
         return
 
 
-def _members(path: Path) -> Iterator[bytes]:
+def _whole(source: Source) -> bytes:
+    with opened(source) as file:
+        return file.read()
+
+
+def _members(source: Source) -> Iterator[bytes]:
     try:
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        with zipfile.ZipFile(io.BytesIO(_whole(source))) as archive:
             for name in archive.namelist():
                 yield name.encode()
                 yield archive.read(name)

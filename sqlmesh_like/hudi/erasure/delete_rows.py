@@ -48,9 +48,8 @@ def delete_rows(uri: str, match: RowMatch, carried: tuple[str, ...] = ()) -> int
     return int(rows.num_rows)
 
 
-def undeletable_reason(uri: str) -> str | None:
+def undeletable_reason(timeline: Timeline) -> str | None:
     """Why no row of a table can be deleted here; None where rows can be. A write that was cut short is not one."""
-    timeline = Timeline(uri)
     return None if timeline.unfinished else _reason(timeline)
 
 
@@ -74,7 +73,7 @@ def _rows(timeline: Timeline, match: RowMatch, schema: pa.Schema) -> pa.Table:
     wanted = pa.schema([field for field in schema if field.name not in HUDI_COLUMNS])
     parts = [wanted.empty_table()]
     for each in timeline.slices(timeline.frontier).values():
-        rows = match.rows_of(f"{timeline.folder.path}/{each.path}")
+        rows = match.rows_of(timeline.folder.parquet_source(each.path))
         if rows is not None and rows.num_rows:
             parts.append(conformed_piece(rows, schema).select(wanted.names))
     rows = pa.concat_tables(parts)

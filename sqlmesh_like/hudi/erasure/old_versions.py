@@ -9,24 +9,30 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import FOLDER
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.commit_guard import require_locks
+from sqlmesh_like.hudi.stores.store_client import delete_files
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import settled_timeline, unlink
+from sqlmesh_like.hudi.writer.instant import PARTITION_FILE, settled_timeline, unlink
+from sqlmesh_like.names import is_store
 
 _LOG_FILE = re.compile(r"\.(?P<file_id>.+)_(?P<instant>\d{14,17})\.log\.\d+_[^.]+")
+_AT_ONCE = 1000
+"""Files that a store deletes in one request."""
 _PARTITION_FILES = {".hoodie_partition_metadata", "..hoodie_partition_metadata.crc"}
 
 
-def unremovable_reason(uri: str) -> str | None:
+def unremovable_reason(timeline: Timeline) -> str | None:
     """Why earlier versions of a table's rows cannot be removed; None where they can."""
-    timeline = Timeline(uri)
-    if not folder(uri).is_local:
-        return "it is not on this machine"
+    if not timeline.folder.is_in_reach:
+        return "its files are out of this process's reach"
+    if is_store(timeline.uri) and timeline.exists and not timeline.is_cow:
+        return "it is merge-on-read, on a store: its log files cannot be merged and removed there"
     if timeline.savepointed:
         return f"it has a savepoint, which keeps old rows: `sml savepoint delete TABLE {timeline.savepointed[-1]}`"
     if timeline.has_metadata_table:
@@ -40,15 +46,17 @@ def remove_old_versions(uri: str) -> int:
     Returns the number of removed files. The caller holds the lake's locks. Raises RetryableError while a write is
     incomplete, NodeError where rows are in log files or `unremovable_reason` has a reason.
     """
-    if reason := unremovable_reason(uri):
-        raise NodeError(f"earlier versions of {uri} cannot be removed: {reason}", hint="then run this again")
     timeline = settled_timeline(uri)
+    if reason := unremovable_reason(timeline):
+        raise NodeError(f"earlier versions of {uri} cannot be removed: {reason}", hint="then run this again")
     if not timeline.commit_instants:
         return 0
     if timeline.pending:
         hint = "run `sml ingest` or `sml run`, which complete or remove it, then this again"
         raise RetryableError(f"the write {timeline.pending[0]} of {uri} has not completed", hint=hint)
     slices = timeline.slices(timeline.commit_instants[-1].frontier)
+    if is_store(uri):
+        return _remove_on_store(uri, {each.path for each in slices.values()})
     root, live = Path(timeline.folder.path), {each.path for each in slices.values()}
     replaced = {file_id for commit in timeline.commits for _, file_id in commit.replaced_groups}
     gone = _remove_logs(root, {file_id: each.instant for (_, file_id), each in slices.items()}, replaced)
@@ -61,6 +69,24 @@ def remove_old_versions(uri: str) -> int:
     shutil.rmtree(changes, ignore_errors=True)
     _remove_empty_partitions(root)
     return len(gone)
+
+
+def _remove_on_store(uri: str, live: Collection[str]) -> int:
+    """The same on a store, where a partition is there as long as it has a file."""
+    files = folder(uri).files()
+    paths = [path for path in files if not path.startswith(".hoodie/")]
+    if logs := [path for path in paths if _LOG_FILE.fullmatch(PurePosixPath(path).name)]:
+        raise NodeError(f"{uri} has rows in log files, e.g. {logs[0]}, which keep deleted ones")
+    kept = {str(PurePosixPath(path).parent) for path in live}
+    old = [path for path in paths if path.endswith(".parquet") and path not in live]
+    old += [path for path in files if path.startswith(f"{FOLDER}/")]
+    partitions = [PurePosixPath(path) for path in paths if path.endswith(PARTITION_FILE)]
+    gone = [*old, *(str(path) for path in partitions if path.name == PARTITION_FILE and str(path.parent) not in kept)]
+    for start in range(0, len(gone), _AT_ONCE):
+        require_locks(uri)
+        delete_files(uri, gone[start : start + _AT_ONCE])
+        fault_point("erasure.old_file")
+    return len(old)
 
 
 def _remove_logs(root: Path, merged: Mapping[str, str], replaced: Collection[str]) -> list[str]:

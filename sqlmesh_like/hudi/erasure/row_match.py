@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sqlmesh_like.hudi.erasure.searched_files import Source
+
 
 @dataclass(frozen=True)
 class RowMatch:
@@ -16,9 +18,9 @@ class RowMatch:
     columns: tuple[str, ...]
     values: Collection[tuple[str, ...]]
 
-    def rows_of(self, path: str, shown: Collection[str] | None = None) -> pa.Table | None:
+    def rows_of(self, source: str | Source, shown: Collection[str] | None = None) -> pa.Table | None:
         """The matching rows of a Parquet file (`shown`: these columns); None where it lacks one of the columns."""
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(source)
         stored = {name.lower(): name for name in schema.names}
         if not all(name.lower() in stored for name in self.columns):
             return None
@@ -30,7 +32,7 @@ class RowMatch:
         # Files are pruned by statistics; combinations are compared afterwards.
         filters = [(name, "in", {each[index] for each in typed}) for index, name in enumerate(names)]
         # The path of a partition must not add a column to those of the file.
-        rows = pq.read_table(path, columns=columns, filters=filters, partitioning=None)
+        rows = pq.read_table(source, columns=columns, filters=filters, partitioning=None)
         wanted = set(typed)
         combinations = zip(*(rows.column(name).to_pylist() for name in names), strict=True)
         return rows.filter(pa.array([each in wanted for each in combinations], pa.bool_()))

@@ -42,6 +42,14 @@ def remove_table(warehouse: str, uri: str) -> None:
     fault_point("drop.end")
 
 
+def delete_table(uri: str) -> None:
+    """Delete a table whose rows nothing reads, where it is. The caller holds the table's locks."""
+    if is_store(uri):
+        drop_on_store(uri)
+    else:
+        shutil.rmtree(local_path(uri), ignore_errors=True)
+
+
 def set_aside(uri: str) -> str:
     """Move a table's folder beside it and return the new address: files that may contain rows stay until somebody
     removes them. The caller holds the table's lock."""
@@ -51,7 +59,9 @@ def set_aside(uri: str) -> str:
 
 
 def tables_set_aside(uri: str) -> list[Path]:
-    """The folders on this machine to which a table was moved by `set_aside`."""
+    """The folders on this machine to which a table was moved by `set_aside`; none of one on a store."""
+    if is_store(uri):
+        return []
     place = local_path(uri)
     return sorted(place.parent.glob(f"{place.name}{_ASIDE}*"))
 

@@ -93,6 +93,23 @@ def put_content(uri: str, content: bytes) -> None:
         client_of(uri).put(key_of(uri), content)
 
 
+def get_content(uri: str) -> bytes:
+    """Read a small file, by one request. Raises FileNotFoundError."""
+    with failing(uri):
+        return bytes(client_of(uri).get(key_of(uri)).bytes())
+
+
+def child_names(uri: str) -> list[str]:
+    """Names of the files and folders right below a place, a thousand by a request; none where it does not exist.
+
+    Both are asked of the library itself: fsspec would hand each question to another thread, and a plan asks hundreds.
+    """
+    with failing(uri):
+        listed = client_of(uri).list_with_delimiter(key_of(uri) or None)
+    paths = [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]
+    return [path.rstrip("/").rpartition("/")[2] for path in paths]
+
+
 def delete_files(uri: str, relative: Sequence[str]) -> None:
     """Delete files below a place, a thousand in a request; one that is gone is none to delete."""
     if not relative:
@@ -105,6 +122,12 @@ def delete_files(uri: str, relative: Sequence[str]) -> None:
             for key in keys:
                 with suppress(FileNotFoundError):
                     client.delete(key)
+
+
+def keeps_versions(uri: str) -> bool:
+    """Whether the bucket of a table keeps, or has kept, versions of its objects: then each has a version."""
+    with failing(uri):
+        return client_of(uri).head(f"{key_of(uri)}/.hoodie/hoodie.properties")["version"] is not None
 
 
 def put_file(uri: str, file: Path) -> None:

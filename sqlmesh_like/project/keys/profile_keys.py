@@ -81,6 +81,8 @@ STORE = Shape("store", {
                          help="Seconds after which another call takes over the locks of one that was killed."),
     "spark_jars": Key(choice(*get_args(SparkJars)), "pinned", example="site",
                       help="pinned: Spark gets hadoop-aws from `sml deps`; site: Spark's installation has it."),
+    "versions_expire": Key(flag, False, help="A lifecycle rule of the bucket removes noncurrent versions of objects:"
+                                             " `sml forget` relies on it where the bucket keeps versions."),
 })  # fmt: skip
 OUTPUT = OutputShape("an output", {
     "type": Key(choice("spark", "duckdb"), is_required=True, help="The engine.", example="spark"),

@@ -22,7 +22,8 @@ class StoreSettings:
 
     `single_writer`: no locks are taken, because the user sees to it that one call writes at a time. `lease_seconds`:
     time after which another call may take over the locks of one that no longer renews them. `spark_jars`: whether Spark
-    gets the pinned jars of `s3a://`, or has its own.
+    gets the pinned jars of `s3a://`, or has its own. `versions_expire`: a rule of the bucket removes versions of
+    deleted objects, which `sml forget` cannot.
     """
 
     endpoint: str = ""
@@ -31,6 +32,7 @@ class StoreSettings:
     single_writer: bool = False
     lease_seconds: int = LEASE_SECONDS
     spark_jars: SparkJars = "pinned"
+    versions_expire: bool = False
     access_key: str = field(default="", repr=False)
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
@@ -96,6 +98,7 @@ def read_store_settings(store: Mapping[str, object], spark: Mapping[str, str], w
         single_writer=bool(store.get("single_writer", False)),
         lease_seconds=cast(int, store.get("lease_seconds") or LEASE_SECONDS),
         spark_jars=cast(SparkJars, store.get("spark_jars") or "pinned"),
+        versions_expire=bool(store.get("versions_expire", False)),
         access_key=hadoop("access.key"),
         secret_key=hadoop("secret.key"),
         session_token=hadoop("session.token"),

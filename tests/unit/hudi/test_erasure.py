@@ -14,11 +14,13 @@ import pytest
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.change_log import FOLDER
-from sqlmesh_like.hudi.erasure.byte_search import Needles, files_below, find_rows, find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Needles, find_rows, find_texts
 from sqlmesh_like.hudi.erasure.delete_rows import delete_rows, undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions, unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
+from sqlmesh_like.hudi.erasure.searched_files import files_below
 from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.timeline import Timeline
 from tests.levels import sample
 from tests.written_table import WrittenTable
 
@@ -75,14 +77,14 @@ def test_an_incomplete_write_and_what_keeps_old_rows_are_refused(tmp_path: Path)
     uri, timeline = str(made.root), made.root / ".hoodie" / "timeline"
     pending = timeline / "20990101000000000.commit.requested"
     pending.touch()
-    assert undeletable_reason(uri) is None
+    assert undeletable_reason(Timeline(uri)) is None
     with pytest.raises(NodeError, match="has not completed"):
         delete_rows(uri, RowMatch(("id",), [("3",)]))
     with pytest.raises(RetryableError, match="has not completed"):
         remove_old_versions(uri)
     pending.unlink()
     (timeline / "20990101000000000_20990101000000001.savepoint").touch()
-    assert "savepoint" in (unremovable_reason(uri) or "")
+    assert "savepoint" in (unremovable_reason(Timeline(uri)) or "")
 
 
 def test_a_consumer_that_has_not_read_the_commits_is_to_be_rebuilt(tmp_path: Path) -> None:

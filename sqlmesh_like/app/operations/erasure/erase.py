@@ -10,11 +10,12 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sqlmesh_like.app.lakes.environment_lake import require_no_environments
 from sqlmesh_like.app.lakes.lake import hudi_options
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
-from sqlmesh_like.app.lakes.table_locks import ALONE
+from sqlmesh_like.app.lakes.table_locks import erasure_locks
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.app.operations.erasure.plan import Erasure, require_erasable, require_planned
 from sqlmesh_like.app.operations.erasure.proof import (
@@ -34,10 +35,12 @@ from sqlmesh_like.hudi.erasure.byte_search import Needles, find_texts
 from sqlmesh_like.hudi.erasure.delete_rows import delete_rows
 from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
-from sqlmesh_like.hudi.recovery.table_removal import set_aside, tables_set_aside
-from sqlmesh_like.hudi.storage import local_path
+from sqlmesh_like.hudi.erasure.tables_to_rebuild import drop_to_rebuild, forget_rebuilt
+from sqlmesh_like.hudi.recovery.table_removal import delete_table, set_aside, tables_set_aside
+from sqlmesh_like.hudi.services.timeline_files import remove_files
+from sqlmesh_like.hudi.storage import folder, local_path
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, NodeId
+from sqlmesh_like.names import KEY, NodeId, is_store
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.publish.freed_space import drop_freed_space
 
@@ -63,7 +66,7 @@ def erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]
 
 
 def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
-    with _locked(erasure.loaded):
+    with _locked(erasure) as erasure:
         require_planned(erasure)  # it was planned without locks, and somebody had time to answer
         require_erasable(erasure)
         rows = _delete(erasure)
@@ -72,7 +75,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
             notify(f"{count} row{'s' * (count != 1)} deleted in {table}")
     _update_models(erasure, listener, notify)
     fault_point("erasure.models")
-    with _locked(erasure.loaded):
+    with _locked(erasure) as erasure:
         require_planned(erasure)  # nor were others kept out while models ran
         _remove_copies(erasure)
         _compact(erasure)
@@ -89,11 +92,15 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
 
 
 @contextmanager
-def _locked(loaded: Loaded) -> Iterator[None]:
-    """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments."""
-    with lake_lock(loaded, "forget", ALONE):
-        require_no_environments(loaded)
-        yield
+def _locked(erasure: Erasure) -> Iterator[Erasure]:
+    """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments.
+
+    Yields a copy, which knows the tables that exist now.
+    """
+    changed = (*erasure.changed, *(place.uri for place in erasure.failures))
+    with lake_lock(erasure.loaded, "forget", erasure_locks(erasure.loaded, changed)):
+        require_no_environments(erasure.loaded)
+        yield replace(erasure)
 
 
 def _delete(erasure: Erasure) -> dict[str, int]:
@@ -135,12 +142,18 @@ def _remove_copies(erasure: Erasure) -> None:
 
     Comes after the models: a test that ran meanwhile may have stored failures, and a model is set aside until rebuilt.
     """
+    warehouse = erasure.loaded.target.warehouse
     for failures in erasure.failures:
-        shutil.rmtree(local_path(failures.uri), ignore_errors=True)
+        delete_table(failures.uri)
     for place in (erasure.place, *erasure.models, *erasure.snapshots):
         for aside in tables_set_aside(place.uri):
             shutil.rmtree(aside)
-    shutil.rmtree(local_path(erasure.loaded.target.warehouse) / "_sml" / "publish", ignore_errors=True)
+    forget_rebuilt(warehouse)
+    if is_store(warehouse):
+        exports = folder(f"{warehouse}/_sml/publish")
+        remove_files(exports, exports.files())
+    else:
+        shutil.rmtree(local_path(warehouse) / "_sml" / "publish", ignore_errors=True)
 
 
 def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> None:
@@ -149,23 +162,31 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
     if not names:
         return
     _run(erasure.loaded, names, listener)
-    with _locked(erasure.loaded):
-        _compact(erasure)
+    with _locked(erasure) as held:
+        _compact(held)
     needles = searched_texts(erasure)
     left = [each for each in erasure.models if is_left_in(erasure, each, needles) or names_partition(each, needles)]
     if left:
         notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
-        with _locked(erasure.loaded):
-            require_erasable(erasure)
+        with _locked(erasure) as held:
+            require_erasable(held)
             for place in left:
                 # The timeline names the partitions of all commits, also after a rebuild in place.
                 if names_partition(place, needles) and erasure.may_rebuild(place):
-                    set_aside(place.uri)
+                    _clear_place(erasure, place)
                     fault_point("erasure.set_aside")
         rebuilding = replace(erasure.loaded.invocation, full_refresh=True)
         loaded = load(rebuilding, reporter=erasure.loaded.reporter, spark=erasure.loaded.spark, broken=True)
         _run(loaded, [place.unique_id for place in left], listener)
         _run(erasure.loaded, names, listener)
+
+
+def _clear_place(erasure: Erasure, place: TablePlace) -> None:
+    """Take a table away, so that the next run makes it anew."""
+    if is_store(place.uri):
+        drop_to_rebuild(erasure.loaded.target.warehouse, str(place.table), place.uri)
+    else:
+        set_aside(place.uri)
 
 
 def _run(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> None:
@@ -178,5 +199,5 @@ def _remove_artifacts(erasure: Erasure) -> int:
     with_texts = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
     paths = {each.path for each in with_texts}
     for path in paths:
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
     return len(paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.app.operations.erasure.existing_tables import existing_tables
+from sqlmesh_like.app.operations.erasure.reach import require_no_versions, require_reachable
 from sqlmesh_like.app.operations.recovery.rollback import source_of
 from sqlmesh_like.cdc.schema.record_key import record_keys
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -21,10 +24,11 @@ from sqlmesh_like.hudi.erasure.byte_search import SHORTEST
 from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch, typed_value
+from sqlmesh_like.hudi.erasure.tables_to_rebuild import tables_to_rebuild
 from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.names import NodeId, is_local
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
@@ -92,10 +96,14 @@ class Erasure:
         return model.config.full_refresh is not False
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """All tables whose earlier versions are removed, if they exist."""
+        return (self.place.uri, *self.side_tables, *(place.uri for place in (*self.snapshots, *self.models)))
+
+    @cached_property
     def uris(self) -> tuple[str, ...]:
-        """All tables whose earlier versions are removed."""
-        built = (place.uri for place in (*self.snapshots, *self.models))
-        return tuple(uri for uri in (self.place.uri, *self.side_tables, *built) if Timeline(uri).exists)
+        """Those that existed when they were first asked about: each step under locks has a copy of its own."""
+        return existing_tables(self.changed)
 
 
 def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
@@ -105,14 +113,13 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     not permit it; nothing is changed then.
     """
     loaded = with_discovered_tables(loaded)
-    if not is_local(loaded.target.warehouse):
-        hint = "rewrite the rows with Spark on the machines that own it, then clean with hoodie.clean.policy"
-        raise UsageError(f"the warehouse {loaded.target.warehouse} is not on this machine", hint=hint)
+    require_reachable(loaded.target)
     if loaded.invocation.defer:
         hint = "leave it out: tables of another warehouse are never written"
         raise UsageError("--defer has no meaning for sml forget", hint=hint)
     lake = open_lake(loaded)
     place, source, table = _source_table(loaded, lake, request.name)
+    require_no_versions(loaded.target, place.uri)
     keys = _typed_keys(place, table, request.keys)
     names = table.ingest.primary_key if table.ingest else ()
     models, snapshots, failures = _downstream(loaded, lake, place)
@@ -201,14 +208,16 @@ def _downstream(
     below = loaded.graph.order(_readers(loaded, lake, place.unique_id))
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
-    built = [each for each in places if Timeline(each.uri).exists or tables_set_aside(each.uri)]
+    dropped, there = tables_to_rebuild(loaded.target.warehouse), existing_tables(each.uri for each in places)
+    built = [each for each in places if str(each.table) in dropped or each.uri in there or tables_set_aside(each.uri)]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
     tests = [storing[unique_id] for unique_id in below if unique_id in storing and _node(loaded, unique_id) == "test"]
+    stored = existing_tables((each.uri for each in tests), half_dropped=True)
     return (
         tuple(each for each in built if _node(loaded, each.unique_id) == "model"),
         tuple(each for each in built if _node(loaded, each.unique_id) == "snapshot"),
-        tuple(each for each in tests if Timeline(each.uri).exists),
+        tuple(each for each in tests if each.uri in stored),
     )
 
 
@@ -288,8 +297,9 @@ def require_erasable(erasure: Erasure) -> None:
     """Raise NodeError, before anything is changed, for a table in which rows cannot be deleted, or versions kept."""
     written = [erasure.place.uri, *erasure.side_tables, *(place.uri for place in erasure.snapshots)]
     for uri in erasure.uris:
-        is_ours = uri in written and Timeline(uri).is_cow  # Spark deletes in tables that are merge-on-read
-        reason = unremovable_reason(uri) or (undeletable_reason(uri) if is_ours else None)
+        timeline = Timeline(uri)
+        is_ours = uri in written and timeline.is_cow  # Spark deletes in tables that are merge-on-read
+        reason = unremovable_reason(timeline) or (undeletable_reason(timeline) if is_ours else None)
         if reason is not None:
             raise NodeError(f"{uri} cannot be erased from: {reason}", hint="nothing was changed")
     for place in erasure.models:

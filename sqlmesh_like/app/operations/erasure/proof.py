@@ -14,13 +14,22 @@ import pyarrow.parquet as pq
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.operations.erasure.plan import Erasure
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.hudi.erasure.byte_search import Finding, Needles, files_below, find_rows, find_texts
+from sqlmesh_like.hudi.erasure.byte_search import Needles, rows_in, texts_in
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
-from sqlmesh_like.hudi.storage import local_path
-from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, RECORD_KEY
+from sqlmesh_like.hudi.erasure.searched_files import (
+    Finding,
+    SearchedFile,
+    files_below,
+    local_file,
+    searched_files,
+    start_of,
+)
+from sqlmesh_like.hudi.storage import folder, local_path
+from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
+from sqlmesh_like.names import KEY, RECORD_KEY, is_local, is_store
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.publish.freed_space import local_file, local_files
+from sqlmesh_like.publish.freed_space import local_file as file_of
+from sqlmesh_like.publish.freed_space import local_files
 from sqlmesh_like.publish.published_rows import published_rows, texts_in_database
 from sqlmesh_like.publish.publisher import published_name
 
@@ -39,26 +48,29 @@ class Proof:
 
 
 def prove(erasure: Erasure) -> Proof:
-    """Search the warehouse, destinations on this machine and the target folder. The caller holds the lake's locks."""
-    files = sorted({path for place in _places(erasure) for path in files_below(place)} | set(artifacts(erasure)))
-    needles = searched_texts(erasure)
-    warehouse = local_path(erasure.loaded.target.warehouse)
+    """Search the warehouse, destinations and the target folder, each file once. The caller holds the lake's locks."""
+    needles, wanted = searched_texts(erasure), [(start_of(uri), match) for uri, match in _rows(erasure)]
     databases = [each for each in erasure.destinations if each.kind != "parquet"]
     of_databases = {path for each in databases for path in local_files(each)}
-    findings = [*find_texts((path for path in files if path not in of_databases), needles, warehouse)]
-    findings += find_texts((path for path in files if path in of_databases), needles, warehouse, are_binary=True)
+    texts, rows, files = list[Finding](), list[Finding](), 0
+    for file in _files(erasure):
+        files += 1
+        texts += texts_in(file, needles, is_binary=file.path in of_databases)
+        matches = (match for start, match in wanted if str(file.path).startswith(start))
+        rows += (finding for match in matches for finding in rows_in(file, match))
     for each in databases:
-        findings += texts_in_database(each, needles)
-    findings += [*_rows_left(erasure), *_rows_published(erasure)]
-    return Proof(len(files), tuple(dict.fromkeys(findings)), tuple(_without_key(erasure)), tuple(_beyond(erasure)))
+        texts += texts_in_database(each, needles)
+    findings = tuple(dict.fromkeys((*texts, *rows, *_rows_published(erasure))))
+    return Proof(files, findings, tuple(_without_key(erasure)), tuple(_beyond(erasure)))
 
 
 def searched_texts(erasure: Erasure) -> Needles:
     """The texts to search; those of keys do not count where they are a part of another row's longer key."""
     longer = dict[str, set[str]]()
     columns = {name.lower() for name in (*erasure.own_match.columns, KEY, RECORD_KEY)}
+    table = folder(erasure.place.uri)
     for path in _newest_files(erasure.place) if erasure.key_texts else ():
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(table.parquet_source(path)) as file:
             texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
             names = [name for name in texts if name.lower() in columns]
             for column in file.read(columns=names).columns:
@@ -74,49 +86,69 @@ def artifacts(erasure: Erasure) -> list[Path]:
     root, target = erasure.loaded.project.root, erasure.loaded.target_folder
     if root.is_relative_to(target):
         return []
-    tables = _places(erasure)
+    tables = _local_places(erasure)
     return [path for path in files_below(target) if not any(path.is_relative_to(each) for each in tables)]
 
 
-def _places(erasure: Erasure) -> list[Path]:
-    """The warehouse, tables outside of it, and the destinations on this machine."""
-    places = [erasure.loaded.target.warehouse, *erasure.uris]
-    return [*map(local_path, places), *(path for each in erasure.destinations for path in local_files(each))]
+def _places(erasure: Erasure) -> list[str]:
+    """The warehouse, and tables outside of it."""
+    return [erasure.loaded.target.warehouse, *erasure.uris]
+
+
+def _local_places(erasure: Erasure) -> list[Path]:
+    """Those on this machine, and the destinations there."""
+    places = [local_path(uri) for uri in _places(erasure) if is_local(uri)]
+    return [*places, *(path for each in erasure.destinations for path in local_files(each))]
+
+
+def _files(erasure: Erasure) -> Iterator[SearchedFile]:
+    """All files to search, each once; on this machine, names of folders above the warehouse do not count."""
+    warehouse = erasure.loaded.target.warehouse
+    paths = sorted({path for place in _local_places(erasure) for path in files_below(place)} | set(artifacts(erasure)))
+    root = local_path(warehouse) if is_local(warehouse) else Path("/")
+    yield from (local_file(path, root) for path in paths)
+    searched = list[str]()
+    for uri in filter(is_store, _places(erasure)):
+        if not any(f"{uri.rstrip('/')}/".startswith(f"{each}/") for each in searched):
+            yield from searched_files(uri)
+            searched.append(uri.rstrip("/"))
 
 
 def is_left_in(erasure: Erasure, place: TablePlace, needles: Needles) -> bool:
     """Whether the newest commit of a model's table still has the rows or one of the texts."""
-    paths, root = _newest_files(place), local_path(place.uri)
-    rows = (each for match in erasure.matches.get(place.unique_id, ()) for each in find_rows(paths, match))
-    return next(rows, None) is not None or next(find_texts(paths, needles, root), None) is not None
+    matches = erasure.matches.get(place.unique_id, ())
+    return any(
+        next(texts_in(file, needles), None) or any(next(rows_in(file, match), None) for match in matches)
+        for file in searched_files(place.uri, _newest_files(place))
+    )
 
 
-def _newest_files(place: TablePlace) -> list[Path]:
-    """The data files of a table's newest commit; none of a table without commits."""
+def _newest_files(place: TablePlace) -> list[str]:
+    """The data files of a table's newest commit, relative to it; none of a table without commits."""
     timeline = Timeline(place.uri)
     slices = timeline.slices(timeline.commit_instants[-1].frontier) if timeline.commit_instants else {}
-    return [local_path(place.uri) / each.path for each in slices.values()]
+    return [each.path for each in slices.values()]
 
 
 def names_partition(place: TablePlace, needles: Needles) -> bool:
     """Whether commits of a model's table name a partition after one of the texts, be it empty by now."""
-    root = local_path(place.uri)
-    commits = files_below(root / ".hoodie" / "timeline")
-    return next(find_texts(commits, needles, root), None) is not None
+    names = folder(f"{place.uri}/{TIMELINE}").files()
+    commits = searched_files(place.uri, [f"{TIMELINE}/{name}" for name in names])
+    return any(next(texts_in(file, needles), None) for file in commits)
 
 
-def _rows_left(erasure: Erasure) -> Iterator[Finding]:
-    """Files of any version with rows of the key, in the tables in which lineage says where the key is."""
-    tombstones, dead_letters = (files_below(local_path(uri)) for uri in erasure.side_tables)
-    own, keys = files_below(local_path(erasure.place.uri)), [(key,) for key in erasure.record_keys]
+def _rows(erasure: Erasure) -> Iterator[tuple[str, RowMatch]]:
+    """The rows of the key, in the tables in which lineage says where it is; their files of any version count."""
+    tombstones, dead_letters = erasure.side_tables
+    own, keys = erasure.place.uri, [(key,) for key in erasure.record_keys]
     for column in (KEY, RECORD_KEY):
-        yield from find_rows([*own, *tombstones], RowMatch((column,), keys))
-    yield from find_rows(own, erasure.own_match)
-    named = [(erasure.table.name, key) for key in erasure.record_keys]
-    yield from find_rows(dead_letters, RowMatch(("table_name", "row_key"), named))
+        yield own, RowMatch((column,), keys)
+        yield tombstones, RowMatch((column,), keys)
+    yield own, erasure.own_match
+    yield dead_letters, RowMatch(("table_name", "row_key"), [(erasure.table.name, key) for key in erasure.record_keys])
     for place in (*erasure.models, *erasure.snapshots):
         for match in erasure.matches.get(place.unique_id, ()):
-            yield from find_rows(files_below(local_path(place.uri)), match)
+            yield place.uri, match
 
 
 def _rows_published(erasure: Erasure) -> Iterator[Finding]:
@@ -135,10 +167,18 @@ def _without_key(erasure: Erasure) -> Iterator[str]:
             yield str(place.table)
     known = {*(place.uri for place in erasure.lake.catalog.places.values()), *erasure.uris}
     known |= {SourcePaths(erasure.loaded.target, each).dead_letters_uri for each in erasure.loaded.project.sources}
-    paths, warehouse = set(map(local_path, known)), local_path(erasure.loaded.target.warehouse)
-    for table in sorted(each.parent for each in warehouse.glob("*/*/.hoodie")):
-        if table not in paths and table.parent.name != "_sml":
-            yield f"{table.parent.name}.{table.name}, which no node of the project has"
+    warehouse = erasure.loaded.target.warehouse
+    for schema, name in _stored_tables(warehouse):
+        if folder(f"{warehouse}/{schema}/{name}").path not in {folder(uri).path for uri in known} and schema != "_sml":
+            yield f"{schema}.{name}, which no node of the project has"
+
+
+def _stored_tables(warehouse: str) -> list[tuple[str, str]]:
+    """Schema and name of the folders of a warehouse that are tables."""
+    if is_store(warehouse):
+        parts = (path.split("/") for path in folder(warehouse).files() if path.endswith("/.hoodie/hoodie.properties"))
+        return sorted((each[0], each[1]) for each in parts if len(each) == 4)
+    return sorted((each.parent.parent.name, each.parent.name) for each in local_path(warehouse).glob("*/*/.hoodie"))
 
 
 def _beyond(erasure: Erasure) -> Iterator[str]:
@@ -152,7 +192,12 @@ def _beyond(erasure: Erasure) -> Iterator[str]:
         " too, `sml repair`, `sml rollback`): remove them there, or give this command again"
     )
     yield "backups, and copies of the warehouse and of published files"
+    if is_store(erasure.loaded.target.warehouse):
+        yield (
+            "what the bucket keeps besides its objects: versions that a rule of it has to remove, replicas, and parts"
+            " of uploads that were cut short (rule AbortIncompleteMultipartUpload)"
+        )
     for each in erasure.destinations:
-        if local_file(each) is None:
+        if file_of(each) is None:
             yield f"free pages, logs and backups of the destination {each.name}: its rows were deleted or replaced"
     yield "the project's own files, such as seeds, its repository, and pages that `sml report` wrote elsewhere"
