@@ -59,5 +59,5 @@ def test_two_texts_of_a_query_are_told_apart(
     spark: SparkSession, written: str, compiled: str, says: str | None
 ) -> None:
     spark.range(5).createOrReplaceTempView("v")
-    told = other_meaning(spark.sql(written), spark.sql(compiled))
-    assert told is None if says is None else says in (told or "")
+    meaning = other_meaning(spark.sql(written), spark.sql(compiled))
+    assert meaning is None if says is None else says in (meaning or "")
