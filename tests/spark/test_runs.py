@@ -17,7 +17,6 @@ from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.jvm import job_metrics
 from sqlmesh_like.spark.program import spark_steps
-from tests.levels import parametrize
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 from tests.spoilt_files import poison, poison_rows
 
@@ -63,7 +62,7 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     assert all("not a Parquet file" in result.message for result in refreshed.values()), refreshed["flat"].message
 
 
-@parametrize("engine", suite=["auto"], release=["spark"])
+@pytest.mark.parametrize("engine", ["auto", "spark"])
 def test_a_lookup_reads_no_rows_of_files_whose_keys_are_out_of_range(
     lake: Lake, engine: Literal["auto", "spark"], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan import model_plan
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from tests.levels import parametrize
 from tests.spark.lake import Lake, Row, Table, ordered
 
 MODELS = {
@@ -78,7 +77,8 @@ def stored(lake: Lake, name: str) -> list[tuple[object, ...]]:
     return ordered(frame.select(*sorted(c for c in frame.columns if not c.startswith("_hoodie_"))))
 
 
-@parametrize(("kind", "is_looked_up"), suite=[("cow", True)], release=[("cow", False), ("mor", True)])
+@pytest.mark.release
+@pytest.mark.parametrize(("kind", "is_looked_up"), [("cow", True), ("cow", False), ("mor", True)])
 def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
     kind: Literal["cow", "mor"],
     is_looked_up: bool,
