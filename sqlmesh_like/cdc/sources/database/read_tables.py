@@ -56,7 +56,6 @@ class ReadTables:
         outdated = self.outdated.difference(names)
         return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
 
-
     def with_layouts(self, layouts: Mapping[str, TableLayout], names: Collection[str]) -> ReadTables:
         """Take over the layouts that these tables have now, with what is known of columns that they had before."""
         known = dict(self.layouts)

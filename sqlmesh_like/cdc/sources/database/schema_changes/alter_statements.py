@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, keeps_values
 from sqlmesh_like.cdc.sources.database.schema_changes.column_texts import ColumnText, column_text, states_default
-from sqlmesh_like.cdc.sources.database.schema_changes.statement_tokens import NAME, VALUE, clause_text, split, tokens
+from sqlmesh_like.cdc.sources.database.schema_changes.statement_tokens import (
+    NAME,
+    VALUE,
+    Token,
+    clause_text,
+    split,
+    tokens,
+)
 
 _ALTER = re.compile(
     rf"ALTER (?:ONLINE |OFFLINE )?TABLE (?:IF EXISTS )?{NAME}(?: \. {NAME})?(?: WAIT \d+| NOWAIT)?(?: (?=\S)|$)", re.I
@@ -45,7 +52,9 @@ _HARMLESS = re.compile(
 _PRIMARY_KEY = re.compile(rf"ADD (?:CONSTRAINT (?:{NAME} )?)?PRIMARY KEY(?: USING \w+)? \((?P<columns>[^()]*)\)", re.I)
 _DEFAULT = re.compile(rf"ALTER (?:COLUMN )?(?:IF EXISTS )?(?P<name>{NAME}) (?:SET DEFAULT .*|DROP DEFAULT)", re.I)
 _ADD = re.compile(r"ADD (?:COLUMN )?(?:IF NOT EXISTS )?", re.I)
-_MODIFY = re.compile(rf"(?:MODIFY (?:COLUMN )?(?:IF EXISTS )?|CHANGE (?:COLUMN )?(?:IF EXISTS )?(?P<old>{NAME}) )", re.I)
+_MODIFY = re.compile(
+    rf"(?:MODIFY (?:COLUMN )?(?:IF EXISTS )?|CHANGE (?:COLUMN )?(?:IF EXISTS )?(?P<old>{NAME}) )", re.I
+)
 
 
 @dataclass
@@ -53,12 +62,13 @@ class TableColumns:
     """What is known of a table's columns, statement by statement; names are in lower case.
 
     `current`: those it has; `former`: names of those it has ever had, which the lake may have with other values;
-    `with_default`: those whose default is left to the schema of events, as nothing has changed it since.
+    `added`: the defaults of those that came since. The first event that has such a column states a default, which the
+    lake gives to all rows: another one by then would not be theirs.
     """
 
     current: Mapping[str, ColumnDefinition] = field(default_factory=dict)
     former: set[str] = field(default_factory=set)
-    with_default: set[str] = field(default_factory=set)
+    added: dict[str, str | None] = field(default_factory=dict)
 
     def become(self, columns: Mapping[str, ColumnDefinition]) -> None:
         """Take the columns that a statement has left."""
@@ -96,7 +106,7 @@ def changing_clause(
 
 def _is_harmless(
     clause: str,
-    own: Sequence[object],
+    own: Sequence[Token],
     columns: TableColumns,
     after: Mapping[str, ColumnDefinition],
     declared: frozenset[str] | None,
@@ -108,24 +118,30 @@ def _is_harmless(
         known = [columns.current.get(_unquoted(name)) for name in names]
         return all(each is not None and not each.is_optional for each in known)
     if match := _DEFAULT.fullmatch(clause):
-        return _unquoted(match["name"]) not in columns.with_default
+        return _unquoted(match["name"]) not in columns.added
     if match := _MODIFY.match(clause):
         return _is_modified(clause[match.end() :], match["old"], columns, after)
     if match := _ADD.match(clause):
         rest = clause[match.end() :]
-        texts = [clause_text(each) for each in split(own[-1])] if rest.startswith("(") and own else [rest]
-        return all([_is_added(text, columns, declared) for text in texts])
+        texts = (
+            [clause_text(each) for each in split(own[-1])]
+            if isinstance(own[-1], list) and rest.startswith("(")
+            else [rest]
+        )
+        return all(_is_added(text, columns, declared) for text in texts)
     return False
 
 
-def _is_modified(
-    text: str, old: str | None, columns: TableColumns, after: Mapping[str, ColumnDefinition]
-) -> bool:
+def _is_modified(text: str, old: str | None, columns: TableColumns, after: Mapping[str, ColumnDefinition]) -> bool:
     column = column_text(text)
     if column is None or column.is_timestamp:
         return False
     name = column.name.lower()
-    if (old is not None and _unquoted(old) != name) or name in columns.with_default:
+    if (old is not None and _unquoted(old) != name) or columns.added.get(
+        name, column.plain_default
+    ) != column.plain_default:
+        return False
+    if name in columns.added and column.has_clock:
         return False
     before, now = columns.current.get(name), after.get(name)
     return before is not None and now is not None and before.name == now.name and keeps_values(before, now)
@@ -135,12 +151,11 @@ def _is_added(text: str, columns: TableColumns, declared: frozenset[str] | None)
     column = column_text(text)
     if column is None or column.has_clock or column.is_numbered or column.name.lower() in columns.former:
         return False
-    if column.default in (None, "NULL"):
+    name, default = column.name.lower(), column.plain_default
+    columns.added[name] = default
+    if default is None:
         return _is_null(column)
-    if declared is None or column.name.lower() in declared or not states_default(column):
-        return False
-    columns.with_default.add(column.name.lower())
-    return True
+    return declared is not None and name not in declared and states_default(column)
 
 
 def _is_null(column: ColumnText) -> bool:

@@ -16,7 +16,8 @@ _COLUMN = re.compile(rf"(?P<name>{NAME}) (?P<type>{_TYPES})\b(?: PRECISION)?(?: 
 _NOW = r"(?:CURRENT_TIMESTAMP|NOW|LOCALTIME|LOCALTIMESTAMP)(?: \(\d*\))?"
 _ATTRIBUTE = re.compile(
     rf" (?:(?P<default>DEFAULT (?P<value>'[^']*'|[-+]? ?\d[\d.]*|NULL|TRUE|FALSE))|(?P<computed>DEFAULT {_NOW})"
-    rf"|ON UPDATE {_NOW}|(?P<required>NOT NULL)|(?P<nullable>NULL)|(?P<numbered>AUTO_INCREMENT)|UNSIGNED|SIGNED|ZEROFILL"
+    rf"|ON UPDATE {_NOW}|(?P<required>NOT NULL)|(?P<nullable>NULL)|(?P<numbered>AUTO_INCREMENT)"
+    r"|UNSIGNED|SIGNED|ZEROFILL"
     rf"|(?:CHARACTER SET|CHARSET|COLLATE)(?: =)? {VALUE}|COMMENT (?:= )?{VALUE}|FIRST|AFTER {NAME}|UNIQUE(?: KEY)?"
     r"|CHECK \([^()]*\))(?= |$)",
     re.I,
@@ -42,6 +43,11 @@ class ColumnText:
     is_numbered: bool
 
     @property
+    def plain_default(self) -> str | None:
+        """The value that the column has by default; None for NULL."""
+        return None if self.default == "NULL" else self.default
+
+    @property
     def is_timestamp(self) -> bool:
         return self.type == "TIMESTAMP"
 
@@ -57,23 +63,23 @@ is_numbered=False)
     head = _COLUMN.match(text)
     if head is None:
         return None
-    at, found = head.end(), dict[str, str]()
+    at, attributes = head.end(), dict[str, str]()
     while at < len(text):
-        attribute = _ATTRIBUTE.match(text, at)
-        if attribute is None:
+        matched = _ATTRIBUTE.match(text, at)
+        if matched is None:
             return None
-        found |= {name: value for name, value in attribute.groupdict().items() if value is not None}
-        at = attribute.end()
-    default = found.get("value", "").replace("- ", "-").replace("+ ", "")
+        attributes |= {name: value for name, value in matched.groupdict().items() if value is not None}
+        at = matched.end()
+    default = attributes.get("value", "").replace("- ", "-").replace("+ ", "")
     return ColumnText(
         head["name"].strip('`"'),
         head["type"].upper(),
         (head["size"] or "").replace(" ", ""),
         ("NULL" if default.upper() == "NULL" else default) if default else None,
-        "computed" in found,
-        "required" in found,
-        "nullable" in found,
-        "numbered" in found,
+        "computed" in attributes,
+        "required" in attributes,
+        "nullable" in attributes,
+        "numbered" in attributes,
     )
 
 

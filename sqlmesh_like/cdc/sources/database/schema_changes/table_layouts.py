@@ -1,7 +1,8 @@
 """Columns of PostgreSQL's tables as its catalog has them. Owns which of their changes are proven to keep all values.
 
-Its log has no statements. A row of `pg_attribute` is written anew by each statement about its column, one of `pg_class`
-names other files when the rows are: what neither says has not happened. `VACUUM FULL` and `TRUNCATE` alone change files.
+Its log has no statements. A row of `pg_attribute` is written anew by each statement about its column, and one of
+`pg_class` names other files when the rows are: what neither says has not happened. `VACUUM FULL` and `TRUNCATE` change
+only files.
 https://www.postgresql.org/docs/current/catalog-pg-attribute.html
 """
 
@@ -47,7 +48,7 @@ _TEXTS = frozenset({"25", "1043"})
 """`text` and `varchar`: the same bytes."""
 _SIMPLE_TYPES = frozenset({"16", "20", "21", "23", "1700", *_TEXTS})
 """Types of which events state a default as it is: whole numbers, `boolean`, `numeric`, and texts."""
-_SIMPLE_DEFAULT = re.compile(r"(true|false|-?\d+(?:\.\d+)?)|'([\w.:+-]+)'::(?:\w+|character varying)", re.ASCII)
+_SIMPLE_DEFAULT = re.compile(r"(true|false|-?\d+(?:\.\d+)?)|'([\w .:+-]+)'::(?:\w+|character varying)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,7 @@ class TableLayout:
     def after(self, before: TableLayout) -> TableLayout:
         """This layout with what an earlier one knows of columns that were there."""
         names, former = {each.name for each in self.columns}, {each.name for each in before.columns}
-        return replace(
-            self, former=before.former | (former - names), added=(before.added | (names - former)) & names
-        )
+        return replace(self, former=before.former | (former - names), added=(before.added | (names - former)) & names)
 
 
 def layout_from(entry: Mapping[str, object]) -> TableLayout:

@@ -95,9 +95,10 @@ def changed_layouts(
     """Tables of PostgreSQL that have other `layouts` than those recorded when they were read, and why that matters."""
     declared, changed = columns_without_defaults(source, tables), {}
     for table in tables:
-        before, now = record.layouts.get(str(table).lower()), layouts.get(str(table).lower())
-        if before is not None and now is not None:
-            why = why_values_changed(before, now, declared.get(str(table).lower()))
-            if why is not None:
-                changed[str(table)] = why
+        name = str(table).lower()
+        before, now = record.layouts.get(name), layouts.get(name)
+        if before is None or now is None or (before.table != now.table and str(table) not in record.complete):
+            continue  # another table of the same name is read as a new one
+        if why := why_values_changed(before, now, declared.get(name)):
+            changed[str(table)] = why
     return changed
