@@ -35,7 +35,7 @@ COLUMNS = {
 def clause_of(statement: str, *after: ColumnDefinition, declared: frozenset[str] | None = frozenset()) -> str | None:
     """The first clause that may change values, of a table that had a column `gone` before."""
     columns = TableColumns(COLUMNS, {*COLUMNS, "gone"}, {"late": "4", "later": None})
-    return changing_clause(statement, columns, {**COLUMNS, **{each.name: each for each in after}}, declared)
+    return changing_clause(statement, columns, {**COLUMNS, **{each.name.lower(): each for each in after}}, declared)
 
 
 @pytest.mark.parametrize(
