@@ -96,7 +96,7 @@ REWRITING = {
     "zero": ("add n int not null",),
     "clock": ("add at datetime default current_timestamp",),
     "unique_text": ("add u char(36) default uuid()",),
-    "stored": ("add g int as (id * 2) stored",),
+    "computed_once": ("add g int as (id * 2) stored",),
     "numbered": ("add k int auto_increment unique",),
     "expression": ("add x int default (1 + 1)",),
     "several": ("add index (v), modify d decimal(12,2), drop column e",),

@@ -69,6 +69,11 @@ def test_a_lost_position_is_told_from_a_database_that_is_away() -> None:
     lost = "Error | DebeziumException: Could not find first log file name in binary log index file"
     assert isinstance(engine_error(SETTINGS, lost, "shop"), IngestError)
     assert isinstance(engine_error(SETTINGS, "x | ConnectException: refused", "shop"), DatabaseAwayError)
+    unread = (
+        "DDL statement couldn't be parsed. Please … with the statement 'alter table t x' no viable | NoViable: null"
+    )
+    refused = engine_error(SETTINGS, unread, "shop")
+    assert isinstance(refused, IngestError) and str(refused).partition("\n")[0].endswith("of its log: alter table t x")
 
 
 def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is_away() -> None:
