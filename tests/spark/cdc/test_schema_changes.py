@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -12,9 +14,12 @@ import pytest
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.database.server import connected
+from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.services import mariadb, postgres
@@ -236,6 +241,59 @@ def test_a_table_that_must_be_read_again_is_not_forgotten_by_a_kill(
     require_same_rows(lake, "item")
     require_same_rows(lake, "other")
     assert lake.run().events == 0
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("follows", [False, True])
+def test_events_before_a_statement_are_spooled_before_the_table_is_read_again(
+    server: mariadb.Server, tmp_path: Path, follows: bool
+) -> None:
+    """The engine notes a statement as it meets it, and may be killed before the events that precede it are spooled."""
+    database = f"noted_{follows}"
+    run(
+        server,
+        f"create database {database}",
+        f"use {database}",
+        "create table item (id int primary key, d decimal(10,3))",
+        "insert into item values (1, 0)",
+    )
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database)
+    lake = Lake(None, tmp_path, (table("item", database=database),), {"files": None, "database": settings})  # type: ignore[arg-type]
+    place = SourcePaths(*lake.declared()[1:])
+    folder, before = spool_of(place).folder, tmp_path / "before"
+
+    def capture(*, follows: bool = False) -> None:
+        engine = DatabaseCapture(place)
+        try:
+            engine.prepare(None)
+            engine.read_later_tables()
+            if follows:
+                engine.follow()
+            else:
+                engine.read_to_end()
+        finally:
+            engine.close()
+
+    def operations() -> list[str]:
+        events = [
+            json.loads(line.partition("\t")[0])
+            for path in sorted((folder / "log").glob("*.gz"))
+            for line in gzip.decompress(path.read_bytes()).decode().splitlines()
+        ]
+        return [event.get("payload", event)["op"] for event in events]
+
+    capture()
+    shutil.copytree(folder, before)
+    run(server, f"use {database}", "update item set d = 1.255", "alter table item modify d decimal(10,1)")
+    capture()
+    assert operations() == ["r", "u", "t", "r"]
+    noted = (folder / "schema_history").read_bytes()
+    shutil.rmtree(folder)
+    shutil.copytree(before, folder)
+    (folder / "schema_history").write_bytes(noted)
+    capture(follows=follows)
+    assert operations() == ["r", "u", "t", "r"]
 
 
 PG_REWRITING = {

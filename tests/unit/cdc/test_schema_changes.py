@@ -264,6 +264,9 @@ def test_the_record_of_statements_names_the_tables_that_were_rewritten(tmp_path:
     made = made_tables(spool, "shop")
     assert (made.rewritten, made.clauses) == ({"item": "binlog.1:1"}, {"item": "modify n int"})
     assert made_tables(spool, "other").rewritten == {}
+    first, second, _ = (spool.folder / "schema_history").read_bytes().splitlines(keepends=True)
+    assert made_tables(spool, "shop", size=len(first)).rewritten == {}, "the log has not been read so far"
+    assert made_tables(spool, "shop", size=len(first + second)) == made
     dropped = [column("id")]
     spool = history(
         tmp_path,

@@ -96,7 +96,6 @@ class DatabaseCapture:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
         self.spool.prepare()
         self._asked = database_state(self.place, self._cascades, start)
-        self._statements = self._asked.statements
 
     def read_later_tables(self, again: Collection[str] = ()) -> None:
         """Spool all rows of tables that are read for the first time after others, or that `again` names.
@@ -113,7 +112,8 @@ class DatabaseCapture:
         added = {table: query for table, query in asked.added.items() if table not in later}
         if not later and not added:
             return
-        places = {**statements_of_tables(self.spool, source, asked.tables).places, **asked.partitions}
+        statements = statements_of_tables(self.spool, source, asked.tables, record.statements)
+        places = {**statements.places, **asked.partitions}
         if added:
             _log.warning("reading the rows of new partitions of %s", ", ".join(map(str, added)))
             record = add_rows_of_partitions(self.place, added, record, places)
@@ -180,19 +180,25 @@ class DatabaseCapture:
             return
 
     def _note_made_tables(self) -> bool:
-        """Whether tables were made anew since this was asked last: their rows must be read again."""
+        """Whether tables were made anew in the log that has been read: their rows must be read again."""
+        record, size = self._asked.record, self.spool.statements
+        if size == record.statements or stop_signals.is_wished():
+            return False
+        statements = statements_of_tables(self.spool, self.place.source, self._asked.tables, size)
+        anew = record.made_anew(statements.places)
+        statements.warn(anew, record)
+        record = replace(record.without(anew), statements=size)
+        store(self.spool, record)
+        self._asked = replace(self._asked, record=record)
+        return bool(anew)
+
+    def _has_made_tables(self) -> bool:
+        """Whether the engine has met statements that make tables anew; events before them may not be spooled yet."""
         if self.spool.statements == self._statements:
             return False
         self._statements = self.spool.statements
-        record = self._asked.record
         statements = statements_of_tables(self.spool, self.place.source, self._asked.tables)
-        anew = record.made_anew(statements.places)
-        statements.warn(anew, record)
-        if anew:
-            record = record.without(anew)
-            store(self.spool, record)
-            self._asked = replace(self._asked, record=record)
-        return bool(anew)
+        return bool(self._asked.record.made_anew(statements.places))
 
     def _note_changed_layouts(self) -> bool:
         """Whether columns were changed so that tables are to be read again, as the log has been read up to there."""
@@ -206,16 +212,18 @@ class DatabaseCapture:
         self._asked = replace(asked, record=record, changed={})
         return True
 
-    def _read_up_to_changed_layouts(self) -> None:
+    def _read_up_to_changes(self) -> None:
         """Spool the log of tables that must be read again, so that no event of theirs comes that is older."""
-        if self._asked.changed:
+        self._statements = 0
+        if self._asked.changed or self._has_made_tables():
             self._read_log()
+            self._note_made_tables()
             self._note_changed_layouts()
             self.close()
 
     def follow(self) -> None:
         """Begin to spool all that comes."""
-        self._read_up_to_changed_layouts()
+        self._read_up_to_changes()
         self.read_later_tables()
         self._follows = True
         self._begin(follows=True)
@@ -244,7 +252,7 @@ class DatabaseCapture:
         try:
             if self._engine is None:
                 self.prepare(None)
-                self._read_up_to_changed_layouts()
+                self._read_up_to_changes()
                 self._add_cascaded_rows()
                 self.read_later_tables()
                 self._begin(follows=True)
@@ -263,7 +271,7 @@ class DatabaseCapture:
 
     def _tables_changed(self, now: float) -> bool:
         """Whether there are other tables to read than when the engine began, or rows that the log does not name."""
-        if self._note_made_tables() or self._cascades.have_acted(self._asked.followed):
+        if self._has_made_tables() or self._cascades.have_acted(self._asked.followed):
             return True
         if now < self._next_listing:
             return False

@@ -44,8 +44,7 @@ class DatabaseState:
 
     `partitions`: those of each table, in PostgreSQL; `added`: queries for rows of some that have not been read.
     `layouts`: the tables' columns, in PostgreSQL; `changed`: tables that must be read again for that, and why, once the
-    log has been read up to where they were like this: it has values from before. `statements`: how much of the record
-    of statements has been looked at.
+    log has been read up to where they were like this: it has values from before.
     """
 
     tables: tuple[Table, ...]
@@ -56,7 +55,6 @@ class DatabaseState:
     added: Mapping[Table, str]
     layouts: Mapping[str, TableLayout]
     changed: Mapping[str, str]
-    statements: int
 
     @property
     def followed(self) -> tuple[Table, ...]:
@@ -81,7 +79,6 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
         if partitions:
             publish_whole(db, source, spool)
         layouts = table_layouts(db, tables) if is_postgres else {}
-        statements = spool.statements
         if spool.has_position:
             record, added = _continued(db, place, tables, partitions)
         else:
@@ -91,9 +88,7 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
         record = cascades.prepare(db, tables, record)
         changed = changed_layouts(source, tables, record, layouts)
         record = _with_layouts(place, record, layouts, changed)
-        return DatabaseState(
-            tables, record, log_end(db), is_mariadb(db), partitions, added, layouts, changed, statements
-        )
+        return DatabaseState(tables, record, log_end(db), is_mariadb(db), partitions, added, layouts, changed)
 
 
 def _continued(
@@ -110,7 +105,7 @@ def _continued(
     if is_postgres and (published := published_tables(db, publication_of(source, spool))) is not None:
         followed &= published  # one that was dropped and created again is not published any more
     unread = unread_partitions(db, source, tables, known, partitions)
-    statements = statements_of_tables(spool, source, tables)
+    statements = statements_of_tables(spool, source, tables, known.statements)
     anew = known.made_anew(statements.places)
     statements.warn(anew, known)
     followed -= anew | unread.whole

@@ -27,7 +27,9 @@ class ReadTables:
     `complete`: the spool has their rows and all changes since, up to its position. `outdated`: it has had rows of them,
     but not all changes since. `made`: where in the log each was made anew (`schema_history`) when it was read, or the
     partitions that it had (`partitions`), by its name in lower case. `layouts`: the columns that a table of PostgreSQL
-    had, at a moment up to which its log had been read before its rows were.
+    had, at a moment up to which its log had been read before its rows were. `statements`: how much of the record of
+    statements (`schema_history`) is of the log that the spool has: the engine notes a statement before the events that
+    precede it are spooled.
     """
 
     database: str
@@ -35,6 +37,7 @@ class ReadTables:
     outdated: frozenset[str] = frozenset()
     made: Mapping[str, str] = field(default_factory=dict)
     layouts: Mapping[str, TableLayout] = field(default_factory=dict)
+    statements: int = 0
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
@@ -101,7 +104,8 @@ def _read(spool: Spool) -> ReadTables:
     known = json.loads(_file(spool).read_text(encoding="utf-8"))
     outdated, made = known.get("outdated", ()), known.get("made", {})
     layouts = {name: layout_from(each) for name, each in known.get("layouts", {}).items()}
-    return ReadTables(known["database"], frozenset(known["tables"]), frozenset(outdated), made, layouts)
+    names, statements = frozenset(known["tables"]), known.get("statements", 0)
+    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements)
 
 
 def store(spool: Spool, record: ReadTables) -> None:
@@ -112,6 +116,7 @@ def store(spool: Spool, record: ReadTables) -> None:
         "outdated": sorted(record.outdated),
         "made": dict(record.made),
         "layouts": {name: each.to_json() for name, each in sorted(record.layouts.items())},
+        "statements": record.statements,
     }
     replace_file(_file(spool), json.dumps(content).encode())
 

@@ -54,23 +54,36 @@ class _TableChange:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement of the record. `place`: where in the log it is; None: it is one of the first snapshot."""
+    """A statement of the record. `place`: where in the log it is; None: it is one of the first snapshot.
+
+    `end`: the size of the record up to here, in bytes.
+    """
 
     place: str | None
     text: str
     changes: tuple[_TableChange, ...]
+    end: int
 
 
 def made_tables(
-    spool: Spool, database: str, with_defaults: Mapping[str, frozenset[str]] = MappingProxyType({})
+    spool: Spool,
+    database: str,
+    with_defaults: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    size: int | None = None,
 ) -> MadeTables:
     """The tables of a database with such statements since the snapshot with which the spool began.
+
+    `size`: so much of the record is looked at; `replaced` is of all of it.
 
     `with_defaults`: tables of which the lake gives rows the default that events state for a new column, by name in
     lower case, with the columns that it has already.
     """
     made, gone, columns = MadeTables(), set[str](), dict[str, TableColumns]()
     for statement in _statements(spool, database):
+        if statement.place is not None and (match := _REPLACED.match(statement.text)):
+            made.replaced.add(_unquoted(match[1]))
+        if size is not None and statement.end > size:
+            continue
         if statement.place is not None:
             _note_rows(made, gone, statement.place, statement)
         for change in statement.changes:
@@ -86,8 +99,6 @@ def made_tables(
 def _note_rows(made: MadeTables, gone: set[str], place: str, statement: _Statement) -> None:
     """Note tables that a statement makes anew or takes rows from. `gone`: those of which the name is free."""
     text = statement.text
-    if match := _REPLACED.match(text):
-        made.replaced.add(_unquoted(match[1]))
     if re.match(r"\s*drop\s+(database|schema)\b", text, re.I):
         gone.add("")
     for change in statement.changes:
@@ -108,16 +119,19 @@ def _statements(spool: Spool, database: str) -> Iterator[_Statement]:
     file = spool.folder / "schema_history"
     if not file.exists():
         return
-    with file.open(encoding="utf-8") as lines:
+    end = 0
+    with file.open("rb") as lines:
         for line in lines:
-            if '"ddl"' not in line or not line.endswith("\n"):
+            end += len(line)
+            if b'"ddl"' not in line or not line.endswith(b"\n"):
                 continue
             said = json.loads(line)
             if said.get("databaseName") not in ("", None, database):
                 continue
             position = said.get("position") or {}
             place = None if "snapshot" in position else f"{position.get('file')}:{position.get('pos')}"
-            yield _Statement(place, str(said.get("ddl")), tuple(map(_table_change, said.get("tableChanges") or ())))
+            changes = tuple(map(_table_change, said.get("tableChanges") or ()))
+            yield _Statement(place, str(said.get("ddl")), changes, end)
 
 
 def _table_change(change: dict[str, Any]) -> _TableChange:

@@ -45,13 +45,17 @@ def warn_of_changed_values(name: str, why: str) -> None:
     _log.warning("values of %s may have changed without a word in the log: it is read again (%s)", name, why[:200])
 
 
-def statements_of_tables(spool: Spool, source: Source, tables: Sequence[Table]) -> StatementsOfTables:
+def statements_of_tables(
+    spool: Spool, source: Source, tables: Sequence[Table], size: int | None = None
+) -> StatementsOfTables:
     """The statements about these tables. With `deletes: retention` rows of partitions stay.
+
+    `size`: so much of the record of statements is looked at, as `ReadTables.statements` says.
 
     Raises IngestError where the engine reads changes of one of the tables with columns of a former one.
     """
     settings = database_of(source)
-    made = made_tables(spool, settings.database, columns_without_defaults(source, tables))
+    made = made_tables(spool, settings.database, columns_without_defaults(source, tables), size)
     if replaced := [table.name for table in tables if table.name.lower() in made.replaced]:
         raise IngestError(
             f"{settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
