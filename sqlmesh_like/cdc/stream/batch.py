@@ -229,4 +229,6 @@ def short(error: Exception) -> str:
 def _innermost_cause(error: Exception) -> str:
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0])[:500]
+    # Py4J's first line says only which method failed.
+    said = causes[-1].removeprefix("Caused by: ") if causes else " ".join(line.strip(": ") for line in lines[:2])
+    return said[:500]

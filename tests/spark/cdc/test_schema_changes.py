@@ -81,7 +81,8 @@ def check(lake: Lake, caplog: pytest.LogCaptureFixture, again: set[str]) -> None
     """Ingest: these tables are read again, all have the rows of the database, and nothing is left to read."""
     caplog.clear()
     report = lake.run()
-    assert not report.failed and report.dead_letters == 0
+    assert [(each.table, each.error) for each in report.tables if each.error] == []
+    assert report.dead_letters == 0, report.first_dead_letter
     assert read_again(caplog) == again
     for each in compared(lake):
         if each.table.name != "history":  # it has rows that the database lacks
