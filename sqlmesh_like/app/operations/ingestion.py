@@ -14,7 +14,7 @@ from sqlmesh_like.app.lakes.table_locks import ingestion_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
-from sqlmesh_like.cdc.sources.database.capture import check_database
+from sqlmesh_like.cdc.sources.database.database_check import check_database
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.sources.brokers import check_brokers
-from sqlmesh_like.cdc.sources.database.capture import check_database
+from sqlmesh_like.cdc.sources.database.database_check import check_database
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.hudi.catalogs.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.hudi.storage import folder

@@ -19,10 +19,11 @@ from typing import TypeVar
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
 from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
-from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.discover import SourceName
@@ -41,6 +42,7 @@ from sqlmesh_like.remedies import remedy
 from sqlmesh_like.spark.frames.cached_frame import cached
 
 MANY_TABLES = 8
+_ORDER = "_sml_order"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -134,9 +136,18 @@ def _events(context: IngestContext, lines: LogLines) -> Iterator[DataFrame | Non
 
 
 def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
-    """Sort cached events by source table where there are many, so that each table reads only its own."""
-    many = len(place.source.tables) > MANY_TABLES
-    return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
+    """Sort cached events by source table where there are many, so that each table reads only its own.
+
+    Spark 3.5 takes the order of cached rows along where the columns that it names are left out, and then fails on a
+    frame that is joined or united with itself. Of rows that are ordered by a value that they do not have, in a
+    projection that computes something, it takes none.
+    """
+    if len(place.source.tables) <= MANY_TABLES:
+        return events
+    by = "concat_ws('/', source_table, source_schema, database)"
+    others = [quoted_name(name) for name in events.columns if name != "source_table"]
+    ordered = events.withColumn(_ORDER, F.expr(by)).sortWithinPartitions(_ORDER)
+    return ordered.selectExpr(*others, "concat(source_table) as source_table").select(*events.columns)
 
 
 def _measured(report: TableReport, routing: Routed, bad_of: Mapping[TableName, int]) -> TableReport:
@@ -229,4 +240,6 @@ def short(error: Exception) -> str:
 def _innermost_cause(error: Exception) -> str:
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0])[:500]
+    # Py4J's first line says only which method failed.
+    said = causes[-1].removeprefix("Caused by: ") if causes else " ".join(line.strip(": ") for line in lines[:2])
+    return said[:500]

@@ -26,7 +26,7 @@ from sqlmesh_like.cdc.sources.database.comparison.table_comparison import Compar
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.ingest_log import IngestLog
 from sqlmesh_like.cli.options import Flags, in_environment, shared_options
-from sqlmesh_like.cli.printing.output import LogStep, Output
+from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.run.plain_values import plain
@@ -71,6 +71,7 @@ def command(
 
     `-s source:shop` compares the tables of a source that reads a database with that database, value by value. With
     --repair, rows that differ are read again and ingested like events of its log; then the tables are compared again.
+    A table of which a column could not be compared is a warning (WARN): exit code 0, and 1 with --warn-error.
     """
     loaded, output = open_project(replace(flags, select=(*flags.select, *models))), make_output(flags)
     sources = named_sources(loaded)
@@ -140,9 +141,10 @@ def _verify_models(loaded: Loaded, output: Output, limit: int, sample: Sample | 
 
 
 def _print_source(output: Output, number: int, total: int, result: TableComparison) -> None:
-    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows)" if result.error is None else ""
-    step = LogStep(number, total, "source", f"source {result.table.table}{counted}")
-    output.tested(step, result.status, result.different, result.seconds)
+    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows{_left_out(result)})"
+    step = LogStep(number, total, "source", f"source {result.table.table}{counted if result.error is None else ''}")
+    count = len(result.uncompared) if result.status == "warn" else result.different
+    output.tested(step, result.status, count, result.seconds)
     for line in (result.error or "").splitlines():
         output.line(f"  {line}", "error")
     for line in _source_lines(result):
@@ -155,7 +157,14 @@ def _print_source(output: Output, number: int, total: int, result: TableComparis
             "warn",
         )
     if result.uncompared:
-        output.line(f"  not compared: {', '.join(map(str, result.uncompared))}", "warn")
+        level: LogLevel = "warn" if result.status == "warn" else "info"
+        output.line(f"  not compared: {', '.join(map(str, result.uncompared))}", level)
+
+
+def _left_out(result: TableComparison) -> str:
+    """How many columns the closing line of a table is not about."""
+    count = len(result.uncompared)
+    return f", without {count} column{'s' if count > 1 else ''}" if count else ""
 
 
 def _source_lines(result: TableComparison) -> Iterator[str]:

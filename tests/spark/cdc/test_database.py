@@ -35,7 +35,12 @@ from sqlmesh_like.cdc.sources.database.partitions import (
 )
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables
 from sqlmesh_like.cdc.sources.database.readiness import problems
-from sqlmesh_like.cdc.sources.database.server import connected, tables_of
+from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import (
+    TableLayout,
+    table_layouts,
+    why_values_changed,
+)
+from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, ProjectError
 from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
@@ -108,12 +113,13 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
         "insert into store.other values (1)",
         "flush binary logs",
         "alter table store.item add column late int default 7",
+        "alter table store.tag add column n int not null",  # all rows have 0 now, and no event says so
         "update store.item set name = 'z' where id = 1",
     )
     report = lake.run()
     assert not report.failed and report.dead_letters == 0
     assert lake.rows("item") == rows(server, "store.item")
-    assert lake.rows("tag") == rows(server, "store.tag") == [(1, 1), (3, 1)]
+    assert lake.rows("tag") == rows(server, "store.tag") == [(1, 1, 0), (3, 1, 0)]
     assert lake.commits("item") == 2
     # A log that ends with a statement without rows ends, and the next transaction is not taken for one that was read.
     run(server, "create table store.third (id int)")
@@ -408,6 +414,46 @@ def test_what_the_catalog_of_postgresql_says_of_partitions(pg: postgres.Server, 
         source = source_of(table("sale", database="postgres"))
         assert asked(record).whole == {"old.sale"}, statement
         source = source_of(table("sale", database="postgres", deletes="retention"))
+
+
+CHANGES = {
+    "upper": ("alter table upper alter v type text using upper(v)",),
+    "same_type": ("alter table same_type alter v type varchar(9) using upper(v)",),
+    "typed": ("alter table typed alter d type numeric(9,1)",),
+    "renamed": ("alter table renamed rename v to w",),
+    "computed": ("alter table computed add r float default random()", "alter table computed alter r drop default"),
+    "gone_default": ("alter table gone_default add c int default 4", "alter table gone_default alter c drop default"),
+    "stored": ("alter table stored add g int generated always as (id * 2) stored",),
+}
+NO_CHANGES = {
+    "constant": ("alter table constant add c int default 4",),
+    "added": ("alter table added add c int", "alter table added drop d", "create index on added (v)", "analyze added"),
+    "wider": ("alter table wider alter v type varchar(90), alter d type numeric(11,3), alter v set not null",),
+    "texts": ("alter table texts alter v type text", "grant select on texts to public"),
+    "vacuumed": ("vacuum full vacuumed",),
+    "truncated": ("truncate truncated",),
+}
+
+
+def test_what_the_catalog_of_postgresql_says_of_columns(pg: postgres.Server) -> None:
+    cases = {**CHANGES, **NO_CHANGES}
+    pg.run(
+        "create database columns",
+        "\\c columns",
+        *(f"create table {name} (id int primary key, v varchar(9), d numeric(9,3))" for name in cases),
+        *(f"insert into {name} values (1, 'a', 1.25)" for name in cases),
+    )
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "columns")
+
+    def layouts() -> dict[str, TableLayout]:
+        with connected(settings) as db:
+            return table_layouts(db, [Table("public", name) for name in cases])
+
+    before = layouts()
+    assert not any(why_values_changed(before[name], now) for name, now in layouts().items())
+    pg.run("\\c columns", *(statement for own in cases.values() for statement in own))
+    changed = {name for name, now in layouts().items() if why_values_changed(before[name], now, frozenset())}
+    assert changed == {f"public.{name}" for name in CHANGES}
 
 
 def confirmed(pg: postgres.Server, database: str = "postgres") -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
+from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import statements_of_tables
 from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
-from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, Location, MachineError
 from sqlmesh_like.names import NodeId, TableName
@@ -69,6 +69,11 @@ def test_a_lost_position_is_told_from_a_database_that_is_away() -> None:
     lost = "Error | DebeziumException: Could not find first log file name in binary log index file"
     assert isinstance(engine_error(SETTINGS, lost, "shop"), IngestError)
     assert isinstance(engine_error(SETTINGS, "x | ConnectException: refused", "shop"), DatabaseAwayError)
+    unread = (
+        "DDL statement couldn't be parsed. Please … with the statement 'alter table t x' no viable | NoViable: null"
+    )
+    refused = engine_error(SETTINGS, unread, "shop")
+    assert isinstance(refused, IngestError) and str(refused).partition("\n")[0].endswith("of its log: alter table t x")
 
 
 def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is_away() -> None:
@@ -183,8 +188,9 @@ def test_rows_of_partitions_stay_where_deletes_are_retention(tmp_path: Path) -> 
     kept = source.tables[1]
     assert kept.ingest is not None
     kept = replace(kept, ingest=replace(kept.ingest, deletes="retention"))
-    capture = DatabaseCapture(SourcePaths(target, replace(source, tables=(source.tables[0], kept))))
-    capture.spool.folder.mkdir(parents=True)
+    source = replace(source, tables=(source.tables[0], kept))
+    spool = spool_of(SourcePaths(target, source))
+    spool.folder.mkdir(parents=True)
 
     def say(statement: str, *names: str) -> None:
         changes = [{"type": "ALTER", "id": f'"shop"."{name}"'} for name in names]
@@ -194,12 +200,12 @@ def test_rows_of_partitions_stay_where_deletes_are_retention(tmp_path: Path) -> 
             "ddl": statement,
             "tableChanges": changes,
         }
-        with (capture.spool.folder / "schema_history").open("a") as file:
+        with (spool.folder / "schema_history").open("a") as file:
             file.write(f"{json.dumps(line)}\n")
 
     say("alter table x drop partition p", "item", "user_1")
-    assert set(capture._made_anew(TABLES)) == {"item"}
+    assert set(statements_of_tables(spool, source, TABLES).places) == {"item"}
     say("create or replace table user_1 (id int)")
     with pytest.raises(IngestError, match="has made user_1 by CREATE OR REPLACE TABLE"):
-        capture._made_anew(TABLES)
-    assert "item" in capture._made_anew(TABLES[:1]), "the source does not read the other one"
+        statements_of_tables(spool, source, TABLES)
+    assert "item" in statements_of_tables(spool, source, TABLES[:1]).places, "the source does not read the other one"

@@ -115,10 +115,11 @@ def test_where_too_much_differs_the_rest_is_counted(sides: tuple[Side, Side], mo
 
 
 def test_columns_without_a_common_text_are_named_and_a_table_without_a_key_is_refused() -> None:
-    stored = (*STORED[:2], Column("doc", "string"), Column("old", "int"))
-    declared = (*DECLARED[:2], ("doc", "json"), ("new", "int(11)"))
+    stored = (*STORED[:2], Column("doc", "string"), Column("old", "int"), Column("retyped", "string"))
+    declared = (*DECLARED[:2], ("doc", "json"), ("new", "int(11)"), ("retyped", "int(11)"))
     uncompared = compared_columns("mysql", table("item"), declared, stored).uncompared
-    assert [each.name for each in uncompared] == ["doc", "new", "old"] and "json there" in str(uncompared[0])
+    assert [each.name for each in uncompared] == ["doc", "new", "retyped", "old"] and "json there" in str(uncompared[0])
+    assert [each.by_nature for each in uncompared] == [True, False, False, True]
     item = table("item")
     assert item.ingest is not None
     with pytest.raises(UsageError, match="no primary key"):

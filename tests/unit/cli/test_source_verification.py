@@ -59,6 +59,15 @@ def test_what_cannot_be_compared_ends_with_what_to_do(
     [
         ({"rows": 5}, 0, ["PASS source shop.item (5 rows)"]),
         ({"rows": 5, "unread": 2}, 0, ["2 rows have changes in the log", "sml ingest -s source:shop"]),
+        (
+            {"rows": 5, "uncompared": (UncomparedColumn("doc", "json there", by_nature=True),)}, 0,
+            ["PASS source shop.item (5 rows, without 1 column) ", "not compared: doc (json there)", "PASS=1 WARN=0"],
+        ),
+        (
+            {"rows": 5, "uncompared": (UncomparedColumn("n", "int there"), UncomparedColumn("m", "not in the lake"))},
+            0,
+            ["WARN 2 source shop.item (5 rows, without 2 columns) ", "not compared: n (int there), m", "PASS=0 WARN=1"],
+        ),
         ({"error": "no key\n  name one"}, 2, ["no key", "name one"]),
         (
             {
@@ -97,6 +106,8 @@ def test_differences_are_printed_by_key_and_column(
     for line in lines:
         assert line in shown
     assert requests == [ComparisonRequest(20, 1000, 0.01, 7)]
+    strict = main(["verify", "-s", "source:shop", "--warn-error", "--project-dir", str(project)])
+    assert strict == (1 if "WARN" in lines[0] or "unread" in result else code)
 
 
 def test_what_differs_is_read_again_and_compared_again(

@@ -8,40 +8,34 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from sqlmesh_like import stop_signals
-from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import MOST_ROUNDS, CascadedRows, unread_parent_notes
+from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import MOST_ROUNDS, CascadedRows
 from sqlmesh_like.cdc.sources.database.connector_settings import (
     connector_settings,
     database_of,
     declared_table,
     publication_of,
-    slot_of,
     wanted_tables,
 )
+from sqlmesh_like.cdc.sources.database.database_state import database_state
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
-from sqlmesh_like.cdc.sources.database.partitions import (
-    keeps_rows,
-    partitions_of,
-    publish_whole,
-    require_one_of_each,
-    unread_partitions,
+from sqlmesh_like.cdc.sources.database.partitions import partitions_of
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
+from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import table_layouts
+from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import (
+    changed_layouts,
+    statements_of_tables,
+    warn_of_changed_values,
 )
-from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
-from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
-from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
-    LogEnd,
     Table,
     connected,
-    drop_slot,
     engine_error,
-    is_mariadb,
     log_end,
     published_tables,
     tables_of,
@@ -50,10 +44,6 @@ from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.project.nodes import Source
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 _log = logging.getLogger("sqlmesh_like.cdc")
 _PATIENCE_SECONDS = 1800.0
@@ -65,23 +55,6 @@ _LISTING_SECONDS = 300.0
 """How often a database that is followed is asked which tables it has."""
 _SOUND_SECONDS = 60.0
 """After so long an engine counts as having reached its database."""
-
-
-def check_database(source: Source, place: SourcePaths | None = None) -> str:
-    """Describe the database of a source. Raises SmlError where it cannot be read.
-
-    `place`: where the lake has the source; a table that its snapshot has read may be gone since.
-    """
-    settings = database_of(source)
-    with connected(settings) as db:
-        tables = wanted_tables(source, every := tables_of(db, settings))
-        require_one_of_each(source, every, tables)
-        require_ready(db, settings, tables)
-        if place is None or not spool_of(place).has_position:
-            require_declared(db, source, every)
-        unread = unread_parent_notes(db, settings, tables)
-    summary = f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
-    return "".join((summary, *(f"\n  {note}" for note in (*notes(settings, tables), *unread))))
 
 
 def spool_log(place: SourcePaths) -> None:
@@ -105,26 +78,6 @@ def spool_log(place: SourcePaths) -> None:
         raise IngestError(f"stopped before the log of source {place.source.name!r} was read to its end")
 
 
-@dataclass(frozen=True)
-class _Database:
-    """What the database said at the beginning. `tables`: those that the source reads; `record`: what it has of them.
-
-    `partitions`: those of each table, in PostgreSQL; `added`: queries for rows of some that have not been read.
-    """
-
-    tables: tuple[Table, ...]
-    record: ReadTables
-    end: LogEnd | None
-    is_mariadb: bool
-    partitions: Mapping[str, str]
-    added: Mapping[Table, str]
-
-    @property
-    def followed(self) -> tuple[Table, ...]:
-        """The tables whose changes are read."""
-        return tuple(table for table in self.tables if str(table) in self.record.complete)
-
-
 class DatabaseCapture:
     """The engine of one source, from `read_to_end` or `follow` to `close`."""
 
@@ -142,48 +95,7 @@ class DatabaseCapture:
     def prepare(self, start: str | None) -> None:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
         self.spool.prepare()
-        with connected(self._settings) as db:
-            every = tables_of(db, self._settings)
-            tables = wanted_tables(self.place.source, every)
-            require_one_of_each(self.place.source, every, tables)
-            require_ready(db, self._settings, tables)
-            if start is not None or not self.spool.has_position:
-                require_declared(db, self.place.source, every)
-            if start is not None:
-                self.spool.forget(tables, self._settings.database)
-            partitions = self._partitions(db, tables)
-            if partitions:
-                publish_whole(db, self.place.source, self.spool)
-            record, added = self._recorded(db, tables, partitions)
-            record = self._cascades.prepare(db, tables, record)
-            self._asked = _Database(tables, record, log_end(db), is_mariadb(db), partitions, added)
-
-    def _partitions(self, db: sa.Connection, tables: Sequence[Table]) -> dict[str, str]:
-        return partitions_of(db, tables) if self._settings.kind == "postgresql" else {}
-
-    def _recorded(
-        self, db: sa.Connection, tables: Sequence[Table], partitions: Mapping[str, str]
-    ) -> tuple[ReadTables, Mapping[Table, str]]:
-        """What the spool has of the tables, and queries for partitions that it lacks.
-
-        Tables that are not read on are outdated from now on.
-        """
-        source, is_postgres = self.place.source, self._settings.kind == "postgresql"
-        if not self.spool.has_position:
-            if is_postgres:
-                drop_slot(db, self._settings, slot_of(source, self.spool))
-            return begin(self.spool, source, tables, partitions), {}
-        known = stored(self.spool, source)
-        followed = set(map(str, tables))
-        if is_postgres and (published := published_tables(db, publication_of(source, self.spool))) is not None:
-            followed &= published  # one that was dropped and created again is not published any more
-        self._statements = self.spool.statements
-        unread = unread_partitions(db, source, tables, known, partitions)
-        followed -= known.made_anew(self._made_anew(tables)) | unread.whole
-        record = known.followed(followed).completed(unread.up_to_date & followed, partitions)
-        if record != known:
-            store(self.spool, record)
-        return record, {table: query for table, query in unread.rows.items() if str(table) in followed}
+        self._asked = database_state(self.place, self._cascades, start)
 
     def read_later_tables(self, again: Collection[str] = ()) -> None:
         """Spool all rows of tables that are read for the first time after others, or that `again` names.
@@ -200,15 +112,27 @@ class DatabaseCapture:
         added = {table: query for table, query in asked.added.items() if table not in later}
         if not later and not added:
             return
-        places = {**self._made_anew(asked.tables), **asked.partitions}
+        statements = statements_of_tables(self.spool, source, asked.tables, record.statements)
+        places = {**statements.places, **asked.partitions}
         if added:
             _log.warning("reading the rows of new partitions of %s", ", ".join(map(str, added)))
             record = add_rows_of_partitions(self.place, added, record, places)
         if later:
             _log.warning("reading all rows of %s", ", ".join(map(str, later)))
-            record = add_rows(self.place, later, record, places)
+            record = add_rows(self.place, later, self._begun(record, later), places)
         with connected(self._settings) as db:  # changes while they were read come with them
             self._asked = replace(asked, record=record, end=log_end(db), added={})
+
+    def _begun(self, record: ReadTables, later: Sequence[Table]) -> ReadTables:
+        """The record with the layouts of tables that have none of their own: events of theirs come from here on."""
+        layouts = self._asked.layouts
+        new = [
+            name
+            for name in map(str, later)
+            if (now := layouts.get(name.lower())) is not None
+            and ((before := record.layouts.get(name.lower())) is None or before.table != now.table)
+        ]
+        return record.with_layouts(layouts, new)
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now, and rows that it does not name: those of tables that were made anew, and
@@ -217,7 +141,7 @@ class DatabaseCapture:
         Raises SmlError where the engine ends before.
         """
         self._read_log()
-        while self._note_made_tables() or self._add_cascaded_rows():
+        while self._note_made_tables() or self._note_changed_layouts() or self._add_cascaded_rows():
             self.close()
             self.read_later_tables()
             self._read_log()
@@ -241,7 +165,7 @@ class DatabaseCapture:
         attempt = 0
         # Without a table the engine would read all of them.
         while self._asked.followed and not self.spool.is_at(self._asked.end):
-            engine, attempt = self._begin(), attempt + 1
+            engine, attempt = self._begin(follows=False), attempt + 1
             try:
                 has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
             except EngineFailure as failure:
@@ -255,41 +179,56 @@ class DatabaseCapture:
                 self.close()
             return
 
-    def _made_anew(self, tables: Sequence[Table]) -> Mapping[str, str]:
-        """The statements after which a table is to be read again. With `deletes: retention` rows of partitions stay.
-
-        Raises IngestError where the engine reads changes of one of the tables with columns of a former one.
-        """
-        source, made = self.place.source, made_tables(self.spool, self._settings.database)
-        if replaced := [table.name for table in tables if table.name.lower() in made.replaced]:
-            raise IngestError(
-                f"{self._settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
-                " does not take over the columns",
-                location=source.declared_at,
-                hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
-            )
-        keep = {table.name.lower() for table in tables if keeps_rows(source, table)}
-        emptied = {name: at for name, at in made.emptied.items() if name not in keep}
-        return {name: f"{made.anew.get(name)} {emptied.get(name)}" for name in made.anew.keys() | emptied.keys()}
-
     def _note_made_tables(self) -> bool:
-        """Whether tables were made anew since this was asked last: their rows must be read again."""
+        """Whether tables were made anew in the log that has been read: their rows must be read again."""
+        record, size = self._asked.record, self.spool.statements
+        if size == record.statements or stop_signals.is_wished():
+            return False
+        statements = statements_of_tables(self.spool, self.place.source, self._asked.tables, size)
+        anew = record.made_anew(statements.places)
+        statements.warn(anew, record)
+        record = replace(record.without(anew), statements=size)
+        store(self.spool, record)
+        self._asked = replace(self._asked, record=record)
+        return bool(anew)
+
+    def _has_made_tables(self) -> bool:
+        """Whether the engine has met statements that make tables anew; events before them may not be spooled yet."""
         if self.spool.statements == self._statements:
             return False
         self._statements = self.spool.statements
-        anew = self._asked.record.made_anew(self._made_anew(self._asked.tables))
-        if anew:
-            record = self._asked.record.without(anew)
-            store(self.spool, record)
-            self._asked = replace(self._asked, record=record)
-        return bool(anew)
+        statements = statements_of_tables(self.spool, self.place.source, self._asked.tables)
+        return bool(self._asked.record.made_anew(statements.places))
+
+    def _note_changed_layouts(self) -> bool:
+        """Whether columns were changed so that tables are to be read again, as the log has been read up to there."""
+        asked = self._asked
+        if not asked.changed or stop_signals.is_wished():
+            return False
+        for name, why in asked.changed.items():
+            warn_of_changed_values(name, why)
+        record = asked.record.without(asked.changed.keys()).with_layouts(asked.layouts, asked.changed)
+        store(self.spool, record)
+        self._asked = replace(asked, record=record, changed={})
+        return True
+
+    def _read_up_to_changes(self) -> None:
+        """Spool the log of tables that must be read again, so that no event of theirs comes that is older."""
+        self._statements = 0
+        if self._asked.changed or self._has_made_tables():
+            self._read_log()
+            self._note_made_tables()
+            self._note_changed_layouts()
+            self.close()
 
     def follow(self) -> None:
         """Begin to spool all that comes."""
+        self._read_up_to_changes()
+        self.read_later_tables()
         self._follows = True
-        self._begin()
+        self._begin(follows=True)
 
-    def _begin(self) -> Engine:
+    def _begin(self, *, follows: bool) -> Engine:
         fault_point("database.begin")
         settings = connector_settings(
             self.place.source,
@@ -297,7 +236,7 @@ class DatabaseCapture:
             self._asked.followed,
             self._asked.end,
             mariadb=self._asked.is_mariadb,
-            follows=self._follows,
+            follows=follows,
         )
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
         return self._engine
@@ -313,9 +252,10 @@ class DatabaseCapture:
         try:
             if self._engine is None:
                 self.prepare(None)
+                self._read_up_to_changes()
                 self._add_cascaded_rows()
                 self.read_later_tables()
-                self._begin()
+                self._begin(follows=True)
             self._engine_runs()
             if self._tables_changed(now):
                 self.close()
@@ -331,7 +271,7 @@ class DatabaseCapture:
 
     def _tables_changed(self, now: float) -> bool:
         """Whether there are other tables to read than when the engine began, or rows that the log does not name."""
-        if self._note_made_tables() or self._cascades.have_acted(self._asked.followed):
+        if self._has_made_tables() or self._cascades.have_acted(self._asked.followed):
             return True
         if now < self._next_listing:
             return False
@@ -341,7 +281,9 @@ class DatabaseCapture:
             tables = wanted_tables(source, tables_of(db, self._settings))
             is_postgres = self._settings.kind == "postgresql"
             published = published_tables(db, publication_of(source, self.spool)) if is_postgres else None
-            if self._partitions(db, tables) != asked.partitions:
+            if is_postgres and partitions_of(db, tables) != asked.partitions:
+                return True
+            if is_postgres and changed_layouts(source, tables, asked.record, table_layouts(db, tables)):
                 return True
         names = set(map(str, tables))
         return names != set(map(str, asked.tables)) or (published is not None and not names <= published)

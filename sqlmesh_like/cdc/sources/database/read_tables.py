@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
+from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import TableLayout, layout_from
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.database.spool import Spool, replace_file
 from sqlmesh_like.errors import IngestError
@@ -25,13 +26,18 @@ class ReadTables:
 
     `complete`: the spool has their rows and all changes since, up to its position. `outdated`: it has had rows of them,
     but not all changes since. `made`: where in the log each was made anew (`schema_history`) when it was read, or the
-    partitions that it had (`partitions`), by its name in lower case.
+    partitions that it had (`partitions`), by its name in lower case. `layouts`: the columns that a table of PostgreSQL
+    had, at a moment up to which its log had been read before its rows were. `statements`: how much of the record of
+    statements (`schema_history`) is of the log that the spool has: the engine notes a statement before the events that
+    precede it are spooled.
     """
 
     database: str
     complete: frozenset[str]
     outdated: frozenset[str] = frozenset()
     made: Mapping[str, str] = field(default_factory=dict)
+    layouts: Mapping[str, TableLayout] = field(default_factory=dict)
+    statements: int = 0
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
@@ -53,18 +59,31 @@ class ReadTables:
         outdated = self.outdated.difference(names)
         return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
 
+    def with_layouts(self, layouts: Mapping[str, TableLayout], names: Collection[str]) -> ReadTables:
+        """Take over the layouts that these tables have now, with what is known of columns that they had before."""
+        known = dict(self.layouts)
+        for name in {each.lower() for each in names} & layouts.keys():
+            before, now = known.get(name), layouts[name]
+            known[name] = now if before is None else now.after(before)
+        return replace(self, layouts=known)
+
 
 def begin(
-    spool: Spool, source: Source, tables: Iterable[Table], partitions: Mapping[str, str] = MappingProxyType({})
+    spool: Spool,
+    source: Source,
+    tables: Iterable[Table],
+    partitions: Mapping[str, str] = MappingProxyType({}),
+    layouts: Mapping[str, TableLayout] = MappingProxyType({}),
 ) -> ReadTables:
-    """Record that the first snapshot will read these tables, with the partitions that they have.
+    """Record that the first snapshot will read these tables, with the partitions and the layouts that they have.
 
     What another one has read before, and this one does not, stays outdated: the lake may have its rows.
     """
     record = ReadTables(_database(source), frozenset(map(str, tables)), made=partitions)
     if _file(spool).exists() and (former := _read(spool)).database == record.database:
         outdated = (former.outdated | former.complete) - record.complete
-        record = replace(record, outdated=outdated)
+        record = replace(record, outdated=outdated, layouts=former.layouts)
+    record = record.with_layouts(layouts, record.complete)
     store(spool, record)
     return record
 
@@ -84,7 +103,9 @@ def stored(spool: Spool, source: Source) -> ReadTables:
 def _read(spool: Spool) -> ReadTables:
     known = json.loads(_file(spool).read_text(encoding="utf-8"))
     outdated, made = known.get("outdated", ()), known.get("made", {})
-    return ReadTables(known["database"], frozenset(known["tables"]), frozenset(outdated), made)
+    layouts = {name: layout_from(each) for name, each in known.get("layouts", {}).items()}
+    names, statements = frozenset(known["tables"]), known.get("statements", 0)
+    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements)
 
 
 def store(spool: Spool, record: ReadTables) -> None:
@@ -94,6 +115,8 @@ def store(spool: Spool, record: ReadTables) -> None:
         "tables": sorted(record.complete),
         "outdated": sorted(record.outdated),
         "made": dict(record.made),
+        "layouts": {name: each.to_json() for name, each in sorted(record.layouts.items())},
+        "statements": record.statements,
     }
     replace_file(_file(spool), json.dumps(content).encode())
 

@@ -1,7 +1,8 @@
 """What the log of MariaDB or MySQL says of rows that came or went by a statement. Owns reading the engine's record.
 
 A table that takes the name of another one has rows of its own, whose inserts may have been those of a table that is not
-read; rows of a partition go with it. No event says so. Statements of the first snapshot are not the log's.
+read; rows of a partition go with it; a column gets another type. No event says so. Statements of the first snapshot are
+not the log's.
 https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-schema-history-topic
 """
 
@@ -9,9 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
+from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import TableColumns, changing_clause
+from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, definitions
 from sqlmesh_like.cdc.sources.database.spool import Spool
 
 _NAME = r"(?:`(?:[^`]|``)+`|\w+)"
@@ -25,56 +30,114 @@ _RENAMED = re.compile(r"\brename\s+(?!column\b|index\b|key\b)", re.I)
 class MadeTables:
     """Tables that have other rows than their events say, and where in the log the newest statement is.
 
-    Names are in lower case. `anew`: they were made anew. `emptied`: rows came or went with a partition. `replaced`:
-    those of `CREATE OR REPLACE TABLE`, which the engine does not follow: it reads their changes with the columns that
-    the former table had.
+    Names are in lower case. `anew`: they were made anew. `emptied`: rows came or went with a partition. `rewritten`:
+    values may have changed, by which clause is in `clauses`. `replaced`: those of `CREATE OR REPLACE TABLE`, which the
+    engine does not follow: it reads their changes with the columns that the former table had.
     """
 
-    anew: dict[str, str]
-    emptied: dict[str, str]
-    replaced: frozenset[str]
+    anew: dict[str, str] = field(default_factory=dict)
+    emptied: dict[str, str] = field(default_factory=dict)
+    rewritten: dict[str, str] = field(default_factory=dict)
+    clauses: dict[str, str] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
 
 
-def made_tables(spool: Spool, database: str) -> MadeTables:
-    """The tables of a database with such statements since the snapshot with which the spool began."""
-    anew, emptied, replaced, gone = dict[str, str](), dict[str, str](), set[str](), set[str]()
-    for place, statement, changes in _statements(spool, database):
-        if match := _REPLACED.match(statement):
-            replaced.add(_unquoted(match[1]))
-        if re.match(r"\s*drop\s+(database|schema)\b", statement, re.I):
-            gone.add("")
-        for kind, name, former in changes:
-            is_renamed = former is not None or (kind == "ALTER" and _RENAMED.search(statement) is not None)
-            if kind == "DROP":
-                gone.add(name)
-            elif is_renamed or (kind == "CREATE" and not gone.isdisjoint((name, ""))):
-                anew[name] = place
-            elif kind == "ALTER" and _OF_PARTITIONS.search(statement):
-                other = _EXCHANGED.search(statement)
-                emptied |= dict.fromkeys([name, _unquoted(other[1])] if other else [name], place)
-            if former is not None:
-                gone.add(former)
-    return MadeTables(anew, emptied, frozenset(replaced))
+@dataclass(frozen=True)
+class _TableChange:
+    """What a statement does to one table. `kind`: CREATE, ALTER or DROP; `former`: its name before."""
+
+    kind: str
+    name: str
+    former: str | None
+    columns: Mapping[str, ColumnDefinition]
 
 
-def _statements(spool: Spool, database: str) -> Iterator[tuple[str, str, list[tuple[str, str, str | None]]]]:
-    """Place, text and changed tables (kind, name, former name) of each statement."""
+@dataclass(frozen=True)
+class _Statement:
+    """A statement of the record. `place`: where in the log it is; None: it is one of the first snapshot.
+
+    `end`: the size of the record up to here, in bytes.
+    """
+
+    place: str | None
+    text: str
+    changes: tuple[_TableChange, ...]
+    end: int
+
+
+def made_tables(
+    spool: Spool,
+    database: str,
+    with_defaults: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    size: int | None = None,
+) -> MadeTables:
+    """The tables of a database with such statements since the snapshot with which the spool began.
+
+    `size`: so much of the record is looked at; `replaced` is of all of it.
+
+    `with_defaults`: tables of which the lake gives rows the default that events state for a new column, by name in
+    lower case, with the columns that it has already.
+    """
+    made, gone, columns = MadeTables(), set[str](), dict[str, TableColumns]()
+    for statement in _statements(spool, database):
+        if statement.place is not None and (match := _REPLACED.match(statement.text)):
+            made.replaced.add(_unquoted(match[1]))
+        if size is not None and statement.end > size:
+            continue
+        if statement.place is not None:
+            _note_rows(made, gone, statement.place, statement)
+        for change in statement.changes:
+            known = columns.setdefault(change.name, TableColumns())
+            if statement.place is not None and change.kind == "ALTER" and made.anew.get(change.name) != statement.place:
+                clause = changing_clause(statement.text, known, change.columns, with_defaults.get(change.name))
+                if clause is not None:
+                    made.rewritten[change.name], made.clauses[change.name] = statement.place, clause
+            known.become(change.columns)
+    return made
+
+
+def _note_rows(made: MadeTables, gone: set[str], place: str, statement: _Statement) -> None:
+    """Note tables that a statement makes anew or takes rows from. `gone`: those of which the name is free."""
+    text = statement.text
+    if re.match(r"\s*drop\s+(database|schema)\b", text, re.I):
+        gone.add("")
+    for change in statement.changes:
+        name, former = change.name, change.former
+        is_renamed = former is not None or (change.kind == "ALTER" and _RENAMED.search(text) is not None)
+        if change.kind == "DROP":
+            gone.add(name)
+        elif is_renamed or (change.kind == "CREATE" and not gone.isdisjoint((name, ""))):
+            made.anew[name] = place
+        elif change.kind == "ALTER" and _OF_PARTITIONS.search(text):
+            other = _EXCHANGED.search(text)
+            made.emptied.update(dict.fromkeys([name, _unquoted(other[1])] if other else [name], place))
+        if former is not None:
+            gone.add(former)
+
+
+def _statements(spool: Spool, database: str) -> Iterator[_Statement]:
     file = spool.folder / "schema_history"
     if not file.exists():
         return
-    with file.open(encoding="utf-8") as lines:
+    end = 0
+    with file.open("rb") as lines:
         for line in lines:
-            if '"snapshot"' in line or '"ddl"' not in line or not line.endswith("\n"):
+            end += len(line)
+            if b'"ddl"' not in line or not line.endswith(b"\n"):
                 continue
             said = json.loads(line)
             if said.get("databaseName") not in ("", None, database):
                 continue
             position = said.get("position") or {}
-            changes = [
-                (str(each.get("type")), _name(each.get("id")) or "", _name(each.get("previousId")))
-                for each in said.get("tableChanges") or ()
-            ]
-            yield f"{position.get('file')}:{position.get('pos')}", str(said.get("ddl")), changes
+            place = None if "snapshot" in position else f"{position.get('file')}:{position.get('pos')}"
+            changes = tuple(map(_table_change, said.get("tableChanges") or ()))
+            yield _Statement(place, str(said.get("ddl")), changes, end)
+
+
+def _table_change(change: dict[str, Any]) -> _TableChange:
+    columns = (change.get("table") or {}).get("columns") or ()
+    name, former = _name(change.get("id")) or "", _name(change.get("previousId"))
+    return _TableChange(str(change.get("type")), name, former, definitions(columns))
 
 
 def _unquoted(name: str) -> str:

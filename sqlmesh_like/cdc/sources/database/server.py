@@ -275,5 +275,13 @@ def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError
             location=settings.declared_at,
             hint=f"sml ingest -s source:{source} --from earliest reads its tables again",
         )
+    if statement := re.search(
+        r"DDL statement couldn't be parsed.*? with the statement '(.*?)'(?:\s|$)", said, re.I | re.S
+    ):
+        return IngestError(
+            f"{settings.address}: Debezium does not understand a statement of its log: {statement[1][:400]}",
+            location=settings.declared_at,
+            hint=f"sml ingest -s source:{source} --from earliest reads its tables again, and its log from after that",
+        )
     causes = [part for part in said.split(" | ") if part]
     return database_error(settings, causes[-1] if causes else said)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmesh_like.cdc.sources.database.comparison.dialects import CanonicalColumn
-from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind, kind_of
+from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind, has_kind, kind_of
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import Schema, storable_name
 from sqlmesh_like.project.nodes import DatabaseKind, SourceTable
@@ -14,10 +14,15 @@ from sqlmesh_like.project.nodes import DatabaseKind, SourceTable
 
 @dataclass(frozen=True)
 class UncomparedColumn:
-    """A column that is not compared, and why."""
+    """A column that is not compared, and why.
+
+    `by_nature`: it never can be, whatever is in the lake: its type has no text that both sides give alike, or the
+    database has no such column.
+    """
 
     name: str
     reason: str
+    by_nature: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})"
@@ -67,7 +72,8 @@ def compared_columns(
             continue
         common = kind_of(server, kind, own.type or "")
         if common is None:
-            uncompared.append(UncomparedColumn(name, f"{kind} there, {own.type} in the lake: no text that both have"))
+            reason = f"{kind} there, {own.type} in the lake: no text that both have"
+            uncompared.append(UncomparedColumn(name, reason, by_nature=not has_kind(server, kind)))
             continue
         pairs.append(
             (
@@ -77,7 +83,9 @@ def compared_columns(
         )
     derived = _derived(table)
     uncompared += [
-        UncomparedColumn(column.name, "not in the database") for name, column in in_lake.items() if name not in derived
+        UncomparedColumn(column.name, "not in the database", by_nature=True)
+        for name, column in in_lake.items()
+        if name not in derived
     ]
     key = _key_of(table, [own.name.lower() for _, own in pairs], {each.name.lower(): each for each in uncompared})
     return ComparedColumns(tuple(there for there, _ in pairs), tuple(here for _, here in pairs), key, tuple(uncompared))

@@ -57,10 +57,13 @@ class TableComparison:
     keys: tuple[DifferentKeys, ...] = field(default=(), repr=False)
 
     @property
-    def status(self) -> Literal["pass", "fail", "error"]:
+    def status(self) -> Literal["pass", "fail", "warn", "error"]:
+        """`warn`: nothing differs, but a column was not compared that could be, were it the same on both sides."""
         if self.different or self.left:
             return "fail"
-        return "error" if self.error is not None else "pass"
+        if self.error is not None:
+            return "error"
+        return "pass" if all(each.by_nature for each in self.uncompared) else "warn"
 
 
 def different_row(

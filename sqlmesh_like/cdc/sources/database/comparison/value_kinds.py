@@ -49,13 +49,26 @@ def kind_of(server: DatabaseKind, declared: str, lake: str) -> Kind | None:
     >>> kind_of("postgresql", "timestamp(3) with time zone", "timestamp").name
     'MOMENT'
     """
-    match = _DECLARED.fullmatch(declared.strip().lower())
-    kind = _KINDS[server].get(f"{match[1]}{match[3] or ''}") if match is not None else None
+    match, kind = _DECLARED.fullmatch(declared.strip().lower()), _declared_kind(server, declared)
     if match is None or kind is None:
         return None
     if kind is Kind.DECIMAL:
         return _decimal(match[2], lake)
     return kind if lake in _lake_types(kind, match[1]) or (kind is Kind.WHOLE and decimal_parts(lake)) else None
+
+
+def has_kind(server: DatabaseKind, declared: str) -> bool:
+    """Whether columns of a database's type are compared with those of some type of the lake.
+
+    >>> has_kind("mysql", "int(11)"), has_kind("mysql", "json")
+    (True, False)
+    """
+    return _declared_kind(server, declared) is not None
+
+
+def _declared_kind(server: DatabaseKind, declared: str) -> Kind | None:
+    match = _DECLARED.fullmatch(declared.strip().lower())
+    return None if match is None else _KINDS[server].get(f"{match[1]}{match[3] or ''}")
 
 
 def _decimal(arguments: str | None, lake: str) -> Kind | None:

@@ -1,0 +1,437 @@
+"""After a statement that changes stored values without events, ODS has them as the database does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
+from sqlmesh_like.cdc.sources.database.connector_settings import database_of
+from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.database.server import connected
+from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.project.nodes import DatabaseSettings
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from tests.services import mariadb, postgres
+from tests.services.wanted import need
+from tests.spark.cdc.test_database import compared, ingest_until_killed, lake_of, run
+from tests.spark.ingest_lake import Lake, table
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mariadb.Server]:
+    need(mariadb.find_server, lambda: ensure_jars(engine_jars("mysql")))
+    with mariadb.mariadb(tmp_path_factory.mktemp("changes")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def pg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    need(postgres.find_server, lambda: ensure_jars(engine_jars("postgresql")))
+    with postgres.postgres(tmp_path_factory.mktemp("changes_pg")) as service:
+        yield service
+
+
+def plain(value: object) -> str:
+    """A value as a text that is the same for all types that hold it."""
+    if isinstance(value, bool | int | Decimal):
+        return format(Decimal(value).normalize(), "f")
+    text = str(value)
+    return plain(Decimal(text)) if re.fullmatch(r"-?\d+(\.\d+)?", text) else text
+
+
+def require_same_rows(lake: Lake, name: str) -> None:
+    """Each row of the database is in the lake, with the value of each column, and no other row is.
+
+    A column that came without values is not in the lake before an event has it.
+    """
+    _, _, source = lake.declared()
+    with connected(database_of(source)) as db:
+        result = db.execute(sa.text(f"select * from {name}"))
+        columns = list(result.keys())
+        rows = [[getattr(row, each) for each in columns] for row in result]
+    known = lake.types(name)
+    for index, column in enumerate(columns):
+        assert column in known or all(row[index] is None for row in rows), (name, column)
+    shared = [index for index, column in enumerate(columns) if column in known]
+    wanted = sorted([plain(row[index]) for index in shared] for row in rows)
+    stored = lake.rows(name, *(columns[index] for index in shared))
+    assert sorted([plain(value) for value in row] for row in stored) == wanted, name
+
+
+def read_again(caplog: pytest.LogCaptureFixture) -> set[str]:
+    """The tables that were read as a whole since this was asked last, by their names."""
+    names = {name for text in caplog.messages for name in re.sub("reading all rows of ", "", text).split(", ")
+             if text.startswith("reading all rows of ")}  # fmt: skip
+    caplog.clear()
+    return {name.removeprefix("public.") for name in names}
+
+
+def check(lake: Lake, caplog: pytest.LogCaptureFixture, again: set[str]) -> None:
+    """Ingest: these tables are read again, all have the rows of the database, and nothing is left to read."""
+    caplog.clear()
+    report = lake.run()
+    assert [(each.table, each.error) for each in report.tables if each.error] == []
+    assert report.dead_letters == 0, report.first_dead_letter
+    assert read_again(caplog) == again
+    for each in compared(lake):
+        if each.table.name != "history":  # it has rows that the database lacks
+            assert each.status in ("pass", "warn") and (each.unread, each.examples) == (0, ()), each
+    assert lake.run().events == 0 and read_again(caplog) == set()
+
+
+REWRITING = {
+    "rounds": ("modify d decimal(10,1)",),
+    "cut": ("change v v varchar(2)",),
+    "required": ("modify v varchar(20) not null",),
+    "texts": ("modify d varchar(30)",),
+    "renamed": ("rename column v to w",),
+    "named": ("change column v w varchar(30)",),
+    "latin": ("convert to character set latin1",),
+    "labelled": ("modify e enum('b')",),
+    "zero": ("add n int not null",),
+    "clock": ("add at datetime default current_timestamp",),
+    "unique_text": ("add u char(36) default uuid()",),
+    "computed_once": ("add g int as (id * 2) stored",),
+    "numbered": ("add k int auto_increment unique",),
+    "expression": ("add x int default (1 + 1)",),
+    "several": ("add index (v), modify d decimal(12,2), drop column e",),
+    "instead": ("drop v, add v varchar(20)",),
+    "twice": ("drop v", "add v varchar(20)"),
+    "later": ("add c int default 4", "alter c set default 5"),
+    "never": ("add c int", "alter c set default 5"),
+}
+"""Clauses for tables of these names, after which MariaDB has other values than its events said."""
+KEEPING = {
+    "constant": ("add c int not null default 4",),
+    "constants": ("add c decimal(9,2) default 1.50, add t varchar(9) not null default 'new'",),
+    "moments": ("add at datetime(3) not null default '2024-02-03 04:05:06.125', add day date default '2024-02-03'",),
+    "nothing": ("add c int", "add e2 varchar(9) null default null after v"),
+    "indexed": ("add index (v), add unique (id, v)", "comment = 'x', force"),
+    "wider": ("modify v varchar(40), modify id bigint, modify e enum('a','b','c'), modify d decimal(12,3)",),
+    "defaults": ("alter v set default 'x'", "alter v drop default"),
+    "dropped": ("drop column d",),
+}
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+def test_values_that_statements_of_mariadb_change_are_read_again(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    clauses = {**REWRITING, **KEEPING}
+    kept = ("history", "soft")
+    run(
+        server,
+        "create database changes",
+        "use changes",
+        *(
+            f"create table {name} (id int primary key, v varchar(20), d decimal(10,3), e enum('a','b'))"
+            for name in (*clauses, *kept)
+        ),
+        *(
+            f"insert into {name} values (1, 'abc', 1.255, 'a'), (2, null, 2.5, 'b'), (3, 'é語', 0, null)"
+            for name in (*clauses, *kept)
+        ),
+    )
+    lake = lake_of(server, tmp_path, spark, "changes", *clauses)
+    lake.tables = (
+        *lake.tables,
+        table("history", database="changes", deletes="retention"),
+        table("soft", database="changes", deletes="soft"),
+    )
+    assert not lake.run().failed
+    for name in kept:
+        run(server, f"delete from changes.{name} where id = 3")
+    assert not lake.run().failed
+    run(
+        server,
+        "use changes",
+        "set sql_mode = ''",  # as servers of old are: what does not fit is cut
+        *(
+            text
+            for name, own in {
+                **clauses,
+                **dict.fromkeys(kept, ("modify d decimal(10,1), rename column v to w",)),
+            }.items()
+            for text in (
+                f"insert into {name} (id, v, d) values (4, 'early', 9.999)",
+                f"update {name} set v = 'earlier' where id = 2" if name != "required" else f"update {name} set d = 7",
+                *(f"alter table {name} {clause}" for clause in own),
+            )
+        ),
+    )
+    check(lake, caplog, {*REWRITING, *kept})
+    for name in clauses:
+        if name not in ("constant", "constants", "moments"):  # the next event has their new columns
+            require_same_rows(lake, name)
+    check_kept(lake)
+    run(server, "use changes", *(f"insert into {name} (id) values (9)" for name in clauses if name != "required"))
+    check(lake, caplog, set())
+    for name in clauses:
+        require_same_rows(lake, name)
+    # Duplicates go without a word; and what has no key would be there twice.
+    run(
+        server,
+        "use changes",
+        "create table entry (n int, d decimal(10,3))",
+        "insert into entry values (1, 1.255), (1, 1.255)",
+        "insert into indexed values (10, 'x', 1, null), (11, 'y', 1, null)",
+    )
+    lake.tables = (*lake.tables, table("entry", database="changes", primary_key=()))
+    assert not lake.run().failed
+    run(server, "use changes", "alter ignore table indexed add unique (d)", "alter table entry modify d decimal(10,1)")
+    assert not lake.run().failed and {"indexed", "entry"} <= read_again(caplog)
+    for name in ("indexed", "entry"):
+        require_same_rows(lake, name)
+
+
+def check_kept(lake: Lake) -> None:
+    """Rows that the database has deleted are there as before, and only these."""
+    rows = {row[0]: row[1:] for row in lake.rows("history", "id", "v", "w", "d")}
+    assert {key: (v, w) for key, (v, w, _) in rows.items()} == {
+        1: (None, "abc"), 2: (None, "earlier"), 3: ("é語", None), 4: (None, "early"),
+    }  # fmt: skip
+    assert [rows[key][-1] for key in (1, 3, 4)] == [Decimal("1.3"), 0, 10]
+    assert [(key, gone) for key, gone in lake.rows("soft", "id", "_sml_deleted")] == [
+        (1, False), (2, False), (3, True), (4, False),
+    ]  # fmt: skip
+    assert dict(lake.rows("soft", "id", "w"))[2] == "earlier"
+
+
+def killed_lake(server: mariadb.Server, root: Path, spark: SparkSession) -> Lake:
+    return lake_of(server, root, spark, "stopped", "item", "other")
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+def test_a_table_that_must_be_read_again_is_not_forgotten_by_a_kill(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database stopped",
+        "use stopped",
+        *(f"create table {name} (id int primary key, d decimal(10,3))" for name in ("item", "other")),
+        *(f"insert into {name} select seq, seq / 7 from seq_1_to_20" for name in ("item", "other")),
+    )
+    lake = killed_lake(server, tmp_path, spark)
+    assert not lake.run().failed
+    steps = ("database.added:1", "database.added:2", "database.read_again", "database.spooled:2", "ingest.table:1")
+    for scale, step in zip((7, 6, 5, 4, 2), steps, strict=True):
+        run(
+            server,
+            "use stopped",
+            f"update item set d = d + 1 where id % {scale} = 0",
+            f"alter table item modify d decimal(12,{scale})",
+            f"alter table item modify d decimal(12,{scale - 1})",
+            f"delete from item where id = {scale}",
+        )
+        ingest_until_killed(step, server, tmp_path, "killed_lake", module="test_schema_changes")
+    assert lake.run().dead_letters == 0
+    require_same_rows(lake, "item")
+    require_same_rows(lake, "other")
+    assert lake.run().events == 0
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("follows", [False, True])
+def test_events_before_a_statement_are_spooled_before_the_table_is_read_again(
+    server: mariadb.Server, tmp_path: Path, follows: bool
+) -> None:
+    """The engine notes a statement as it meets it, and may be killed before the events that precede it are spooled."""
+    database = f"noted_{follows}"
+    run(
+        server,
+        f"create database {database}",
+        f"use {database}",
+        "create table item (id int primary key, d decimal(10,3))",
+        "insert into item values (1, 0)",
+    )
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database)
+    lake = Lake(None, tmp_path, (table("item", database=database),), {"files": None, "database": settings})  # type: ignore[arg-type]
+    place = SourcePaths(*lake.declared()[1:])
+    folder, before = spool_of(place).folder, tmp_path / "before"
+    capture(place)
+    shutil.copytree(folder, before)
+    run(server, f"use {database}", "update item set d = 1.255", "alter table item modify d decimal(10,1)")
+    capture(place)
+    assert operations(folder) == ["r", "u", "t", "r"]
+    noted = (folder / "schema_history").read_bytes()
+    shutil.rmtree(folder)
+    shutil.copytree(before, folder)
+    (folder / "schema_history").write_bytes(noted)
+    capture(place, follows=follows)
+    assert operations(folder) == ["r", "u", "t", "r"]
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("follows", [False, True])
+def test_events_before_columns_of_postgresql_changed_are_spooled_before_the_table_is_read_again(
+    pg: postgres.Server, tmp_path: Path, follows: bool
+) -> None:
+    name = f"noted_{follows}".lower()
+    pg.run(f"create table {name} (id int primary key, v text)", f"insert into {name} values (1, 'a')")
+    place = SourcePaths(*lake_of_postgres(pg, tmp_path, None, name).declared()[1:])
+    folder = spool_of(place).folder
+    capture(place)
+    pg.run(f"update {name} set v = 'b'", f"alter table {name} alter v type text using upper(v)")
+    capture(place, follows=follows)
+    assert operations(folder) == ["r", "u", "t", "r"]
+    capture(place, follows=follows)
+    assert operations(folder) == ["r", "u", "t", "r"]
+
+
+def capture(place: SourcePaths, *, follows: bool = False) -> None:
+    """Spool what the database has now; with `follows`, as far as that is done before it is followed."""
+    engine = DatabaseCapture(place)
+    try:
+        engine.prepare(None)
+        engine.read_later_tables()
+        if follows:
+            engine.follow()
+        else:
+            engine.read_to_end()
+    finally:
+        engine.close()
+
+
+def operations(folder: Path) -> list[str]:
+    """The operations of all events of a spool, in order."""
+    lines = [
+        json.loads(line.partition(b"\t")[0])
+        for path in sorted((folder / "log").glob("*.gz"))
+        for line in gzip.decompress(path.read_bytes()).splitlines()
+    ]
+    return [event.get("payload", event)["op"] for event in lines]
+
+
+PG_REWRITING = {
+    "typed": ("alter {} alter d type numeric(10,1)",),
+    "upper": ("alter {} alter v type text using upper(v)",),
+    "upper_only": ("alter {} alter v type varchar(20) using upper(v)",),  # the type is the same
+    "volatile_default": ("alter {} add r double precision default random()",),
+    "volatile_once": ("alter {} add r double precision default random()", "alter {} alter r drop default"),
+    "stored": ("alter {} add g int generated always as (id * 2) stored",),
+    "numbered": ("alter {} add s serial",),
+    "identified": ("alter {} add s int generated always as identity",),
+    "clock": ("alter {} add at timestamptz default now()",),
+    "renamed": ("alter {} rename v to w",),
+    "instead": ("alter {} drop v", "alter {} add v varchar(20)"),
+    "later": ("alter {} add c int default 4", "alter {} alter c set default 5"),
+    "never": ("alter {} add c int", "alter {} alter c set default 5"),
+    "labelled": ("alter type mood rename value 'a' to 'z'",),
+    "emptied_and_typed": ("truncate {}", "insert into {} values (1, 'x', 1.55)", "alter {} alter d type numeric(9,1)"),
+    "parts": ("alter {} alter v type text using upper(v)",),
+}
+"""Statements about tables of these names, after which PostgreSQL has other values than its events said."""
+PG_KEEPING = {
+    "constant": ("alter {} add c int not null default 4, add t text default 'x y', add b boolean default true",),
+    "nothing": ("alter {} add c int",),
+    "vacuumed": ("vacuum full {}", "analyze {}"),
+    "truncated": ("truncate {}", "insert into {} values (1, 'again', 1)"),
+    "wider": ("alter {} alter v type varchar(40), alter d type numeric(12,3)", "alter {} alter v type text"),
+    "indexed": ("create index on {} (v)", "alter {} add unique (v)", "alter {} alter v set default 'x'"),
+    "dropped": ("alter {} drop d",),
+    "more_labels": ("alter type kinds add value 'c'",),
+}
+
+
+def statements_of(cases: Mapping[str, Sequence[str]]) -> list[str]:
+    return [
+        text if text.startswith("alter type") else re.sub(r"^alter (?=\{)", "alter table ", text).format(name)
+        for name, own in cases.items()
+        for text in (
+            "insert into {} (id, v) values (4, 'early')",
+            "update {} set v = 'earlier' where id = 2",
+            *own,
+        )
+    ]
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+def test_values_that_statements_of_postgresql_change_are_read_again(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    cases = {**PG_REWRITING, **PG_KEEPING}
+    pg.run(
+        "create type mood as enum ('a', 'b')",
+        "create type kinds as enum ('a', 'b')",
+        *(
+            f"create table {name} (id int primary key, v varchar(20), d numeric(10,3))"
+            for name in cases if name != "parts"
+        ),
+        "create table parts (id int primary key, v varchar(20), d numeric(10,3)) partition by range (id)",
+        "create table parts_1 partition of parts for values from (0) to (100)",
+        "alter table labelled add m mood default 'a'",
+        "alter table more_labels add m kinds default 'a'",
+        *(f"insert into {name} values (1, 'abc', 1.255), (2, null, 2.5)" for name in cases),
+    )  # fmt: skip
+    lake = lake_of_postgres(pg, tmp_path, spark, *cases)
+    assert not lake.run().failed
+    pg.run(*statements_of(cases))
+    check(lake, caplog, {*PG_REWRITING})
+    for name in cases:
+        if name != "constant":  # the next event has its new columns
+            require_same_rows(lake, name)
+    pg.run(*(f"insert into {name} (id) values (9)" for name in cases))
+    check(lake, caplog, set())
+    for name in cases:
+        require_same_rows(lake, name)
+    # A lake of an earlier version has no record of columns: it begins with those that are there.
+    record = next((tmp_path / "warehouse/_sml/database").glob("*/tables.json"))
+    record.write_text(json.dumps({name: each for name, each in json.loads(record.read_text()).items()
+                                  if name != "layouts"}))  # fmt: skip
+    pg.run("alter table typed alter d type numeric(10,0)")
+    assert lake.run().events == 0 and read_again(caplog) == set()
+    pg.run("alter table wider alter v type text using upper(v)")
+    check(lake, caplog, {"wider"})
+    require_same_rows(lake, "wider")
+
+
+def lake_of_postgres(pg: postgres.Server, root: Path, spark: SparkSession | None, *names: str) -> Lake:
+    settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres")
+    tables = tuple(table(name, database="postgres") for name in names)
+    return Lake(spark, root, tables, {"files": None, "database": settings})  # type: ignore[arg-type]
+
+
+def killed_lake_of_postgres(server: mariadb.Server, root: Path, spark: SparkSession) -> Lake:
+    return lake_of_postgres(postgres.Server(server.port), root, spark, "stopped")
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+def test_a_table_of_postgresql_that_must_be_read_again_is_not_forgotten_by_a_kill(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    pg.run(
+        "create table stopped (id int primary key, v text)",
+        "insert into stopped select n, 'a' from generate_series(1, 20) n",
+    )
+    address = mariadb.Server(pg.port)
+    lake = killed_lake_of_postgres(address, tmp_path, spark)
+    assert not lake.run().failed
+    for number, step in enumerate(("database.spooled:1", "database.added:1", "database.read_again", "ingest.table:1")):
+        pg.run(
+            f"update stopped set v = 'b{number}' where id % 3 = 0",
+            "alter table stopped alter v type text using v || '.'",
+            f"delete from stopped where id = {number + 1}",
+            f"update stopped set v = 'c{number}' where id = 20",
+        )
+        ingest_until_killed(step, address, tmp_path, "killed_lake_of_postgres", module="test_schema_changes")
+    assert lake.run().dead_letters == 0
+    require_same_rows(lake, "stopped")
+    assert lake.run().events == 0
