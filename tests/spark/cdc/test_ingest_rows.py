@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.cdc.stream.batch import MANY_TABLES
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 
@@ -37,6 +38,21 @@ def test_a_truncate_empties_what_came_before_it(spark: SparkSession, tmp_path: P
     assert (shop.commits("t"), shop.commits("shards")) == (2, 2)
     shop.ingest(event("t"))
     assert shop.rows("t", "id") == []
+
+
+def test_a_table_of_many_is_truncated_and_gets_columns_in_one_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Events of many tables are sorted: no plan may depend on the order of rows by columns that it has left out."""
+    fields = [{"type": "int32", "field": "id", "optional": False}, {"type": "string", "field": "v", "optional": True}]
+    more = [*fields, {"type": "int64", "field": "w", "optional": True}]
+    lake = Lake(spark, tmp_path, (table(), *(table(f"other_{number}") for number in range(MANY_TABLES))))
+    lake.ingest(event("c", {"id": 1, "v": "a"}, fields=fields), event("c", {"id": 2, "v": "a"}, fields=fields))
+    report = lake.ingest(
+        event("u", {"id": 1, "v": "b"}, {"id": 1, "v": "a"}, fields=fields),
+        event("t", fields=fields),
+        event("c", {"id": 3, "v": "c", "w": 1}, fields=more),
+    )
+    assert not report.failed, report.tables
+    assert lake.rows("t", "id", "v", "w") == [(3, "c", 1)]
 
 
 @pytest.mark.checklist(22)

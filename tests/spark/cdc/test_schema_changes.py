@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import json
 import re
@@ -44,6 +45,8 @@ def pg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
 
 def plain(value: object) -> str:
     """A value as a text that is the same for all types that hold it."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     if isinstance(value, bool | int | Decimal):
         return format(Decimal(value).normalize(), "f")
     text = str(value)
@@ -59,7 +62,7 @@ def require_same_rows(lake: Lake, name: str) -> None:
     with connected(database_of(source)) as db:
         result = db.execute(sa.text(f"select * from {name}"))
         columns = list(result.keys())
-        rows = [[getattr(row, each) for each in columns] for row in result]
+        rows = [list(row) for row in result]
     known = lake.types(name)
     for index, column in enumerate(columns):
         assert column in known or all(row[index] is None for row in rows), (name, column)
@@ -176,7 +179,8 @@ def test_values_that_statements_of_mariadb_change_are_read_again(
         if name not in ("constant", "constants", "moments"):  # the next event has their new columns
             require_same_rows(lake, name)
     check_kept(lake)
-    run(server, "use changes", *(f"insert into {name} (id) values (9)" for name in clauses if name != "required"))
+    added = (f"insert into {name} (id) values (9)" for name in clauses if name != "required")
+    run(server, "use changes", "set sql_mode = ''", *added)
     check(lake, caplog, set())
     for name in clauses:
         require_same_rows(lake, name)
@@ -227,7 +231,7 @@ def test_a_table_that_must_be_read_again_is_not_forgotten_by_a_kill(
     )
     lake = killed_lake(server, tmp_path, spark)
     assert not lake.run().failed
-    steps = ("database.added:1", "database.added:2", "database.read_again", "database.spooled:2", "ingest.table:1")
+    steps = ("database.added:1", "database.added:2", "database.read_again", "database.spooled:1", "ingest.table:1")
     for scale, step in zip((7, 6, 5, 4, 2), steps, strict=True):
         run(
             server,
