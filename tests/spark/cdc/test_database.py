@@ -846,7 +846,8 @@ def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
         "insert into item select ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'a', array[n], repeat('x', 9000)"
         " from generate_series(1, 5) n",
         'create schema "Old"',
-        'create table "Old"."Odd" ("a b" numeric(9,2) primary key, at timestamptz)',
+        'create table "Old"."Odd" ("a b" numeric(9,2) primary key, at timestamptz,'
+        ' "twice, it\'s" numeric generated always as ("a b" * 2) stored)',  # of which the log has nothing
         "insert into \"Old\".\"Odd\" values (1.50, 'infinity'), (2, '2024-01-01 10:00+02'), (3, null)",
     )
     settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "mended")
@@ -856,6 +857,7 @@ def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
     lake = Lake(spark, tmp_path, (table("item", database="mended"), odd), {"files": None, "database": settings})
     lake.run()
     assert [reason for *_, reason, _ in lake.dead_letters()] == ["column `at`: cannot read infinity as timestamp"]
+    assert set(lake.types("odd")) == {"a_b", "at"}
     slots = pg.run("select count(*) from pg_replication_slots")
     for name, statement in (
         ("item", "update item set name = 'b' where list = array[1]"),
@@ -867,6 +869,7 @@ def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
         unlogged(pg, name, statement)
     results = compared(lake)
     assert [each.different for each in results] == [3, 3]
+    assert [(each.name, each.by_nature) for each in results[1].uncompared] == [("twice, it's", True)]
     done = repair(lake, results)
     assert (done.rows, done.deletes, done.changed) == (4, 2, 0)
     assert pg.run("select count(*) from pg_replication_slots") == slots

@@ -25,6 +25,7 @@ from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
 from sqlmesh_like.cdc.sources.database.partitions import partitions_of
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
+from sqlmesh_like.cdc.sources.database.readiness import generated_notes
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import table_layouts
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import (
     changed_layouts,
@@ -91,11 +92,16 @@ class DatabaseCapture:
         self._next_listing = self._next_start + _LISTING_SECONDS
         self._statements = 0
         self._cascades = CascadedRows(place)
+        self._noted = frozenset[str]()
 
     def prepare(self, start: str | None) -> None:
         """Check that the database can be read; with `start`, forget what was read of it. Raises SmlError."""
         self.spool.prepare()
         self._asked = database_state(self.place, self._cascades, start)
+        noted = frozenset(f"{each.text} ({each.statement})" for each in generated_notes(self._asked.tables))
+        for note in sorted(noted - self._noted):
+            _log.warning("%s", note)
+        self._noted |= noted
 
     def read_later_tables(self, again: Collection[str] = ()) -> None:
         """Spool all rows of tables that are read for the first time after others, or that `again` names.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from uuid import uuid4
 
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table, password_of
@@ -18,6 +18,7 @@ from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
 from sqlmesh_like.project.reading.patterns import matches_whole
 
 MARKER = "sml"
+_EXCLUDED = "column.exclude.list"
 _SHARED = {
     "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
     "offset.flush.interval.ms": "0",
@@ -36,7 +37,7 @@ _SHARED = {
 
 
 def connector_settings(
-    source: Source, spool: Spool, tables: Iterable[Table], end: LogEnd | None, *, mariadb: bool, follows: bool
+    source: Source, spool: Spool, tables: Collection[Table], end: LogEnd | None, *, mariadb: bool, follows: bool
 ) -> dict[str, str]:
     """All settings of a source's connector, which reads these tables.
 
@@ -60,9 +61,11 @@ def connector_settings(
     }
     if settings.kind == "postgresql":
         own |= _of_postgres(source, settings, spool, follows=follows)
+        own |= _left_out(settings, tables)
     else:
         own |= _of_mysql(spool, settings, end, mariadb=mariadb, follows=follows)
-    return {**_SHARED, **own, **settings.options}
+    options = {name: value for name, value in settings.options.items() if name != _EXCLUDED or name not in own}
+    return {**_SHARED, **own, **options}
 
 
 def _of_mysql(
@@ -104,6 +107,14 @@ def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, fo
         "heartbeat.action.query": f"select pg_logical_emit_message(true, '{marker}', '')",
     }
     return own if follows else {**own, "sml.marker": marker}
+
+
+def _left_out(settings: DatabaseSettings, tables: Iterable[Table]) -> dict[str, str]:
+    """Columns that the log lacks are not read by snapshots either: their values would stay when the row changes."""
+    excluded = [f"{_pattern(settings, table)}\\.{_escaped(name)}" for table in tables for name in table.generated]
+    if not excluded or "column.include.list" in settings.options:
+        return {}
+    return {_EXCLUDED: ",".join([*excluded, *filter(None, [settings.options.get(_EXCLUDED)])])}
 
 
 def slot_of(source: Source, spool: Spool) -> str:
@@ -158,7 +169,10 @@ def _pattern(settings: DatabaseSettings, table: Table) -> str:
     >>> _pattern(DatabaseSettings("mysql", "h", 1, "u", "shop"), Table(None, "a,b-c"))
     'shop\\\\.a\\\\x2cb\\\\-c'
     """
-    name = f"{table.schema or settings.database}.{table.name}"
+    return _escaped(f"{table.schema or settings.database}.{table.name}")
+
+
+def _escaped(name: str) -> str:
     return re.sub(r"\W", lambda sign: r"\x2c" if sign[0] == "," else "\\" + sign[0], name)
 
 

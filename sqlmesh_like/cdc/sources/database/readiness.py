@@ -117,10 +117,20 @@ _ONE_TABLE = re.compile(r"\w+(\.\w+)?")
 def notes(settings: DatabaseSettings, tables: Sequence[Table]) -> tuple[Problem, ...]:
     """What is worth knowing of tables that can be read."""
     if settings.kind == "postgresql":
-        return ()
+        return generated_notes(tables)
     text = "has no primary key: unless the source declares one, updates and deletes of it are dead letters"
     name = "ALTER TABLE {} ADD PRIMARY KEY (…);"
     return tuple(Problem(f"{each} {text}", name.format(_mysql_name(each.name))) for each in tables if not each.key)
+
+
+def generated_notes(tables: Sequence[Table]) -> tuple[Problem, ...]:
+    """Columns of PostgreSQL that are left out, because its log lacks them."""
+    text = "is generated: PostgreSQL does not log it, so that it is left out"
+    return tuple(
+        Problem(f"{table}.{name} {text}", "compute it in a model; what a lake has of it from before is not kept up")
+        for table in tables
+        for name in table.generated
+    )
 
 
 def _mysql_name(*parts: str) -> str:

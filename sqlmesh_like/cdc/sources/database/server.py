@@ -37,7 +37,8 @@ _REFUSED = re.compile(r"1045|access denied|password authentication failed|no pas
 class Table:
     """A table of the database. `schema`: PostgreSQL's, else None. `key`: the columns of its primary key.
 
-    `partition_of`: the partitioned tables of PostgreSQL (`schema.table`) whose rows its rows are, too.
+    `partition_of`: the partitioned tables of PostgreSQL (`schema.table`) whose rows its rows are, too. `generated`:
+    columns that PostgreSQL computes, of which its log has nothing, so that they are not read.
     """
 
     schema: str | None
@@ -46,6 +47,7 @@ class Table:
     comment: str = ""
     columns: tuple[TableColumn, ...] = field(default=(), repr=False)
     partition_of: frozenset[str] = frozenset()
+    generated: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}" if self.schema else self.name
@@ -211,6 +213,7 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     is_postgres = settings.kind == "postgresql"
     schemas = [name for name in inspector.get_schema_names() if name not in hidden] if is_postgres else [None]
     above = partitioned_above(db) if is_postgres else {}
+    generated = generated_columns(db) if is_postgres else {}
     tables = []
     for schema in schemas:
         with warnings.catch_warnings():
@@ -224,11 +227,25 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
                 for each in columns.get(place, ())
             )
             comment = (comments.get(place) or {"text": None})["text"] or ""
-            names = tuple(key.get("constrained_columns") or ())
+            names, at = tuple(key.get("constrained_columns") or ()), (schema or "", place[1])
+            unlogged = tuple(name for name in generated.get(at, ()) if name not in names)
+            described = tuple(column for column in described if column.name not in unlogged)
             tables.append(
-                Table(schema, place[1], names, comment, described, above.get((schema or "", place[1]), frozenset()))
+                Table(schema, place[1], names, comment, described, above.get(at, frozenset()), generated=unlogged)
             )
     return tuple(sorted(tables, key=lambda table: (table.schema or "", table.name)))
+
+
+def generated_columns(db: sa.Connection) -> dict[tuple[str, str], list[str]]:
+    """The columns that PostgreSQL computes, of each table that has such, by its schema and name."""
+    import sqlalchemy as sa
+
+    query = (
+        "select n.nspname, c.relname, array_agg(a.attname::text order by a.attnum) from pg_attribute a"
+        " join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace"
+        " where c.relkind in ('r', 'p') and a.attgenerated <> '' and not a.attisdropped group by 1, 2"
+    )
+    return {(schema, name): columns for schema, name, columns in db.execute(sa.text(query))}
 
 
 def partitioned_above(db: sa.Connection) -> dict[tuple[str, str], frozenset[str]]:

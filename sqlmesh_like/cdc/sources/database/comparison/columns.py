@@ -47,9 +47,13 @@ class ComparedColumns:
 
 
 def compared_columns(
-    server: DatabaseKind, table: SourceTable, declared: Sequence[tuple[str, str]], stored: Schema
+    server: DatabaseKind,
+    table: SourceTable,
+    declared: Sequence[tuple[str, str]],
+    stored: Schema,
+    generated: Collection[str] = (),
 ) -> ComparedColumns:
-    """Pair the columns that the database declares (name, type) with those of the lake.
+    """Pair the columns that the database declares (name, type) with those of the lake; `generated` ones are not read.
 
     Raises UsageError where the table has no primary key, or one that cannot be compared.
     """
@@ -67,6 +71,9 @@ def compared_columns(
         own = in_lake.pop(storable_name(name).lower(), None) or in_lake.pop(
             storable_name(name, ascii_only=True).lower(), None
         )
+        if name in generated:
+            uncompared.append(UncomparedColumn(name, "generated: its values are not in the log", by_nature=True))
+            continue
         if own is None:
             uncompared.append(UncomparedColumn(name, "not in the lake"))
             continue

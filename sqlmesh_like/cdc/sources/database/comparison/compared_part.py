@@ -60,6 +60,7 @@ def compared_part(
     names = {"schema": standard_literal(schema), "table": standard_literal(origin.name)}
     declared = [(str(name), str(type_)) for name, type_ in fetch(dialect.columns.format(**names))]
     new = tuple(Column(storable_name(name), spark_type(type_)) for name, type_ in declared)
-    columns = compared_columns(settings.kind, table, declared, lake.schema if lake.exists else new)
+    stored = lake.schema if lake.exists else new
+    columns = compared_columns(settings.kind, table, declared, stored, origin.generated)
     relation = f"{dialect.name(schema)}.{dialect.name(origin.name)}"
     return ComparedPart(origin, lake, columns, Side(dialect, relation, columns.database, columns.key, fetch), read)

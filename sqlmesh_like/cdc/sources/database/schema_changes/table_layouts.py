@@ -28,6 +28,7 @@ select n.nspname || '.' || c.relname, c.oid::text, (
     select json_agg(json_build_object(
         'name', a.attname, 'number', a.attnum, 'written', a.xmin::text, 'type', a.atttypid::text,
         'modifier', a.atttypmod, 'default', pg_get_expr(d.adbin, d.adrelid), 'missing', a.attmissingval::text,
+        'is_generated', a.attgenerated <> '',
         'is_filled', a.atthasmissing or exists (
             select from pg_partition_tree(c.oid) t join pg_attribute p on p.attrelid = t.relid
             where p.attname = a.attname and p.atthasmissing
@@ -56,6 +57,7 @@ class LayoutColumn:
     """A column. `written`: the transaction of the last statement about it; `modifier`: a length or precision.
 
     `is_filled`: old rows have the value `missing` by the catalog; `labels`: those of an enumerated type, `id=label`.
+    `is_generated`: PostgreSQL computes it, and it is not read.
     """
 
     name: str
@@ -67,6 +69,7 @@ class LayoutColumn:
     missing: str | None
     is_filled: bool
     labels: tuple[str, ...]
+    is_generated: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,10 @@ def why_values_changed(before: TableLayout, now: TableLayout, declared: frozense
     numbers = {column.number for column in before.columns}
     for column in now.columns:
         former = known.get(column.name)
+        if column.is_generated:
+            continue
+        if former is not None and former.is_generated:
+            return f"{column.name} is no longer generated"
         if former is None and column.number in numbers:
             return f"a column was renamed to {column.name}"
         if former is None or former.number != column.number:
