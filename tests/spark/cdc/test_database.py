@@ -423,9 +423,9 @@ CHANGES = {
     "renamed": ("alter table renamed rename v to w",),
     "computed": ("alter table computed add r float default random()", "alter table computed alter r drop default"),
     "gone_default": ("alter table gone_default add c int default 4", "alter table gone_default alter c drop default"),
-    "stored": ("alter table stored add g int generated always as (id * 2) stored",),
 }
 NO_CHANGES = {
+    "generated": ("alter table generated add g int generated always as (id * 2) stored",),  # it is not read
     "constant": ("alter table constant add c int default 4",),
     "added": ("alter table added add c int", "alter table added drop d", "create index on added (v)", "analyze added"),
     "wider": ("alter table wider alter v type varchar(90), alter d type numeric(11,3), alter v set not null",),
@@ -454,6 +454,9 @@ def test_what_the_catalog_of_postgresql_says_of_columns(pg: postgres.Server) -> 
     pg.run("\\c columns", *(statement for own in cases.values() for statement in own))
     changed = {name for name, now in layouts().items() if why_values_changed(before[name], now, frozenset())}
     assert changed == {f"public.{name}" for name in CHANGES}
+    before = layouts()
+    pg.run("\\c columns", "alter table generated alter g drop expression")
+    assert why_values_changed(before["public.generated"], layouts()["public.generated"]) == "g is no longer generated"
 
 
 def confirmed(pg: postgres.Server, database: str = "postgres") -> int:
