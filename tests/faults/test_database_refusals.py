@@ -49,7 +49,8 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
         service.run("create database shop", f"create role reader login password '{PASSWORD}'")
         run_there("revoke connect, create on database shop from public", "revoke all on schema public from public")
-        run_there("create role keeper", "create table item (id int primary key)", "create table keyless (n int)")
+        item = "create table item (id int primary key, twice int generated always as (id * 2) stored)"
+        run_there("create role keeper", item, "create table keyless (n int)")
         run_there("alter table item owner to keeper", "alter table keyless owner to keeper")
         hba = folder / "postgres" / "pg_hba.conf"
         hba.write_text("host all reader 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
@@ -150,6 +151,12 @@ def test_a_declared_table_that_the_user_does_not_see_is_refused_before_the_snaps
     file.write_text(file.read_text().replace("name: itme,", "name: item,").replace("[id]", "[idd]"))
     code, shown = project.call("ingest")
     assert code == 2 and "models/shop.yml:7:9" in shown and "names 'idd', which" in shown and "mean 'id'" in shown
+    if database.url.startswith("postgresql"):
+        file.write_text(file.read_text().replace("[idd]", "[twice]"))
+        code, shown = project.call("ingest")
+        assert code == 2 and "names 'twice', which public.item does not have, or does not log" in shown
+        file.write_text(file.read_text().replace("[twice]", "[id]"))
+        assert "public.item.twice is generated: PostgreSQL does not log it" in project.call("debug")[1]
     assert not (project.root / "w" / "_sml" / "database").exists()
 
 

@@ -91,14 +91,15 @@ def _require_key(db: sa.Connection, declared: SourceTable, table: Table) -> None
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sa.exc.SAWarning)  # of a type that it does not know
-        columns = [str(each["name"]) for each in sa.inspect(db).get_columns(table.name, table.schema)]
+        every = [str(each["name"]) for each in sa.inspect(db).get_columns(table.name, table.schema)]
+    columns = [name for name in every if name not in table.generated]
     known = {
         spelling.lower() for each in columns for spelling in (storable_name(each), storable_name(each, ascii_only=True))
     }
     for name in wanted:
         if name.lower() not in known:
             raise ProjectError(
-                f"primary_key of {declared.table} names {name!r}, which {table} does not have",
+                f"primary_key of {declared.table} names {name!r}, which {table} does not have, or does not log",
                 location=declared.declared_at,
                 hint=nearest(name, columns) or f"its primary key is [{', '.join(table.key)}]",
             )
