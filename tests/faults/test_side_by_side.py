@@ -235,7 +235,7 @@ def test_a_source_is_ingested_once_at_a_time(ingesting: Shop, capsys: pytest.Cap
         (("maintain", "-s", "source:till"), "writing dws.orders"),
         (("watch", "-s", "daily"), "writing dws.orders"),
         (("savepoint", "create", "till.orders"), "writing dws.orders"),
-        (("forget", "till.orders", "1", "--yes"), "writing to"),
+        (("forget", "till.orders", "1", "--yes"), "writing dws.orders"),
     ):
         said = refused(ingesting, capsys, *words)
         assert f"another `sml ingest` is {doing}" in said
