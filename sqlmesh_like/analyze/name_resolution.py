@@ -24,6 +24,8 @@ _PSEUDO = frozenset(
     "dayofyear current_date current_timestamp current_user input_file_name".split()
 )
 """Bare words that are parsed as columns but are units, functions, or columns that Spark adds."""
+_STRUCTS = frozenset({"window", "session_window", "_metadata"})
+"""Those of which fields are named: `window.start`."""
 
 
 _FILE_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "hudi", "binaryfile"})
@@ -209,12 +211,11 @@ def _judge(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None
 
 def _judge_qualified(column: exp.Column, known: _Known) -> Unresolved | None:
     table = column.parts[0].name.lower()
-    if table not in known and (table in _PSEUDO or (column.db and column.table.lower() in known)):
-        return None  # of the struct that window() makes, or with the schema of its table
     if table not in known:
-        every = [name for names in known.values() for name in names or ()]
-        if None in known.values() or table in map(str.lower, every):
-            return None  # a field of a struct
+        structs = {*_STRUCTS, *(name.lower() for names in known.values() for name in names or ())}
+        has_schema = any(part.name.lower() in known for part in column.parts[1:-1])
+        if None in known.values() or table in structs or has_schema:
+            return None
         hint = nearest(column.table, known) or f"known: {', '.join(known)}"
         return Unresolved(f"unknown table or alias {column.table!r} in {column.sql(SPARK)}", column, hint)
     names, name = known[table], column.parts[1].name

@@ -257,7 +257,7 @@ class SparkNames(SparkTexts):
     def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
         try:
             return super().tokenize(sql, dialect)
-        except TokenError as error:  # which the tokenizer makes of all errors, also of those that are none of the text
+        except TokenError as error:  # the tokenizer wraps every exception, a want of memory too
             if isinstance(error.__cause__, MemoryError):
                 raise error.__cause__ from None
             raise

@@ -12,6 +12,7 @@ COLUMNS = {"t": ("a", "b", "st"), "u": ("a", "c")}
 """Of the tables of `ods`; of `ods.other` none are known."""
 WRONG = {
     "select x.a from ods.t": ("x.a", "unknown table or alias 'x' in x.a", "known: t"),
+    "select day.a from ods.t": ("day.a", "unknown table or alias 'day' in day.a", "known: t"),
     "select t.zz from ods.t": ("t.zz", "unknown column 'zz' of 't'", "known: a, b, st"),
     "select nope from ods.t": ("nope", "unknown column 'nope'", "known: a, b, st"),
     "select a from ods.t join ods.u on true": ("a", "the column 'a' is ambiguous", "write t.a or u.a"),
@@ -34,7 +35,8 @@ WRONG = {
 }  # fmt: skip
 VALID = (
     "select st.field, t.st.field from ods.t",
-    "select ods.t.a from ods.t tablesample (10 percent)",
+    "select ods.t.a, ods.t.st.field from ods.t tablesample (10 percent)",
+    "select _metadata.file_name as f, a from ods.t",
     "select b from ods.t where exists (select 1 from ods.u where u.a = ods.t.a)",
     "select a, window.start, window.end as e from ods.t group by a, window(b, '5 minutes')",
     "select session_window.start from ods.t group by session_window(b, '5 minutes')",

@@ -61,11 +61,9 @@ def connector_settings(
     }
     if settings.kind == "postgresql":
         own |= _of_postgres(source, settings, spool, follows=follows)
-        own |= _left_out(settings, tables)
     else:
         own |= _of_mysql(spool, settings, end, mariadb=mariadb, follows=follows)
-    options = {name: value for name, value in settings.options.items() if name != _EXCLUDED or name not in own}
-    return {**_SHARED, **own, **options}
+    return {**_SHARED, **own, **settings.options, **_without_generated(settings, tables)}
 
 
 def _of_mysql(
@@ -109,8 +107,8 @@ def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, fo
     return own if follows else {**own, "sml.marker": marker}
 
 
-def _left_out(settings: DatabaseSettings, tables: Iterable[Table]) -> dict[str, str]:
-    """Columns that the log lacks are not read by snapshots either: their values would stay when the row changes."""
+def _without_generated(settings: DatabaseSettings, tables: Iterable[Table]) -> dict[str, str]:
+    """Leaves out columns that the log lacks, in snapshots too, beside those that the source leaves out."""
     excluded = [f"{_pattern(settings, table)}\\.{_escaped(name)}" for table in tables for name in table.generated]
     if not excluded or "column.include.list" in settings.options:
         return {}
