@@ -50,6 +50,8 @@ INGEST_POINTS = (
     "ingest.last_commits",
 )  # fmt: skip
 """Steps of one batch; those of a table occur once for each table."""
+SMALL_BATCH_POINTS = ("ingest.listed", "ingest.planned")
+"""Steps of a batch without Spark, before its tables: its files are recorded, then the batch."""
 DATABASE_POINTS = ("database.begin", "database.spooled", "database.confirmed")
 """Steps of an ingestion from a database, around those of its batches."""
 DATABASE_ROW_POINTS = ("database.added", "database.read_again")
@@ -87,9 +89,9 @@ NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
     + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
-    + INGEST_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + DATABASE_CASCADE_POINTS + ROLLBACK_POINTS
-    + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS + ERASURE_REBUILD_POINTS
-    + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS + STORE_ENVIRONMENT_POINTS + NODE_POINTS
+    + INGEST_POINTS + SMALL_BATCH_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + DATABASE_CASCADE_POINTS
+    + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS
+    + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS + STORE_ENVIRONMENT_POINTS + NODE_POINTS
     + PUBLISH_TOGETHER_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}

@@ -29,6 +29,8 @@ from sqlmesh_like.project.nodes import (
 from tests.spark.stored_rows import stored_rows
 
 BY_MONTH = PartitionBy("create_time", "yyyyMM", "year_month")
+SMALL_BATCHES = os.environ.get("SML_SMALL_BATCHES") == "1"
+"""Whether a lake's few events are ingested without Spark where that is possible."""
 _FIRST_FILE_TIME = 1_700_000_000
 
 
@@ -100,12 +102,14 @@ class Lake:
 
     def run(self, start: str | None = None, again: Collection[str] = ()) -> IngestReport:
         project, target, source = self.declared()
-        return ingest_source(self.spark, project, target, source, start, again=again)
+        return ingest_source(
+            lambda: self.spark, project, target, source, start, again=again, small_batches=SMALL_BATCHES
+        )
 
     def open(self, on_batch: Any = None) -> IngestRun:
         """A run that has not begun."""
         project, target, source = self.declared()
-        return open_run(self.spark, project, target, source, on_batch)
+        return open_run(lambda: self.spark, project, target, source, on_batch)
 
     def declared(self) -> tuple[ParsedProject, Target, Source]:
         """Project, target and source as they are declared now."""

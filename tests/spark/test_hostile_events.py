@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.formats.encoding import Encoding
-from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.formats.source_types import SourceField, decoder
+from sqlmesh_like.cdc.frames import frame_query
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import side_by_side
 from sqlmesh_like.errors import Location

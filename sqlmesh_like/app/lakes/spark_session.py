@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -37,21 +37,37 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False, is_short: bool = Fa
 
 
 @contextmanager
-def session_for(loaded: Loaded, sources: Sequence[Source], *, is_short: bool = False) -> Iterator[Session]:
-    """Yield a Spark session with the jars that these sources need; only a session of this call is stopped.
+def session_for(
+    loaded: Loaded, sources: Sequence[Source], *, is_short: bool = False
+) -> Iterator[Callable[[], Session]]:
+    """Yield what gives a Spark session with the jars that these sources need, and starts one if it has to.
 
-    `is_short`: little will be computed, so that a session of this call starts for that.
+    Only a session of this call is stopped. `is_short`: little will be computed, so that a session of this call starts
+    for that.
     """
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
-    if loaded.spark is not None:
-        yield loaded.spark.session(partial(start_spark, loaded), with_kafka=with_kafka)
+    shared = loaded.spark
+    if shared is not None:
+        yield lambda: shared.session(partial(start_spark, loaded), with_kafka=with_kafka)
         return
-    spark = start_spark(loaded, with_kafka=with_kafka, is_short=is_short)
-    from sqlmesh_like.spark.jvm.session import stop_session
-    from sqlmesh_like.spark.jvm.spark_errors import reporting_lost_jvm
+    started: list[Session] = []
+
+    def session() -> Session:
+        if not started:
+            started.append(start_spark(loaded, with_kafka=with_kafka, is_short=is_short))
+        return started[0]
 
     try:
+        yield session
+    except Exception:
+        if not started:
+            raise
+        from sqlmesh_like.spark.jvm.spark_errors import reporting_lost_jvm
+
         with reporting_lost_jvm(", ".join(source.name for source in sources)):
-            yield spark
+            raise
     finally:
-        stop_session(spark)
+        if started:
+            from sqlmesh_like.spark.jvm.session import stop_session
+
+            stop_session(started[0])

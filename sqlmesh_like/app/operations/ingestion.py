@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -80,14 +80,14 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     is_short = _is_short(loaded, sources, request)
     with (
         lake_lock(loaded, "ingest", ingestion_locks(loaded, sources)) as held,
-        session_for(loaded, sources, is_short=is_short) as spark,
+        session_for(loaded, sources, is_short=is_short) as session,
     ):
         if request.continuous:
-            return _run_continuously(spark, loaded, held, sources, request, listener, metrics)
+            return _run_continuously(session, loaded, held, sources, request, listener, metrics)
         with stop_signals.deferred():  # the current batch is completed
             if request.replays_dead_letters:
-                return list(_replay_dead_letters(spark, loaded, sources, listener))
-            return list(_ingest_pending(spark, loaded, sources, request, again, listener, metrics))
+                return list(_replay_dead_letters(session(), loaded, sources, listener))
+            return list(_ingest_pending(session, loaded, sources, request, again, listener, metrics))
 
 
 def _read_again(sources: Sequence[Source], request: IngestRequest) -> dict[str, set[str]]:
@@ -165,7 +165,7 @@ def _takes_all(loaded: Loaded, source: Source) -> bool:
 
 
 def _ingest_pending(
-    spark: Session,
+    session: Callable[[], Session],
     loaded: Loaded,
     sources: Sequence[Source],
     request: IngestRequest,
@@ -182,7 +182,7 @@ def _ingest_pending(
         listener.reading(source)
         loaded.reporter.phase(f"ingesting the events of source {source.name}")
         tables = again.get(source.name, ())
-        report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report, tables)
+        report = ingest_source(session, loaded.project, loaded.target, source, request.start, metrics.report, tables)
         listener.ingested(report)
         yield report
 
@@ -204,7 +204,7 @@ def _replay_dead_letters(
 
 
 def _run_continuously(
-    spark: Session,
+    session: Callable[[], Session],
     loaded: Loaded,
     held: HeldLocks,
     sources: Sequence[Source],
@@ -223,7 +223,7 @@ def _run_continuously(
         listener.ingested(report)
         metrics.report(report)
 
-    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    runs = [open_run(session, loaded.project, loaded.target, source, on_batch) for source in sources]
     loaded.reporter.phase(WAITING)
     return run_until_stopped(runs, triggers(sources, request.trigger), request.start, held.require_held)
 

@@ -116,9 +116,10 @@ def watch(
         serving_status(status, address),
         closing(alerts),
         lake_lock(loaded, "watch", {**built, **ingestion_locks(loaded, sources)}) as held,
-        session_for(loaded, sources) as spark,
+        session_for(loaded, sources) as session,
         observers.alerts.noting_failure(),
     ):
+        spark = session()
         watched = open_lake(loaded, models, spark)
         samples = WatchVerification(watched, models, monitoring.verify_share, listener.notify, observers.verified)
         return _watch(spark, watched, held, models, sources, trigger, observers, listener, samples)
@@ -168,7 +169,7 @@ def _watch(
 
     loaded = lake.loaded
     rounds = WatchLoop(lake, held, models, listener, gates, publisher_of(lake, models), observers.round)
-    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    runs = [open_run(lambda: spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     for source in sources:
         listener.reading(source)
     listener.watching(len(models))

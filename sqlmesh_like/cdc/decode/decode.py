@@ -9,10 +9,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_events
 from sqlmesh_like.cdc.decode.events import Share, Variant
@@ -40,6 +37,7 @@ from sqlmesh_like.cdc.formats.row_images import (
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
 from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
+from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, in_spark, united
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import added, given
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
@@ -55,7 +53,9 @@ from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import SourceTable
-from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _log = logging.getLogger("sqlmesh_like.cdc")
 
@@ -80,7 +80,7 @@ class Decoded:
     """
 
     layout: OdsLayout
-    held: CachedFrame
+    held: HeldFrame
     counts: EventCounts
     settled: EvolvedSchema
     truncates: tuple[Truncate, ...] = ()
@@ -90,11 +90,11 @@ class Decoded:
     retained: int = 0
 
     @property
-    def events(self) -> DataFrame:
+    def events(self) -> Frame:
         return self.held.frame
 
     @property
-    def good(self) -> DataFrame:
+    def good(self) -> Frame:
         """The events that can be ingested."""
         return self.events.where("reason is null")
 
@@ -104,7 +104,7 @@ class Decoded:
 
 
 def decode(
-    place: SourcePaths, share: Share, events: DataFrame | None, letter_rows: DataFrame | None = None, *, in_order: bool
+    place: SourcePaths, share: Share, events: Frame | None, letter_rows: DataFrame | None = None, *, in_order: bool
 ) -> Decoded:
     """Read a table's events as rows of its next layout. Raises IngestError for a change of columns it cannot make.
 
@@ -127,7 +127,6 @@ def decode(
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
     layout = replace(settled.layout, key_spelling=key_spelling_of(uri), ascii_names=is_older)
-    _warn_of_unknown_types(share.table, [shape for _, shape in readable])
     defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
     frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
     shapes = given(frames, defaults, in_order=in_order)
@@ -143,9 +142,9 @@ def decode(
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
     is_read_twice = bool(stored) or events is not None
-    held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
+    kept_events = _held(united(judged), is_read_twice=is_read_twice)
     decoded = Decoded(
-        *(layout, held, count_events(held.frame, layout), settled, truncates, defaults if stored else {}),
+        *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
     if share.table.ingest.deletes == "retention":
@@ -172,7 +171,7 @@ def _completed(
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
     if decoded.counts.partial:
-        table = None if uri is None else decoded.events.sparkSession.read.format("hudi").load(uri)
+        table = None if uri is None else in_spark(decoded.events).sparkSession.read.format("hudi").load(uri)
         decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
@@ -189,11 +188,11 @@ class _Group:
     """Events of a table that have the same layout. `schema`: the columns of their files, None for messages."""
 
     variant: Variant
-    frame: DataFrame
+    frame: Frame
     schema: FileSchema | None = None
 
 
-def _groups(share: Share, events: DataFrame | None) -> list[_Group]:
+def _groups(share: Share, events: Frame | None) -> list[_Group]:
     if events is None:
         origin = "concat_ws('.', log_database, log_table) as origin"
         return [
@@ -204,17 +203,17 @@ def _groups(share: Share, events: DataFrame | None) -> list[_Group]:
     return [_Group(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
 
 
-def _held(frame: DataFrame, *, is_read_twice: bool) -> CachedFrame:
+def _held(frame: Frame, *, is_read_twice: bool) -> HeldFrame:
     """Cache the frame, except typed files that are only counted and written: reading them twice is faster."""
-    return cached(frame) if is_read_twice else CachedFrame(frame, frame)
+    return held(frame) if is_read_twice else HeldFrame(frame)
 
 
-def _own(events: DataFrame, variant: Variant) -> DataFrame:
+def _own(events: Frame, variant: Variant) -> Frame:
     """Events of a variant that carry rows, reduced to the columns of `LINE` so that later names cannot clash."""
     return events.where(f"{variant.condition} and {_IS_CHANGE}").select(*LINE)
 
 
-def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequence[DataFrame]:
+def _by_names(frame: Frame, variant: Variant, table: SourceTable) -> Sequence[Frame]:
     """Split events without a schema by whether they still use the former names of renamed columns."""
     if not table.renamed or variant.schema_text:
         return (frame,)
@@ -225,9 +224,9 @@ def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequenc
     return (frame.where(has_old), frame.where(f"not ({has_old})"))
 
 
-def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
+def with_events(decoded: Decoded, events: Frame) -> Decoded:
     """Replace the events by others with the same columns. Caches and counts them, and releases the former ones."""
-    kept = cached(events)
+    kept = held(events)
     counts = count_events(kept.frame, decoded.layout)
     decoded.release()
     return replace(decoded, held=kept, counts=counts)
@@ -284,9 +283,10 @@ def _declared(share: Share) -> tuple[SourceField, ...]:
     return tuple(SourceField(name, "string", is_inferred=True) for name in names) if is_known else ()
 
 
-def _warn_of_unknown_types(table: SourceTable, shapes: Sequence[EventShape]) -> None:
+def warn_of_unknown_types(decoded: Decoded) -> None:
     """Say which columns have a semantic type that is not known, and as what they are ingested."""
-    fields = {field.name: field for shape in shapes for field in shape.fields if field.unknown_type}
+    table = decoded.layout.table
+    fields = {field.name: field for shape in decoded.settled.shapes for field in shape.fields if field.unknown_type}
     if fields:
         named = ", ".join(f"{name} ({field.unknown_type}, as {field.type})" for name, field in fields.items())
         _log.warning("warning: %s: columns of unknown semantic types are taken as sent: %s", table.table, named)
@@ -301,7 +301,7 @@ def _stored_columns(uri: str) -> Schema:
     return schema_of(next(text for text in texts if text))
 
 
-def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> DataFrame:
+def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> Frame:
     if group.schema is None:
         return validate_events(_read(number, group.frame, shape, layout), layout)
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
@@ -317,7 +317,7 @@ def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) ->
     return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value, OF_FILE)
 
 
-def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
+def _read(number: int, frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     """The events of a shape as images; `unsure` is the shape's number where an event must be read again, or NULL."""
     if not typed_parse.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
         return _images(frame, shape, layout).selectExpr("*", _SURE)
@@ -336,29 +336,31 @@ def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -
     return frame.selectExpr("*", *_named(entries))
 
 
-def _reread(judged: DataFrame, shapes: Sequence[EventShape], layout: OdsLayout) -> DataFrame:
+def _reread(judged: Frame, shapes: Sequence[EventShape], layout: OdsLayout) -> Frame:
     """The events (grain: event), with the `unsure` ones read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
     again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
     read = (validate_events(frame.selectExpr("*", _SURE), layout) for frame in again)
-    return reduce(DataFrame.unionByName, read, judged.where("unsure is null"))
+    return united([judged.where("unsure is null"), *read])
 
 
 _SURE = "cast(null as int) as unsure"
 
 
-def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
+def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     """Add the typed before and after images, the values that cannot be read, and the columns that are missing."""
     partial = layout.ingest.updates == "partial"
     read = frame.selectExpr(*LINE, *_named(parsed_images(shape, partial=partial)))
     row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_named(image_rows(shape, partial=partial)))
     if shape.message.is_list:
-        row = row.withColumn("position", F.expr("concat(position, '|', lpad(item, 6, '0'))"))
+        columns = {name: name for name in row.columns} | {"position": "concat(position, '|', lpad(item, 6, '0'))"}
+        row = row.selectExpr(*(f"{sql} as {quoted_name(name)}" for name, sql in columns.items()))
     kept = [*LINE, "item", *(["mentioned"] if partial else [])]
     text = row.selectExpr(*kept, *_named(image_texts(shape)))
     if layout.ingest.zero_dates == "null":
-        text = text.withColumn("texts", F.expr(without_zero_dates(shape)))
+        others = [quoted_name(name) for name in text.columns if name != "texts"]
+        text = text.selectExpr(*others, f"{without_zero_dates(shape)} as texts")
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
     images = text.selectExpr(
         "*", *(f"{_with_origin(row_image(shape, name, own), layout)} as {name}" for name in IMAGES)
@@ -386,7 +388,7 @@ def _named(expressions: Mapping[str, str]) -> list[str]:
     return [f"{sql} as {name}" for name, sql in expressions.items()]
 
 
-def _without_rows(events: DataFrame, layout: OdsLayout, why: str, also_kept: Sequence[str] = ()) -> DataFrame:
+def _without_rows(events: Frame, layout: OdsLayout, why: str, also_kept: Sequence[str] = ()) -> Frame:
     """Events that cannot be read at all: images are NULL, `unreadable` is the reason."""
     fields = ", ".join(f"{quoted_name(column.name)}: {column.type}" for column in layout.columns)
     empty = f"cast(null as struct<{fields}>)"
@@ -403,7 +405,7 @@ def _without_rows(events: DataFrame, layout: OdsLayout, why: str, also_kept: Seq
     )
 
 
-def _truncates(events: DataFrame, layout: OdsLayout, share: Share) -> tuple[tuple[Truncate, ...], DataFrame | None]:
+def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Truncate, ...], Frame | None]:
     """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
@@ -414,5 +416,6 @@ def _truncates(events: DataFrame, layout: OdsLayout, share: Share) -> tuple[tupl
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
         return (), frame
-    latest = frame.groupBy("origin").agg(F.max("position").alias("position")).collect()
+    text = "select origin, max(position) as position from {truncates} group by origin"
+    latest = frame_query(text, truncates=frame).collect()
     return tuple(Truncate(row["position"], row["origin"] if ingest.origin else None) for row in latest), None

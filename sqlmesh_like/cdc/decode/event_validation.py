@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
-
 from sqlmesh_like.cdc.formats.row_images import IMAGES
 from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
 
@@ -18,9 +17,7 @@ OF_FILE = ("modified",)
 _REST_OF_LINE = LINE[1:]
 
 
-def validate_events(
-    frame: DataFrame, layout: OdsLayout, value: str = "value", also_kept: Sequence[str] = ()
-) -> DataFrame:
+def validate_events(frame: Frame, layout: OdsLayout, value: str = "value", also_kept: Sequence[str] = ()) -> Frame:
     """Add `row` (`Decoded`), `reason` (why an event cannot be ingested, or NULL) and `lacks_before_position`.
 
     `frame` must not have these columns yet: expressions would refer to the old ones. `value`: Spark SQL of the event's

@@ -6,17 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.format_registry import FORMATS
-from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS, MessageDialect
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import may_hold
+from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
-from sqlmesh_like.cdc.registry.wire_format import FAULT, decoded_lines, referenced_schema
+from sqlmesh_like.cdc.registry.wire_header import FAULT, fault_without_registry, referenced_schema
 from sqlmesh_like.cdc.report import UNDECLARED
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.schema.schema_inference import HOLDS_EMPTY
@@ -25,6 +23,13 @@ from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row as SparkRow
+
+    from sqlmesh_like.cdc.in_process.values import Row
+
+    Group = SparkRow | Row
 
 _SOURCE = ("database", "source_schema", "source_table")
 EVENT_COLUMNS = (
@@ -117,25 +122,31 @@ class Routed:
 
 @contextmanager
 def events_of(
-    lines: DataFrame, ingest: IngestSource, registry: SchemaRegistry | None = None, *, with_members: bool = False
-) -> Iterator[DataFrame]:
+    lines: Frame, ingest: IngestSource, registry: SchemaRegistry | None = None, *, with_members: bool = False
+) -> Iterator[Frame]:
     """Read the envelopes of lines (`EVENT_COLUMNS`; grain: line), for as long as the context is open.
 
     `registry`: has the schemas of messages in Avro. `with_members`: also the names in their rows. Raises IngestError
     where the registry does not answer.
     """
-    with decoded_lines(lines, registry, ingest.format) as messages:
+    if registry is None:
+        messages = lines.selectExpr("*", f"{fault_without_registry(ingest.format)} as {FAULT}")
         yield _events_of(messages, ingest, with_members=with_members)
+        return
+    from sqlmesh_like.cdc.registry.wire_format import decoded_lines  # needs Spark
+
+    with decoded_lines(in_spark(lines), registry, ingest.format) as decoded:
+        yield _events_of(decoded, ingest, with_members=with_members)
 
 
-def _events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool) -> DataFrame:
+def _events_of(lines: Frame, ingest: IngestSource, *, with_members: bool) -> Frame:
     # As one text: Spark analyses a frame again for every step that is added to it, which takes longer than a small
     # batch's rows.
     readings = [
         _reading(lines.columns, condition, dialect, ingest, with_members=with_members)
         for condition, dialect in FORMATS[ingest.format]
     ]
-    return frame_query(lines.sparkSession, " union all ".join(readings), lines=lines)
+    return frame_query(" union all ".join(readings), lines=lines)
 
 
 def _reading(
@@ -166,7 +177,7 @@ def _reading(
     return f"select {', '.join(f'{judged.get(name, name)} as {name}' for name in EVENT_COLUMNS)} from {described}"
 
 
-def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | None = None) -> Routed:
+def routed(place: SourcePaths, events: Frame, registry: SchemaRegistry | None = None) -> Routed:
     """Assign events to tables. Raises ProjectError where two declarations claim the same events.
 
     `registry`: has the schemas that events refer to.
@@ -180,7 +191,8 @@ def routed(place: SourcePaths, events: DataFrame, registry: SchemaRegistry | Non
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"
-    groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
+    named = ", ".join([*by, *(f"{sql} as {name}" for name, sql in columns.items())])
+    groups = frame_query(f"select {named} from {{events}} group by {', '.join(by)}", events=events).collect()
     source_tables = _with_discovered(place, groups).source
     texts = _schema_texts(events, place.source.ingest, groups)
     stated = {schema_id: referenced_schema(text, registry) for schema_id, text in texts.items()}
@@ -236,12 +248,13 @@ def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | 
     return UNDECLARED + ".".join(filter(None, source)) + why
 
 
-def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:
+def _schema_texts(events: Frame, ingest: IngestSource, groups: Iterable[Group]) -> dict[str, str]:
     """The schemas that events state, by id. They are large and few, so they are not kept in memory with each event."""
     examples = {row["schema_id"]: row["example"] for row in groups if row["schema_id"] and row["kind"] in CHANGES}
     if not examples:
         return {}
-    few = events.where(F.expr(_NUMBER).isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
+    numbers = ", ".join(map(str, sorted(set(examples.values()))))
+    few = events.where(f"{_NUMBER} in ({numbers})").select("schema_id", *_SAID_OF)
     entries: dict[str, str] = {}
     for condition, dialect in FORMATS[ingest.format]:
         said = (f"{sql} as {name}" for name, sql in dialect.envelope("value").items())
@@ -250,7 +263,7 @@ def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]
     return entries
 
 
-def _with_discovered(place: SourcePaths, groups: Iterable[Row]) -> SourcePaths:
+def _with_discovered(place: SourcePaths, groups: Iterable[Group]) -> SourcePaths:
     if place.source.ingest is None or not place.source.ingest.discover:
         return place
     keys: dict[SourceName, list[str]] = {}
@@ -260,30 +273,29 @@ def _with_discovered(place: SourcePaths, groups: Iterable[Row]) -> SourcePaths:
     return discover(with_discovered(place), keys)
 
 
-def events_for(events: DataFrame, share: Share) -> DataFrame:
+def events_for(events: Frame, share: Share) -> Frame:
     """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
     # A task has the overhead of reading a thousand events.
-    frame = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
-    return frame.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
+    frame = events.where(f"({_is_of(share)}) and {_IS_MATTER}").coalesce(max(1, share.lines // _EVENTS_PER_TASK))
+    return frame.selectExpr("*", "concat_ws('.', database, source_schema, source_table) as origin")
 
 
-def waiting(events: DataFrame, done: Iterable[Share]) -> DataFrame:
+def waiting(events: Frame, done: Iterable[Share]) -> Frame:
     """The lines (`file`, `line`) of events that belong to none of the tables in `done`."""
-    is_done = F.lit(False)
-    for share in done:
-        is_done = is_done | _is_of(share)
-    return events.where(~is_done & _is_matter()).select("file", "line")
+    is_done = " or ".join(map(_is_of, done)) or "false"
+    return events.where(f"not ({is_done}) and {_IS_MATTER}").select("file", "line")
 
 
-def _is_of(share: Share) -> Column:
-    own = F.lit(False)
-    for source in sorted(share.sources, key=repr):
-        same = F.lit(True)
-        for name, value in zip(_SOURCE, source, strict=True):
-            same = same & F.col(name).eqNullSafe(F.lit(value))
-        own = own | same
-    return own
+_IS_MATTER = f"kind in ({', '.join(map(sql_literal, (*CHANGES, 'truncate')))})"
 
 
-def _is_matter() -> Column:
-    return F.col("kind").isin(*CHANGES, "truncate")
+def _is_of(share: Share) -> str:
+    """Spark SQL: whether an event is of one of the share's source tables."""
+    each = [
+        " and ".join(
+            f"{name} <=> {'null' if value is None else sql_literal(value)}"
+            for name, value in zip(_SOURCE, source, strict=True)
+        )
+        for source in sorted(share.sources, key=repr)
+    ]
+    return " or ".join(f"({condition})" for condition in each) or "false"

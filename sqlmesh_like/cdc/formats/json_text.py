@@ -8,6 +8,7 @@ ends. Every repetition in it is possessive: Java runs such a loop without recurs
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from sqlmesh_like.sql_text import spark_literal, spark_pattern
 
@@ -48,9 +49,26 @@ def may_be_rewritten(text: str, message: str = "value") -> str:
 
 def member_text(text: str, name: str) -> str:
     """Spark SQL of the value of an object's member as it is written; of several, the last; NULL where there is none."""
+    return f"nullif(regexp_extract({text}, {spark_pattern(_member_pattern(name))}, 1), '')"
+
+
+_CODE = re.compile(r"\\u\(\?i:([0-9a-f]{4})\)")
+
+
+def name_of_member_pattern(pattern: str) -> str | None:
+    """The name that `member_text` looks for by a pattern; None for other patterns.
+
+    >>> name_of_member_pattern(_member_pattern("before-image")), name_of_member_pattern("a+")
+    ('before-image', None)
+    """
+    name = "".join(chr(int(code, 16)) for code in _CODE.findall(pattern))
+    return name if name and pattern == _member_pattern(name) else None
+
+
+@cache
+def _member_pattern(name: str) -> str:
     named = rf"[\"']{''.join(map(_spellings, name))}[\"']\s*+:\s*+({VALUE})"
-    members = rf"^\s*+\{{(?:\s*+(?:{named}|{STRING}\s*+:\s*+{VALUE})\s*+,?+)*+"
-    return f"nullif(regexp_extract({text}, {spark_pattern(members)}, 1), '')"
+    return rf"^\s*+\{{(?:\s*+(?:{named}|{STRING}\s*+:\s*+{VALUE})\s*+,?+)*+"
 
 
 def _spellings(char: str) -> str:

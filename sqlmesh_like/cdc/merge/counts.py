@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.frames import Frame, frame_query
 from sqlmesh_like.cdc.merge.merge_sql import is_rekeyed
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
@@ -37,7 +35,7 @@ class EventCounts:
     of_a_key: int
 
 
-def count_events(events: DataFrame, layout: OdsLayout) -> EventCounts:
+def count_events(events: Frame, layout: OdsLayout) -> EventCounts:
     """Count the events of a table (`Decoded.events`)."""
     conditions = {
         "good": "reason is null",
@@ -49,15 +47,16 @@ def count_events(events: DataFrame, layout: OdsLayout) -> EventCounts:
         "moves": f"reason is null and {_moves(layout)}",
         "rekeyed": f"reason is null and {is_rekeyed(layout)}",
     }
-    counts = [F.expr(f"count_if({condition})").alias(name) for name, condition in conditions.items()]
+    counts = ", ".join(f"count_if({condition}) as {name}" for name, condition in conditions.items())
     if layout.has_key:
         # Numbers are grouped fastest, and a collision of hashes does no harm: `of_a_key` may be too large.
         keys = ", ".join(f"row.{quoted_name(name)}" for name in layout.ingest.primary_key)
-        grouped = events.groupBy(F.expr(f"xxhash64({keys})")).agg(*counts)
-        frame = grouped.selectExpr(*(f"coalesce(sum({name}), 0)" for name in conditions), "coalesce(max(good), 0)")
+        sums = ", ".join(f"coalesce(sum({name}), 0) as {name}" for name in conditions)
+        grouped = f"select {counts} from {{events}} group by xxhash64({keys})"
+        text = f"select {sums}, coalesce(max(good), 0) as of_a_key from ({grouped})"
     else:
-        frame = events.agg(*counts, F.lit(1))
-    (numbers,) = frame.collect()
+        text = f"select {counts}, 1 as of_a_key from {{events}}"
+    (numbers,) = frame_query(text, events=events).collect()
     return EventCounts(*(int(number) for number in numbers))
 
 
@@ -67,31 +66,8 @@ def _moves(layout: OdsLayout) -> str:
     return f"kind = 'upsert' and before is not null and {layout.partition('before')} != {layout.partition('row')}"
 
 
-def within_ranges(stored: DataFrame, events: DataFrame, layout: OdsLayout) -> DataFrame:
-    """Limit stored rows to the key ranges of the blind events, so that Parquet's statistics exclude most files.
-
-    A key column whose type is about to change is not used: its stored values are ordered differently.
-    """
-    columns = ranged_columns(layout, {name.lower(): kind for name, kind in stored.dtypes})
-    if not columns:
-        return stored
-    ends = (
-        events.where("lacks_before_position").selectExpr(*(end for column in columns for end in _ends(column))).first()
-    )
-    assert ends is not None
-    for column, least, greatest in zip(columns, ends[::2], ends[1::2], strict=True):
-        stored = stored.where(F.col(quoted_name(column.name)).between(F.lit(least), F.lit(greatest)))
-    return stored
-
-
 def ranged_columns(layout: OdsLayout, stored: Mapping[str, str | None]) -> list[Column]:
     """The key columns whose range limits a search. `stored`: types of the table's columns, by name in lower case."""
     keys = {name.lower() for name in layout.ingest.primary_key}
     own = (column for column in layout.columns if column.name.lower() in keys and column.type in _RANGED)
     return [column for column in own if stored.get(column.name.lower()) == column.type]
-
-
-def _ends(column: Column) -> tuple[str, str]:
-    # Where an update changes the key, the row with the old key is searched for too.
-    both = f"row.{quoted_name(column.name)}, before.{quoted_name(column.name)}"
-    return f"min(least({both}))", f"max(greatest({both}))"

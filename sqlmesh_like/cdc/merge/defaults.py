@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import IS_DELETED, KEY, Schema
 
@@ -33,7 +34,7 @@ def _value(field: SourceField) -> str:
 
 
 def given(
-    frames: Sequence[tuple[DataFrame, EventShape]], defaults: Mapping[str, str], *, in_order: bool
+    frames: Sequence[tuple[Frame, EventShape]], defaults: Mapping[str, str], *, in_order: bool
 ) -> list[EventShape]:
     """Give shapes without an added column its default, for events before the first event that has the column.
 
@@ -54,7 +55,7 @@ def given(
     return shapes
 
 
-def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:
+def _firsts(frames: Sequence[Frame], *, in_order: bool) -> dict[str, str]:
     """The first position among the events, by the part of the log within which positions are ordered."""
     part = "''" if in_order else "substring_index(position, '|', 2)"
     entries: dict[str, str] = {}

@@ -5,7 +5,7 @@ is stored in exactly one partition, or nowhere. `floors` remember, for keys that
 version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Ingesting a batch
 twice gives the same state: ties go to the batch.
 
-All texts are Spark SQL over named relations in braces, as `frame_query(session, text, name=frame)` expects.
+All texts are Spark SQL over named relations in braces, as `frame_query(text, name=frame)` expects.
 """
 
 from __future__ import annotations

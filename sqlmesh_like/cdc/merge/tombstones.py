@@ -7,14 +7,22 @@ batch.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.frames import Frame, frame_query
+from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.hudi.key_lookup import KeyLookup, rows_by_key
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.names import IS_DELETED, KEY, Column
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 RETENTION_DAYS = 30
 """How long a delete or move is remembered: an older event that arrives later than that counts as a new one."""
@@ -33,15 +41,48 @@ def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
     return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
 
 
-def write_floors(
-    spark: SparkSession, uri: str, layout: OdsLayout, decisions: DataFrame, floors: DataFrame | None
-) -> None:
+def floors_for(events: Frame, uri: str, layout: OdsLayout) -> Frame | None:
+    """The floors of the events' keys and perhaps of others (grain: key); None where no key was deleted or moved yet."""
+    if not isinstance(events, RowFrame):
+        return read_floors(events.sparkSession, uri)
+    timeline = without_remains(uri)
+    if timeline.frontier is None:
+        return None
+    keyed = events.selectExpr(f"{layout.record_key('row')} as row_key", f"{_former_key(layout)} as former_key")
+    keys = {key for row in keyed.rows for key in row if key is not None}
+    columns = [*layout.rank_columns, "part", "parts"]
+    rows = rows_by_key(timeline, KeyLookup(keys, columns))
+    if rows is None:
+        raise NotProvenError("deleted keys that this process cannot look up")
+    return RowFrame([KEY, *columns], rows)
+
+
+def _former_key(layout: OdsLayout) -> str:
+    return f"if(before is null, null, {layout.record_key('before')})" if layout.has_key else "null"
+
+
+def write_floors(uri: str, layout: OdsLayout, decisions: Frame, floors: Frame | None) -> None:
     """Remember the deletes and moves among the decisions, and forget those past the retention."""
-    fresh = frame_query(spark, merge_sql.new_floors(layout), decisions=decisions)
-    if floors is not None:
-        fresh = fresh.unionByName(_expired(floors, fresh))
+    fresh = frame_query(merge_sql.new_floors(layout), decisions=decisions)
     table = HudiTable(uri, f"tombstones_{layout.table.name}", (KEY,), options=_HOUSEKEEPING)
+    if isinstance(fresh, RowFrame):
+        _write_here(table, fresh, layout)
+        return
+    if floors is not None and not isinstance(floors, RowFrame):
+        fresh = fresh.unionByName(_expired(floors, fresh))
     write(fresh, table, "upsert", {})
+
+
+_MOST_COMMITS = 60
+"""Commits after which Spark writes the table, which also removes its history and the floors past the retention."""
+
+
+def _write_here(table: HudiTable, fresh: RowFrame, layout: OdsLayout) -> None:
+    if len(Timeline(table.uri).commit_instants) >= _MOST_COMMITS:
+        raise NotProvenError("the history of deleted keys is long: Spark cleans it")
+    ranks = [column for column in layout.stored_columns if column.name in layout.rank_columns]
+    parts = (Column("part", "string"), Column("parts", "string"), Column("noted_at", "timestamp"))
+    commit_frame(fresh, replace(table, options={}), {}, (Column(KEY, "string"), *ranks, *parts))
 
 
 def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:

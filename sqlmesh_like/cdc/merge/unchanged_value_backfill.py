@@ -7,13 +7,15 @@ value comes from, in this order: the before image, an earlier event of the batch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
-
-from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark
 from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
 from sqlmesh_like.names import KEY
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
 # PostgreSQL logs the delete of the old key first: when the new row arrives, the old values are gone.
@@ -24,24 +26,24 @@ _LOST = ": the source did not log this value, and an earlier event of the row is
 
 
 def with_unchanged_values(
-    events: DataFrame, layout: OdsLayout, stored: DataFrame | None, letter_rows: DataFrame | None = None
-) -> DataFrame:
+    events: Frame, layout: OdsLayout, stored: DataFrame | None, letter_rows: DataFrame | None = None
+) -> Frame:
     """Fill the `missing` columns of events (grain: event); an event with a value that is unknown gets a `reason`.
 
     `stored`: the table, None before its first commit; its keys are read, so call this only for batches that need it.
     `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed.
     """
-    columns = [row[0] for row in events.selectExpr("explode(missing)").distinct().collect()]
-    spark = events.sparkSession
-    keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
+    rows = in_spark(events)
+    columns = [row[0] for row in rows.selectExpr("explode(missing)").distinct().collect()]
+    keyed = rows.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
-    known = frame_query(spark, _known(columns, layout), events=own)
+    known = in_spark(frame_query(_known(columns, layout), events=own))
     if stored is not None:
         standing = _stored(layout, columns, _with_letters(stored, letter_rows))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
-    latest = frame_query(spark, _latest(columns), known=known).where("is_event")
+    latest = in_spark(frame_query(_latest(columns), known=known)).where("is_event")
     joined = own.join(latest, ["fill_key", "position"])
     return joined.selectExpr(*_replaced(events, layout, columns)).unionByName(others.select(*events.columns))
 
@@ -100,7 +102,7 @@ def _latest(columns: Sequence[str]) -> str:
     return f"select fill_key, position, is_event, {is_stored}, {values} from {{known}}"
 
 
-def _replaced(events: DataFrame, layout: OdsLayout, columns: Sequence[str]) -> list[str]:
+def _replaced(events: Frame, layout: OdsLayout, columns: Sequence[str]) -> list[str]:
     places = {name: index for index, name in enumerate(columns)}
 
     def value(name: str) -> str:

@@ -21,41 +21,27 @@ from pyspark.sql.avro.functions import from_avro
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
+from sqlmesh_like.cdc.registry.wire_header import ELSEWHERE, FAULT, IS_FRAMED, REFERENCE
 from sqlmesh_like.cdc.schema.limits import MAX_EVENT, is_short
-from sqlmesh_like.project.keys.registry_keys import REGISTRY_FORMATS
 from sqlmesh_like.project.nodes import CdcFormat
 from sqlmesh_like.spark.frames.cached_frame import cached
 
-FAULT = "fault"
-"""Column of lines: why a message cannot be decoded, or NULL."""
-REFERENCE = "registry:"
 _RAW = "base64:"
 """In front of a key that could not be decoded, in `log_key`."""
 _END = b"\x9esml\x00end"
 """Put behind a message: where it is not found at the end, the message is longer or shorter than its schema says."""
 _HEADER = 5
-_IS_FRAMED = "substr(cast({0} as binary), 1, 1) = X'00'"
 _NUMBER = "cast(conv(hex(substr(cast({0} as binary), 2, 4)), 16, 10) as bigint)"
-_ELSEWHERE = "in AWS Glue's wire format, which is not supported: let the source write Confluent's, or JSON"
 _LONG_HEADER = "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`"
 _UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
-_NEEDS_REGISTRY = (
-    f"case when {_IS_FRAMED.format('value')} then 'begins as messages of a schema registry do: set `registry:"
-    f" {{url: …}}` of the source' when substr(cast(value as binary), 1, 1) = X'03' then {sql_literal(_ELSEWHERE)} end"
-)
-"""Spark SQL: why a message cannot be read where the source has no registry, or NULL."""
 
 
 @contextmanager
-def decoded_lines(lines: DataFrame, registry: SchemaRegistry | None, form: CdcFormat) -> Iterator[DataFrame]:
+def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -> Iterator[DataFrame]:
     """Lines whose messages and keys are JSON, with `FAULT`; usable while the context is open.
 
     Raises IngestError where the registry does not answer.
     """
-    if registry is None:
-        fault = _NEEDS_REGISTRY if form in REGISTRY_FORMATS else "cast(null as string)"
-        yield lines.selectExpr("*", f"{fault} as {FAULT}")
-        return
     # A letter's key: bytes are kept as text.
     key = f"if(startswith(log_key, '{_RAW}'), cast(unbase64(substr(log_key, {len(_RAW) + 1})) as string), log_key)"
     framed = lines.withColumn("log_key", F.expr(key))
@@ -67,18 +53,9 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry | None, form: CdcFo
         held.release()
 
 
-def referenced_schema(text: str, registry: SchemaRegistry | None) -> str:
-    """The `fields` that a message states, where it refers to a schema those of the schema."""
-    number = text.removeprefix(REFERENCE)
-    if registry is None or number == text or not (number.isascii() and number.isdigit()):
-        return text
-    schema = registry.schemas([int(number)]).known.get(int(number))
-    return schema.fields if isinstance(schema, MessageSchema) else text
-
-
 def _number(column: str) -> str:
     """Spark SQL of the number of a message's schema, NULL where it has none; -1 where the message is too short."""
-    is_framed = f"{_IS_FRAMED.format(column)} and {is_short(column)}"
+    is_framed = f"{IS_FRAMED.format(column)} and {is_short(column)}"
     return f"if({is_framed}, if(octet_length({column}) < {_HEADER}, -1, {_NUMBER.format(column)}), null)"
 
 
@@ -96,7 +73,7 @@ def _decoded(lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, *,
     )
     key = f"if(_key.fault is null, _key.text, concat('{_RAW}', base64(cast(log_key as binary))))"
     of_key = "if(value is null, concat('its key: ', _key.fault), null)" if needs_key else "null"
-    glue = f"if(substr(cast(value as binary), 1, 1) = X'03', {sql_literal(_ELSEWHERE)}, null)"
+    glue = f"if(substr(cast(value as binary), 1, 1) = X'03', {sql_literal(ELSEWHERE)}, null)"
     new = {"value": "if(_value.fault is null, _value.text, value)", "log_key": key}
     return read.selectExpr(
         *(f"{new.get(name, name)} as {name}" for name in columns),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sqlmesh_like.cdc.formats.source_types import decimal_parts, normal_type, quoted_name, sql_literal
 from sqlmesh_like.cdc.schema.limits import shortened_sql
 from sqlmesh_like.errors import IngestError, ProjectError, nearest
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import KEY, Column, Schema
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 POSITION = "_sml_position"
@@ -77,6 +77,15 @@ class OdsLayout:
     def rank_columns(self) -> tuple[str, ...]:
         """Hidden columns that order the versions of a key in a batch, with and without `order_by`."""
         return self.order_columns or (POSITION,)
+
+    @property
+    def stored_columns(self) -> Schema:
+        """All columns of the table in their order, hidden ones included, but for the mark of deleted rows."""
+        orders = zip(self.order_columns, self.order_types() if self.order_columns else (), strict=False)
+        partition = (Column(self.partition_field, "string"),) if self.partition_field else ()
+        soft = (Column(SOFT_DELETED, "boolean"),) if self.ingest.deletes == "soft" else ()
+        hidden = (*(Column(name, kind) for name, kind in orders), Column(POSITION, "string"), *soft)
+        return (Column(KEY, "string"), *self.columns, *partition, *hidden)
 
     def column(self, name: str, what: str) -> Column:
         """The column with this name, case ignored. Raises IngestError with a hint at the nearest name."""

@@ -5,14 +5,19 @@ Owns the inference; `schema_evolution` decides what it changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, DataType, StructType
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.row_images import image_maps
 from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, sql_literal
+from sqlmesh_like.cdc.frames import Frame
+from sqlmesh_like.cdc.in_process.inference import Inferred, inferred
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 _EMPTY = r"""""|''|[\[{]\s*+[\]}]|null\s*+[\]}]"""
 HOLDS_EMPTY = f"value rlike {sql_literal(_EMPTY)}"
@@ -21,7 +26,7 @@ nulls in one."""
 
 
 def inferred_schema(
-    frame: DataFrame,
+    frame: Frame,
     message: Message,
     *,
     in_order: bool,
@@ -33,23 +38,17 @@ def inferred_schema(
     Inference sorts the names; `in_order` gives them the order of the first event, which takes another read. `members`:
     names in the rows, None where they are not known. `may_hold_empty`: whether an event may be one of `HOLDS_EMPTY`.
     """
-    spark = frame.sparkSession
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    # pyspark reads JSON from text rows only through Python workers; Spark itself takes a Dataset[String].
-    texts = getattr(frame.select("value")._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
-    reader = spark.read.option("dropFieldIfAllNull", "true")._jreader
-    body: DataType = DataFrame(reader.json(texts), spark).schema
+    body = inferred(row[0] for row in frame.select("value").rows) if isinstance(frame, RowFrame) else _by_spark(frame)
     for name in message.path:
         body = _child(body, name)
-    rows = [_child(body, name) for name in reversed(message.members)] if message.members else [_struct(body)]
+    rows = [_child(body, name) for name in reversed(message.members)] if message.members else [body]
     types: dict[str, str] = {}
     nested: set[str] = set()
-    for field in (field for row in rows for field in row.fields):
-        if isinstance(field.dataType, StructType | ArrayType):
-            nested.add(field.name)
-        kind = normal_type(field.dataType.simpleString()) or "string"
-        types[field.name] = _common(types.get(field.name, kind), kind)
+    for name, shown in (member for row in rows for member in row.items()):
+        if not isinstance(shown, str):
+            nested.add(name)
+        kind = (normal_type(shown) if isinstance(shown, str) else None) or "string"
+        types[name] = _common(types.get(name, kind), kind)
     fields = [
         SourceField(name, kind, is_inferred=True, is_nested=True if name in nested else None)
         for name, kind in types.items()
@@ -65,7 +64,7 @@ def inferred_schema(
     return tuple(fields)
 
 
-def _with_values(frame: DataFrame, message: Message) -> list[str]:
+def _with_values(frame: Frame, message: Message) -> list[str]:
     """Names of members that have a value other than NULL, in events with one of which Spark infers no type.
 
     It takes an empty text for NULL, as careless writers of JSON mean it.
@@ -94,7 +93,7 @@ def _common(left: str, right: str) -> str:
     return wide if wide and kinds - {wide} == {"bigint"} else "string"
 
 
-def _places(frame: DataFrame, message: Message) -> dict[str, int]:
+def _places(frame: Frame, message: Message) -> dict[str, int]:
     path = "".join(f".{name}" for name in message.path)
     item = "[0]" if message.is_list else ""
     rows = [f"get_json_object(value, '${path}[\\'{name}\\']{item}')" for name in message.members] or ["value"]
@@ -102,13 +101,30 @@ def _places(frame: DataFrame, message: Message) -> dict[str, int]:
     return {name: place for place, name in enumerate((row[0] if row else None) or ())}
 
 
-def _child(parent: DataType, name: str) -> StructType:
-    data_type = [field.dataType for field in _struct(parent).fields if field.name == name]
-    return _struct(data_type[0]) if data_type else StructType()
+def _by_spark(frame: DataFrame) -> Mapping[str, Inferred]:
+    """The members of the messages with their types."""
+    from pyspark.sql import DataFrame
+
+    spark = frame.sparkSession
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    # pyspark reads JSON from text rows only through Python workers; Spark itself takes a Dataset[String].
+    texts = getattr(frame.select("value")._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    reader = spark.read.option("dropFieldIfAllNull", "true")._jreader
+    body = _described(DataFrame(reader.json(texts), spark).schema)
+    return body if isinstance(body, dict) else {}
 
 
-def _struct(kind: DataType) -> StructType:
-    """The type itself if it is a struct, or that of a list's elements; an empty struct for others."""
-    if isinstance(kind, ArrayType):
-        kind = kind.elementType
-    return kind if isinstance(kind, StructType) else StructType()
+def _described(kind: DataType) -> Inferred:
+    from pyspark.sql.types import ArrayType, StructType
+
+    if isinstance(kind, StructType):
+        return {field.name: _described(field.dataType) for field in kind.fields}
+    return [_described(kind.elementType)] if isinstance(kind, ArrayType) else kind.simpleString()
+
+
+def _child(parent: Mapping[str, Inferred], name: str) -> Mapping[str, Inferred]:
+    """The members of a member, if it is an object or a list of objects; otherwise none."""
+    kind = parent.get(name)
+    kind = kind[0] if isinstance(kind, list) else kind
+    return kind if isinstance(kind, dict) else {}

@@ -10,19 +10,21 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import fsspec
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
 from sqlmesh_like.cdc.formats.dms import OP
-from sqlmesh_like.cdc.formats.literal_frame import literal_frame
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.sources.row_files import FILE_POSITION, LOG_COLUMNS, Listed, RowFile, RowFiles
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.nodes import CsvFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 ColumnsOf = Callable[[Listed], tuple[str, ...] | None]
 """The declared columns of the table of a file, in their order; None where no table is declared."""
@@ -72,6 +74,8 @@ def _names(
 
 
 def _read(spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], csv_format: CsvFormat) -> RowFiles:
+    from pyspark.sql import functions as F
+
     columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, _CORRUPT))
     options = {"sep": csv_format.delimiter, "header": str(csv_format.header).lower(), "nullValue": _ABSENT}
     options |= {"quote": '"', "escape": '"', "multiLine": "true", "columnNameOfCorruptRecord": _CORRUPT}
@@ -101,6 +105,8 @@ def _read(spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], 
 
 
 def _with_lines(numbered: DataFrame, firsts: Sequence[tuple[str, int]]) -> DataFrame:
+    from pyspark.sql import functions as F
+
     known = literal_frame(numbered.sparkSession, firsts, "file STRING, first BIGINT")
     return numbered.join(F.broadcast(known), "file").withColumn("line", F.expr("seen - first + 1"))
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
-
+from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.sources.offset_range import OffsetRange
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 LINE_COLUMNS = ("value", "file", "line", "position", "logged_at", *LOG_COLUMNS)
 """A line of a log: the message's text; its location (file or topic/partition, and line number from 1 or offset); its
 position, a text that sorts in the log's order; when it was logged (ms since 1970, or NULL); what the log itself says of
 its database, table, columns and key (or NULL)."""
 
-ExtentOf = Callable[[DataFrame | None], OffsetRange]
+ExtentOf = Callable[["Frame | None"], OffsetRange]
 """Gives the part of the log that a batch covers, from all its lines (`file`, `line`); None: for files of rows."""
 
-LogLines = DataFrame | list[RowFiles]
+LogLines: TypeAlias = "Frame | list[RowFiles]"
 """Lines (`LINE_COLUMNS`; grain: line), or files whose rows have types of their own."""
 
 

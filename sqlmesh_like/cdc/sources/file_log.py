@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.cdc.sources.offset_range import Files, OffsetRange, files_of
 from sqlmesh_like.cdc.sources.route import declares
@@ -23,6 +20,9 @@ from sqlmesh_like.cdc.sources.row_files import FILE_POSITION
 from sqlmesh_like.cdc.sources.table_folders import folder_names
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.nodes import SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _COLUMNS = (
     "value",
@@ -56,13 +56,14 @@ class FileLog:
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
+        from pyspark.sql import functions as F
+
         # Spark numbers the rows of a partition in order, so this must come before anything moves rows to others.
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
             ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
             blocks = sorted(_Block(*row) for row in seen.groupBy("file", "block").agg(*ends).collect())
-            columns = {"log_schema": "cast(null as string)", "log_key": self.key, "value": self.message}
-            columns |= {"position": FILE_POSITION, "logged_at": "modified"}
+            columns = line_columns(self) | {"log_schema": "cast(null as string)"}
             numbered = self._numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
             extent = files_of(list({(block.modified, block.file) for block in blocks}))
             yield numbered.select(*LINE_COLUMNS), lambda _: extent
@@ -71,6 +72,8 @@ class FileLog:
 
     def _numbered(self, lines: DataFrame, blocks: list[_Block]) -> DataFrame:
         """Add the 1-based `line`, the same in every run, however Spark splits files; and what its folders name."""
+        from pyspark.sql import functions as F
+
         before: dict[str, int] = {}
         rows = []
         for block in blocks:
@@ -80,6 +83,11 @@ class FileLog:
         columns = "file STRING, block BIGINT, shift BIGINT, log_database STRING, log_table STRING"
         known = literal_frame(lines.sparkSession, rows, columns)
         return lines.join(F.broadcast(known), ["file", "block"]).withColumn("line", F.expr("seen + shift"))
+
+
+def line_columns(log: FileLog) -> dict[str, str]:
+    """Spark SQL of columns of `LINE_COLUMNS` over a line's text (`value`), `file`, `modified` and `line`."""
+    return {"log_key": log.key, "value": log.message, "position": FILE_POSITION, "logged_at": "modified"}
 
 
 def stream_options(max_files: int | None) -> dict[str, str]:

@@ -11,14 +11,15 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
+from sqlmesh_like.cdc.frames import Frame, in_spark
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.cdc.sources.offset_range import OffsetRange, Offsets
 from sqlmesh_like.errors import IngestError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _LINE = {
     "value": "cast(value as string)",
@@ -72,6 +73,8 @@ class KafkaLog:
 
         Raises IngestError where the brokers do not answer.
         """
+        from py4j.protocol import Py4JJavaError
+
         jvm = spark._jvm
         assert jvm is not None
         options = {name: value for name, value in self._options(spark).items() if name.startswith("kafka.")}
@@ -114,9 +117,11 @@ class KafkaLog:
         return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
 
 
-def _offsets(lines: DataFrame | None) -> Offsets:
+def _offsets(lines: Frame | None) -> Offsets:
+    from pyspark.sql import functions as F
+
     assert lines is not None
-    rows = lines.groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
+    rows = in_spark(lines).groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
     places = (file.rpartition("/") for file, _, _ in rows)
     ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, rows, strict=True))
     return Offsets(tuple(sorted(ranges)))

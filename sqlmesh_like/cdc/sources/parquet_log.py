@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-
-from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.sources.csv_files import csv_row_files
 from sqlmesh_like.cdc.sources.event_log import ExtentOf
 from sqlmesh_like.cdc.sources.file_log import has_files, stream_options
@@ -22,6 +21,9 @@ from sqlmesh_like.cdc.sources.route import declares
 from sqlmesh_like.cdc.sources.row_files import Listed, RowFiles, row_files
 from sqlmesh_like.cdc.sources.table_folders import folder_names
 from sqlmesh_like.project.nodes import CsvFormat, SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
 

@@ -7,14 +7,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS
 from sqlmesh_like.hudi.storage import folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 """The database, table, columns and key of a line that the log itself states (or NULL)."""
@@ -113,6 +114,8 @@ def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
 
 
 def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
+    from pyspark.sql.types import StructType
+
     schema = StructType.fromJson(json.loads(files[0].schema))
     types = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")

@@ -14,16 +14,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
 from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.frames import Frame, held
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.discover import SourceName
@@ -39,7 +37,9 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.spark.frames.cached_frame import cached
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MANY_TABLES = 8
 _ORDER = "_sml_order"
@@ -65,8 +65,8 @@ class BatchReport:
 
 
 @contextmanager
-def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
-    kept = cached(frame)
+def in_memory(frame: Frame) -> Iterator[Frame]:
+    kept = held(frame)
     try:
         yield kept.frame
     finally:
@@ -76,15 +76,17 @@ def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
 def ingest_batch(
     context: IngestContext,
     lines: LogLines,
-    mark_of: Callable[[DataFrame | None], BatchMarker],
+    mark_of: Callable[[Frame | None], BatchMarker],
     *,
     without: Collection[str] = (),
     only: str | None = None,
+    before_commits: Callable[[], None] | None = None,
 ) -> BatchReport:
     """Commit a batch to all tables it touches, except those named in `without`, or again to `only` one.
 
     `lines`: `LINE_COLUMNS` of `event_log`, or files of typed rows. `mark_of` gives the batch's mark; it is called once
-    the events are in memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
+    the events are in memory; `before_commits` is called before the first commit to a table. Raises ProjectError, and
+    IngestError under `on_bad_record: fail`.
     """
     started = time.monotonic()
     place = context.place
@@ -98,14 +100,18 @@ def ingest_batch(
         routing = replace(
             routing, shares={name: share for name, share in routing.shares.items() if name not in without}
         )
-        letter_rows = stored_dead_letters(context.spark, place)
+        letter_rows = stored_dead_letters(context.spark, place) if dead_letters.are_open(place) else None
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
+            _require_all(events, failed)
             # A mark of its own: the batch's letters are already written, but possibly without those of this table.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
             bad, first_bad = _write_dead_letters(context, events, routing, decoded, bad_mark)
             fault_point("ingest.dead_letters")
+            if before_commits is not None:
+                before_commits()
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
+            _require_all(events, done[1])
             bad_of = {each.layout.table.table: each.counts.bad for each in decoded}
             tables = tuple(_measured(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
@@ -118,10 +124,16 @@ def ingest_batch(
                 each.release()
 
 
+def _require_all(events: Frame | None, failed: Sequence[TableReport]) -> None:
+    """Leave a batch to Spark if this process failed with a table, so that only Spark's failures are reported."""
+    if isinstance(events, RowFrame) and failed:
+        raise NotProvenError(f"{failed[0].table}: {failed[0].error}")
+
+
 @contextmanager
-def _events(context: IngestContext, lines: LogLines) -> Iterator[DataFrame | None]:
+def _events(context: IngestContext, lines: LogLines) -> Iterator[Frame | None]:
     """The events of lines, in memory; None for files of typed rows, which are read without this step."""
-    if not isinstance(lines, DataFrame):
+    if isinstance(lines, list):
         yield None
         return
     place = context.place
@@ -135,18 +147,18 @@ def _events(context: IngestContext, lines: LogLines) -> Iterator[DataFrame | Non
         yield events
 
 
-def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
+def _by_table(place: SourcePaths, events: Frame) -> Frame:
     """Sort cached events by source table where there are many, so that each table reads only its own.
 
     Spark 3.5 takes the order of cached rows along where the columns that it names are left out, and then fails on a
     frame that is joined or united with itself. Of rows that are ordered by a value that they do not have, in a
     projection that computes something, it takes none.
     """
-    if len(place.source.tables) <= MANY_TABLES:
+    if len(place.source.tables) <= MANY_TABLES or isinstance(events, RowFrame):
         return events
     by = "concat_ws('/', source_table, source_schema, database)"
     others = [quoted_name(name) for name in events.columns if name != "source_table"]
-    ordered = events.withColumn(_ORDER, F.expr(by)).sortWithinPartitions(_ORDER)
+    ordered = events.selectExpr("*", f"{by} as {_ORDER}").sortWithinPartitions(_ORDER)
     return ordered.selectExpr(*others, "concat(source_table) as source_table").select(*events.columns)
 
 
@@ -160,7 +172,7 @@ def _measured(report: TableReport, routing: Routed, bad_of: Mapping[TableName, i
 
 def decode_all(
     place: SourcePaths,
-    events: DataFrame | None,
+    events: Frame | None,
     routing: Routed,
     letter_rows: DataFrame | None = None,
     *,
@@ -182,7 +194,7 @@ def decode_all(
     return side_by_side(place, list(routing.shares), one, lambda name: routing.shares[name].table)
 
 
-def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Decoded]) -> list[DataFrame]:
+def dead_letters_of(events: Frame | None, routing: Routed, decoded: list[Decoded]) -> list[Frame]:
     """The malformed events of a batch as rows of dead letters."""
     bad = [dead_letters.dead_letter_rows(each.events, each.layout) for each in decoded if each.counts.bad]
     return bad + (
@@ -191,7 +203,7 @@ def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Dec
 
 
 def _write_dead_letters(
-    context: IngestContext, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
+    context: IngestContext, events: Frame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
 ) -> tuple[int, str | None]:
     """Write a batch's dead letters. Returns their number, and location and reason of the first."""
     bad = dead_letters_of(events, routing, decoded)
@@ -218,7 +230,7 @@ def side_by_side(
     for table, future in futures:
         try:
             done.append(future.result())
-        except ProjectError:
+        except (ProjectError, NotProvenError):
             raise
         except Exception as error:  # noqa: BLE001 (one table's failure must not stop the others)
             failed.append(TableReport(table.table, error=short(error)))
@@ -229,12 +241,17 @@ def short(error: Exception) -> str:
     """An error in one line: the innermost cause of a Java stack; NodeErrors in full; a second line: what to do."""
     if isinstance(error, NodeError):
         return str(error)
-    if not isinstance(error, (PySparkException, Py4JError)):
+    if not _is_of_spark(error):
         known = remedy(error, "sml ingest")
         return f"{error}\n  {known}" if known else f"unexpected {type(error).__name__}: {error}"[:500]
     said = _innermost_cause(error)
     known = remedy(said, "sml ingest")
     return f"{said}\n  {known}" if known else said
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Whether Spark or its JVM raised it. Without importing these: then they could not have."""
+    return type(error).__module__.startswith(("pyspark.", "py4j."))
 
 
 def _innermost_cause(error: Exception) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
-
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.frames import Frame
+from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
@@ -38,6 +37,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.sources.table_folders import FolderNames, also_possible
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
+from sqlmesh_like.cdc.stream.small_batches import take_small_batches
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
@@ -47,8 +47,10 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ParsedProject, Source, SourceTable, Target
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.spark.jvm.session import close_idle_callbacks
-from sqlmesh_like.spark.jvm.spark_errors import failing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.2
 _EVENTS_OF_A_BATCH = 500_000
@@ -62,34 +64,42 @@ class _Stopped(Exception):
 
 
 def ingest_source(
-    spark: SparkSession,
+    session: Callable[[], SparkSession],
     project: ParsedProject,
     target: Target,
     source: Source,
     start: str | None = None,
     on_batch: OnBatch | None = None,
     again: Collection[str] = (),
+    *,
+    small_batches: bool = True,
 ) -> IngestReport:
     """Ingest all events of a source that were not ingested yet, then stop.
 
-    `on_batch` is called with the report of each batch. `start` (earliest, latest or offsets as JSON) forgets what was
-    read and begins there. `again`: declared tables of a database whose rows are all read again. A table that cannot be
-    written is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported,
-    wrong declarations, no such folder) before anything is written, and IngestError for a table that lost events which
-    the log no longer has, or for the first malformed event under `on_bad_record: fail`.
+    `session` gives Spark; with `small_batches` it is not called for a few events, which this process takes. `on_batch`
+    is called with the report of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and
+    begins there. `again`: declared tables of a database whose rows are all read again. A table that cannot be written
+    is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported, wrong
+    declarations, no such folder) before anything is written, and IngestError for a table that lost events which the log
+    no longer has, or for the first malformed event under `on_bad_record: fail`.
     """
-    run = open_run(spark, project, target, source, on_batch)
+    run = open_run(session, project, target, source, on_batch)
     with closing(run):
         run.read_database(start, again)
-        run.prepare(start)
-        if run.begin(start):
-            run.wait()
+        if start is not None or not small_batches or not take_small_batches(run):
+            run.prepare(start)
+            if run.begin(start):
+                run.wait()
         run.confirm_to_database()
     return run.report()
 
 
 def open_run(
-    spark: SparkSession, project: ParsedProject, target: Target, source: Source, on_batch: OnBatch | None = None
+    session: Callable[[], SparkSession],
+    project: ParsedProject,
+    target: Target,
+    source: Source,
+    on_batch: OnBatch | None = None,
 ) -> IngestRun:
     """Create a run of a source without starting it. Raises UsageError for settings that are not supported."""
     check_source(project, source)
@@ -97,7 +107,7 @@ def open_run(
     settings = source.ingest.registry if source.ingest else None
     registry = None if settings is None else SchemaRegistry(settings)
     return IngestRun(
-        IngestContext(spark, place, project.root, event_log_of(project, target, source), registry), on_batch
+        IngestContext(session, place, project.root, event_log_of(project, target, source), registry), on_batch
     )
 
 
@@ -181,12 +191,18 @@ class IngestRun:
         writer = writer.option("checkpointLocation", self.place.checkpoint)
         self.is_continuous = trigger is not None
         timed = writer.trigger(processingTime=trigger) if trigger else writer.trigger(availableNow=True)
+        from sqlmesh_like.spark.jvm.spark_errors import failing
+
         with failing(f"the stream of source {self.place.source.name!r} does not start"):
             self.query = timed.start()
         return True
 
     def wait(self) -> None:
         """Wait until the query has ended, then drop it. Raises the error that ended it, if any; a stop is none."""
+        from pyspark.errors import StreamingQueryException
+
+        from sqlmesh_like.spark.jvm.session import close_idle_callbacks
+
         assert self.query is not None
         try:
             self.query.awaitTermination()
@@ -238,11 +254,26 @@ class IngestRun:
         behind = tables_behind(self.place)
         with self.context.log.lines(batch) as (lines, extent_of):
 
-            def mark_of(events: DataFrame | None) -> BatchMarker:
+            def mark_of(events: Frame | None) -> BatchMarker:
                 return BatchMarker(query, number, extent_of(events))
 
-            context = replace(self.context, spark=batch.sparkSession)  # a query runs in a clone of its session
+            spark = batch.sparkSession  # a query runs in a clone of its session
+            context = replace(self.context, session=lambda: spark)
             report = ingest_batch(context, lines, mark_of, without=frozenset(behind))
+        self._finish(report, behind)
+
+    def take_here(self, lines: Frame, mark: BatchMarker, before_commits: Callable[[], None]) -> None:
+        """Ingest a batch without Spark. Raises NotProvenError where Spark has to do it, perhaps after some commits.
+
+        `before_commits` is called when all events have been read.
+        """
+        behind = tables_behind(self.place)
+        if any(behind.values()):
+            raise NotProvenError("tables that are behind")
+        self._finish(ingest_batch(self.context, lines, lambda _: mark, before_commits=before_commits), behind)
+
+    def _finish(self, report: BatchReport, behind: Mapping[str, tuple[BatchMarker, ...]]) -> None:
+        """Note what became of the batch before it counts as done. `behind`: what tables had to ingest before it."""
         mark = report.mark
         assert mark is not None
         self._note_skipped(mark, report)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.cdc.decode.decode import Decoded, with_events
 from sqlmesh_like.cdc.decode.events import events_of, routed, waiting
 from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.frames import in_spark, united
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS, read_floors
 from sqlmesh_like.cdc.report import IngestReport, by_table
 from sqlmesh_like.cdc.schema.ods_layout import POSITION
@@ -41,14 +42,14 @@ def replay(spark: SparkSession, project: ParsedProject, target: Target, source: 
 
     Letters older than the retention of deletes stay too, and those of tables that are behind or not declared.
     """
-    run = open_run(spark, project, target, source)
+    run = open_run(lambda: spark, project, target, source)
     run.prepare()
     context, caught_up = run.context, run.report()
     kept = dead_letters.stored_dead_letters(spark, context.place)
     if kept is None:
         return caught_up
     with in_memory(kept) as letter_rows:
-        report = _ingest_letters(context, letter_rows)
+        report = _ingest_letters(context, in_spark(letter_rows))
     written = [each.table for each in report.tables if not each.error]
     note_last_commits(context.place, written, dead_letters=True)
     both = by_table((*caught_up.tables, *report.tables))
@@ -72,8 +73,8 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
             done, failed = side_by_side(place, decoded, again, lambda each: each.layout.table)
             unwritten = {each.table for each in (*unfit, *failed)}
             written = [share for share in routing.shares.values() if share.table.table not in unwritten]
-            bad = reduce(DataFrame.unionByName, dead_letters_of(events, routing, decoded), letter_rows.where("false"))
-            unread = waiting(events, written).toDF("file", "position")
+            bad = in_spark(united([letter_rows.where("false"), *dead_letters_of(events, routing, decoded)]))
+            unread = in_spark(waiting(events, written)).toDF("file", "position")
             old = letter_rows.where(f"not ({is_young})")
             stay = old.unionByName(letter_rows.join(unread, ["file", "position"], "semi"))
             before, left = letter_rows.count(), dead_letters.resolve_dead_letters(place, letter_rows, bad, stay)
@@ -93,7 +94,7 @@ def in_one_order(source: Source) -> bool:
 
 def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Decoded:
     """Drop events from before a truncate; events whose order to a truncate or a row is unknown get a `reason`."""
-    layout, events = decoded.layout, decoded.events
+    layout, events = decoded.layout, in_spark(decoded.events)
     truncates = truncates_of(context.place, layout.table)
     for origin, at in truncates.items():
         of = f"origin = {sql_literal(origin)} and " if origin else ""

@@ -6,15 +6,15 @@ ingest a line again (`replay`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
 from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.frames import Frame, united
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS
@@ -26,6 +26,9 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (
@@ -47,7 +50,7 @@ _LINE = {
 }  # fmt: skip
 
 
-def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> DataFrame:
+def dead_letter_rows(events: Frame, layout: OdsLayout | None = None) -> Frame:
     """Events that have a `reason`, as rows of the dead letter table (grain: line × row of a message of many rows).
 
     `raw` holds the bytes of a line that is not UTF-8; `text` shows such bytes as �. `layout`: of the table the events
@@ -63,14 +66,16 @@ def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> Data
     return events.where("reason is not null").selectExpr("*", *item, *named).selectExpr(*_COLUMNS)
 
 
-def write_dead_letters(place: SourcePaths, bad: list[DataFrame], mark: BatchMarker) -> None:
+def write_dead_letters(place: SourcePaths, bad: Sequence[Frame], mark: BatchMarker) -> None:
     """Write all malformed events of a batch in one commit, and only once if the batch is replayed."""
     if not mark.is_on(place.dead_letters_uri):
-        _write(place, reduce(DataFrame.unionByName, bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
+        _write(place, united(bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
 
 
-def _write(place: SourcePaths, rows: DataFrame, metadata: Mapping[str, str]) -> None:
+def _write(place: SourcePaths, rows: Frame, metadata: Mapping[str, str]) -> None:
     table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (KEY,))
+    if isinstance(rows, RowFrame):
+        raise NotProvenError("dead letters")
     write(rows, table, "upsert", metadata)
 
 
@@ -98,6 +103,8 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
     Letters that are `bad` again or `stay` (both are rows of letters) are kept; the others are deleted.
     """
     first = before.groupBy("file", "position").agg({"ingested_at": "min"}).toDF("file", "position", "came")
+    from pyspark.sql import functions as F
+
     again = bad.join(first, ["file", "position"]).withColumn("ingested_at", F.col("came")).drop("came")
     again = again.select(*before.columns)
     left = stay.unionByName(again).select(KEY).distinct()
@@ -109,16 +116,16 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
     return count
 
 
-def first_reason(bad: list[DataFrame], root: Path) -> tuple[str, Location]:
+def first_reason(bad: Sequence[Frame], root: Path) -> tuple[str, Location]:
     """Reason and location of the first malformed event of a batch."""
-    first = reduce(DataFrame.unionByName, bad).orderBy("file", "position").first()
+    first = united(bad).orderBy("file", "position").first()
     assert first is not None
     path = Path(unquote(urlsplit(first["file"]).path))
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else first["file"]
     return str(first["reason"]), Location(shown, int(first["position"]))
 
 
-def refuse(bad: list[DataFrame], root: Path) -> IngestError:
+def refuse(bad: Sequence[Frame], root: Path) -> IngestError:
     """The error that stops the batch at its first malformed event."""
     reason, place = first_reason(bad, root)
     hint = "repair the line, or set on_bad_record: dead_letter; nothing of this batch was written"

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from sqlmesh_like.cdc.decode.decode import Decoded
-from sqlmesh_like.cdc.formats.literal_frame import frame_query, literal_frame
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.merge.counts import ranged_columns, within_ranges
+from sqlmesh_like.cdc.frames import Frame, frame_query, literal_frame
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.merge.counts import ranged_columns
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.bucket_count import known_buckets
 from sqlmesh_like.hudi.key_lookup import MOST_KEYS, KeyLookup, rows_by_key
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY
-from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.names import KEY, Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _COMPARABLE = {"int", "bigint", "string"}
 """Types whose values Python and Parquet's statistics compare alike; Python has no dates after the year 9999."""
@@ -46,13 +47,18 @@ class LookedUpRows:
             part == versions[key][0] and None not in rank and rank <= versions[key][1] for key, part, *rank in self.rows
         )
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows with their columns in the table."""
+    def frame(self, events: Frame) -> Frame:
+        """The rows with their columns in the table, where the `events` are: in Spark or here."""
+        names = (KEY, *_stored_names(self.layout))
+        if isinstance(events, RowFrame):
+            places = [place for place, _ in enumerate(self.rows[0] if self.rows else ())]
+            kept = places if self.layout.partition_field else [place for place in places if place != 1]
+            return RowFrame(names, [[row[place] for place in kept] for row in self.rows])
         types = ["string", "string", *([*self.layout.order_types(), "string"] if self.layout.order_columns else [])]
         schema = ", ".join(f"c{number} {kind}" for number, kind in enumerate(types))
-        frame = literal_frame(spark, self.rows, schema)
+        frame = literal_frame(events.sparkSession, self.rows, schema)
         frame = frame if self.layout.partition_field else frame.drop("c1")
-        return frame.toDF(KEY, *_stored_names(self.layout))
+        return frame.toDF(*names)
 
 
 def looked_up_rows(decoded: Decoded, uri: str) -> LookedUpRows | None:
@@ -87,19 +93,46 @@ def _stored_names(layout: OdsLayout) -> list[str]:
     return [*([layout.partition_field] if layout.partition_field else []), *layout.order_columns]
 
 
-def joined_rows(decoded: Decoded, uri: str, versions: DataFrame, *, is_ranked: bool, again: bool) -> DataFrame:
+def joined_rows(decoded: Decoded, uri: str, versions: Frame, *, is_ranked: bool, again: bool) -> Frame:
     """The stored rows of the `versions` that do not say where these are (`again`: of all), by a join in Spark."""
     keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
     stored = _stored(versions.sparkSession, uri, hidden=is_ranked)
-    stored = stored if again else within_ranges(stored, decoded.events, decoded.layout)
+    stored = stored if again else _within_ranges(stored, decoded.events, decoded.layout)
     text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
-    return frame_query(versions.sparkSession, text, stored=stored, keys=keys)
+    return frame_query(text, stored=stored, keys=keys)
 
 
 def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
     """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
+    from sqlmesh_like.spark.change_feed.change_feed import change_feed
+
     timeline = Timeline(uri)
     newest = timeline.newest_readable
     if newest is None:
         return spark.read.format("hudi").load(uri)
     return change_feed(spark, timeline).current(newest, hidden=hidden)
+
+
+def _within_ranges(stored: DataFrame, events: Frame, layout: OdsLayout) -> DataFrame:
+    """Limit stored rows to the key ranges of the blind events, so that Parquet's statistics exclude most files.
+
+    A key column whose type is about to change is not used: its stored values are ordered differently.
+    """
+    from pyspark.sql import functions as F
+
+    columns = ranged_columns(layout, {name.lower(): kind for name, kind in stored.dtypes})
+    if not columns:
+        return stored
+    ends = (
+        events.where("lacks_before_position").selectExpr(*(end for column in columns for end in _ends(column))).first()
+    )
+    assert ends is not None
+    for column, least, greatest in zip(columns, ends[::2], ends[1::2], strict=True):
+        stored = stored.where(F.col(quoted_name(column.name)).between(F.lit(least), F.lit(greatest)))
+    return stored
+
+
+def _ends(column: Column) -> tuple[str, str]:
+    # Where an update changes the key, the row with the old key is searched for too.
+    both = f"row.{quoted_name(column.name)}, before.{quoted_name(column.name)}"
+    return f"min(least({both}))", f"max(greatest({both}))"

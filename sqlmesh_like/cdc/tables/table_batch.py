@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-
-from sqlmesh_like.cdc.decode.decode import Decoded
-from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.decode.decode import Decoded, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.frames import Frame, frame_query, held, united
+from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.defaults import backfilled
-from sqlmesh_like.cdc.merge.tombstones import read_floors, write_floors
+from sqlmesh_like.cdc.merge.tombstones import floors_for, write_floors
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.schema.column_record import column_record
 from sqlmesh_like.cdc.schema.creation_contract import CONTRACT_KEY, check_creation_contract, creation_contract
@@ -22,7 +23,6 @@ from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.row_files import FILE_START
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 from sqlmesh_like.cdc.tables.dead_letters import are_open
 from sqlmesh_like.cdc.tables.stored_versions import joined_rows, looked_up_rows
 from sqlmesh_like.cdc.tables.truncates import note_truncates
@@ -30,13 +30,15 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
+from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.plan.router import Router
-from sqlmesh_like.spark.frames.cached_frame import cached
-from sqlmesh_like.spark.tables.catalog_sync import sync
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 from sqlmesh_like.spark.writer.local_commit import commit_locally
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _KEY_BYTES = 24
 """Size of a row beside its source's columns: its key twice, its log position, Hudi's own columns."""
@@ -49,6 +51,10 @@ _IS_NETTED = {"hoodie.combine.before.upsert": "false"}
 def commit(place: SourcePaths, decoded: Decoded, mark: BatchMarker) -> TableReport:
     """Bring a table to its state after the batch, in one commit; do nothing where it has the batch already."""
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
+    if not Timeline(uri).exists:
+        recover(uri)  # a table that was complete, but not yet in its place, when a process died
+    if isinstance(decoded.events, RowFrame):
+        without_remains(uri)
     if mark.is_on(uri):
         return TableReport(layout.table.table, replayed=decoded.counts.good)
     # A replayed letter must be compared with later deletes, which without an order only the side table remembers.
@@ -82,44 +88,80 @@ def _commit_batch(
         # A table without commits has no rows to delete, but a replay of its dead letters must know the truncate.
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table, retained=decoded.retained)
-    spark = decoded.events.sparkSession
     table, metadata = _hudi_table(place, layout, uri, decoded)
-    _keep_columns(spark, place, decoded, uri)
+    _keep_columns(place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
-    floors = read_floors(spark, tombstones) if layout.order_columns or again else None
-    result, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
+    floors = floors_for(decoded.good, tombstones, layout) if layout.order_columns or again else None
+    result, is_ranked = _decisions(decoded, uri, floors, in_order=in_order, again=again)
     is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
     # Cached, because the change log, its partitions and Hudi each read the rows.
-    kept = None if result is None else cached(result)
+    kept = None if result is None else held(result)
     decisions = result if kept is None else kept.frame
     if decisions is None:
-        decisions = frame_query(spark, merge_sql.decisions_of_one(layout), events=decoded.good)
+        decisions = frame_query(merge_sql.decisions_of_one(layout), events=decoded.good)
     try:
         report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         fault_point("ingest.truncates")
         if remembers and to_remember:
-            write_floors(spark, tombstones, layout, decisions, floors)
+            write_floors(tombstones, layout, decisions, floors)
             fault_point("ingest.floors")
-        # An empty table needs no lookup of rows; but a bulk insert would insert rows marked as deleted.
-        is_load = report.upserts > 0 and not Timeline(uri).commit_instants
-        if is_load and result is None:
-            rows = frame_query(spark, merge_sql.loaded(layout, _position(decoded)), events=decoded.good)
-        else:
-            rows = frame_query(spark, merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
-            rows = rows.where(f"not {IS_DELETED}") if is_load else rows
-        written = {**metadata, **marks, **column_record(decoded.settled)}
-        if is_load:
-            write(rows, table, "bulk_insert", written, _IS_NETTED)
-        else:
-            _upsert(place, decoded, rows, table, written, report.upserts + report.deletes)
+        _write_rows(
+            place,
+            decoded,
+            decisions,
+            table,
+            {**metadata, **marks},
+            report,
+            is_ranked=is_ranked,
+            is_netted=result is not None,
+        )
+        warn_of_unknown_types(decoded)
         fault_point("ingest.table")
-        sync(spark, place.target, layout.table.table, uri, layout.partition_field)
+        _register(place, decoded, uri)
         seconds = time.monotonic() - started
         return replace(report, seconds=seconds, changes=decoded.settled.changes, retained=decoded.retained)
     finally:
         if kept is not None:
             kept.release()
+
+
+def _write_rows(
+    place: SourcePaths,
+    decoded: Decoded,
+    decisions: Frame,
+    table: HudiTable,
+    metadata: Mapping[str, str],
+    report: TableReport,
+    *,
+    is_ranked: bool,
+    is_netted: bool,
+) -> None:
+    """Commit the rows that the decisions leave. `is_netted`: a key may have had several events or versions."""
+    layout = decoded.layout
+    # An empty table needs no lookup of rows; but a bulk insert would insert rows marked as deleted.
+    is_load = report.upserts > 0 and not Timeline(table.uri).commit_instants
+    if is_load and not is_netted:
+        rows = frame_query(merge_sql.loaded(layout, _position(decoded)), events=decoded.good)
+    else:
+        rows = frame_query(merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
+        rows = rows.where(f"not {IS_DELETED}") if is_load else rows
+    written = {**metadata, **column_record(decoded.settled)}
+    if isinstance(rows, RowFrame):
+        commit_frame(rows, table, written, layout.stored_columns)
+    elif is_load:
+        write(rows, table, "bulk_insert", written, _IS_NETTED)
+    else:
+        _upsert(place, decoded, rows, table, written, report.upserts + report.deletes)
+
+
+def _register(place: SourcePaths, decoded: Decoded, uri: str) -> None:
+    """Register the table's present state in the target's catalog, if it has one."""
+    if place.target.catalog != "none":
+        from sqlmesh_like.spark.tables.catalog_sync import sync
+
+        layout = decoded.layout
+        sync(decoded.events.sparkSession, place.target, layout.table.table, uri, layout.partition_field)
 
 
 def _upsert(
@@ -131,17 +173,19 @@ def _upsert(
         stored = rows.sparkSession.read.format("hudi").load(table.uri)
         write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
     elif Router(place.target).why_spark_commits(table.uri) or not commit_locally(rows, table, metadata, count):
+        from sqlmesh_like.cdc.tables.batch_log import log_of_batch
+
         log = log_of_batch(rows, table, count)
         write(rows, table, "upsert", {**metadata, **(log.metadata if log else {})}, _IS_NETTED)
 
 
-def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri: str) -> None:
+def _keep_columns(place: SourcePaths, decoded: Decoded, uri: str) -> None:
     """Copy the values of renamed columns in stored rows, in a commit of its own: done once even if the batch fails."""
     renamed = decoded.settled.renamed
     if not renamed:
         return
     types = {column.name: column.type for column in decoded.layout.columns}
-    stored = spark.read.format("hudi").load(uri)
+    stored = decoded.events.sparkSession.read.format("hudi").load(uri)
     kept = [quoted_name(name) for name in stored.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
     values = [f"cast({quoted_name(old)} as {types[new]}) as {quoted_name(new)}" for new, old in renamed.items()]
     table, metadata = _hudi_table(place, decoded.layout, uri)
@@ -156,8 +200,8 @@ def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri
 
 
 def _decisions(
-    spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool, again: bool
-) -> tuple[DataFrame | None, bool]:
+    decoded: Decoded, uri: str, floors: Frame | None, *, in_order: bool, again: bool
+) -> tuple[Frame | None, bool]:
     """Decide each key. Returns the decisions (grain: key), and whether versions were compared with floors.
 
     The decisions are None where each key has one event and earlier versions do not matter.
@@ -168,27 +212,27 @@ def _decisions(
     is_settled = not is_looked_up or (looked_up is not None and looked_up.are_as_named)
     if is_settled and floors is None and not _are_netted(decoded):
         return None, False
-    versions = _versions(spark, decoded)
+    versions = _versions(decoded)
     if decoded.truncates:
-        versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
-    inputs: dict[str, DataFrame] = {"versions": versions}
+        versions = _truncated(decoded, uri, versions, in_order=in_order)
+    inputs: dict[str, Frame] = {"versions": versions}
     if is_looked_up:
         is_ranked = bool(layout.order_columns) or again
         if looked_up is not None:
-            stored = looked_up.frame(spark)
+            stored = looked_up.frame(versions)
         else:
             stored = joined_rows(decoded, uri, versions, is_ranked=is_ranked, again=again)
         if is_ranked:
             # Where the row in another partition is newer than a late event, that event must not add a second copy.
-            stood = frame_query(spark, merge_sql.stood(layout), stored=stored)
-            both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
-            floors = frame_query(spark, merge_sql.united_versions(layout), floors=both)
+            stood = frame_query(merge_sql.stood(layout), stored=stored)
+            both = stood if floors is None else united([stood, floors.select(*stood.columns)])
+            floors = frame_query(merge_sql.united_versions(layout), floors=both)
         else:
-            inputs["places"] = frame_query(spark, merge_sql.places(layout), stored=stored)
+            inputs["places"] = frame_query(merge_sql.places(layout), stored=stored)
     if floors is not None:
         inputs["floors"] = floors
     text = merge_sql.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
-    return frame_query(spark, text, **inputs), floors is not None
+    return frame_query(text, **inputs), floors is not None
 
 
 def _position(decoded: Decoded) -> str:
@@ -205,9 +249,9 @@ def _are_netted(decoded: Decoded) -> bool:
     return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
 
 
-def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
+def _versions(decoded: Decoded) -> Frame:
     text = merge_sql.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
-    return frame_query(spark, text, events=decoded.good)
+    return frame_query(text, events=decoded.good)
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
@@ -217,15 +261,16 @@ def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
     return report, counts.deletes + counts.moves
 
 
-def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFrame, *, in_order: bool) -> DataFrame:
+def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
+    spark = decoded.events.sparkSession
     stored = spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
-    inputs = {"versions": versions} | ({} if stored is None else {"stored": stored})
+    inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
     for truncate in decoded.truncates:
         text = merge_sql.truncated(
             decoded.layout, truncate.position, origin=truncate.origin, stored=columns, in_order=in_order
         )
-        versions = versions.unionByName(frame_query(spark, text, **inputs))
+        versions = united([versions, frame_query(text, **inputs)])
     return versions
 
 
@@ -263,15 +308,14 @@ def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object
     """The number of partitions of a first load; 1, without counting, where one file holds all rows."""
     if decoded is None or decoded.layout.partition_field is None or fits_in_a_file(size, options):
         return 1
-    row = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
-    assert row is not None
-    return int(row[0])
+    return decoded.good.selectExpr(f"{decoded.layout.partition('row')} as part").distinct().count()
 
 
-def _counted(decisions: DataFrame, layout: OdsLayout) -> tuple[TableReport, int]:
+def _counted(decisions: Frame, layout: OdsLayout) -> tuple[TableReport, int]:
     """Count the decisions. Returns the report, and how many of them must be remembered as floors."""
     written = ("not is_late and not winner.removed", "not is_late and winner.removed")
     counts = (*written, "is_late", merge_sql.IS_REMEMBERED)
-    row = decisions.selectExpr(*(f"count_if({count})" for count in counts)).first()
-    assert row is not None
+    (row,) = frame_query(
+        f"select {', '.join(f'count_if({count})' for count in counts)} from {{decisions}}", decisions=decisions
+    ).collect()
     return TableReport(layout.table.table, upserts=row[0], deletes=row[1], late=row[2]), row[3]

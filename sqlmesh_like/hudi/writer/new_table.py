@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ _PROPERTIES = {
 _EXTRACTOR = "org.apache.hudi.hive."
 _AVRO: dict[str, object] = {
     "int": "int", "bigint": "long", "float": "float", "double": "double", "boolean": "boolean", "string": "string",
+    "binary": "bytes",
     "tinyint": "int", "smallint": "int",
     "date": {"type": "int", "logicalType": "date"},
     "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
@@ -58,7 +59,8 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 class NewTable:
     """A table to be made, or to be filled anew.
 
-    `columns`: with Spark's types, in their order; `partition_field` is one of them, or None.
+    `columns`: with Spark's types, in their order; `partition_field` is one of them, or None. `ordering`: those that
+    decide between two rows of a key; empty: the last commit wins.
     """
 
     uri: str
@@ -66,6 +68,7 @@ class NewTable:
     columns: Schema
     partition_field: str | None = None
     buckets: int = 1
+    ordering: tuple[str, ...] = ()
 
     def write(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """Make the table with these rows, one a key, and metadata (keys without prefix) in its first commit.
@@ -114,8 +117,11 @@ class NewTable:
         upsert(Upsert(Timeline(beside), None, rows, self.buckets, metadata, self.partition_field, avro=avro))
 
     def _properties(self) -> bytes:
-        """The content of the file that makes a folder a table."""
-        return "".join(f"{name}={value}\n" for name, value in table_properties(self).items()).encode("ascii")
+        """The content of the file that makes a folder a table. Raises UnsupportedRowsError for names beyond ASCII."""
+        text = "".join(f"{name}={value}\n" for name, value in table_properties(self).items())
+        if not text.isascii() or "\\" in text:
+            raise UnsupportedRowsError(f"the names of {self.name}")
+        return text.encode("ascii")
 
 
 def _marked(rows: pa.Table) -> pa.Table:
@@ -133,6 +139,7 @@ def table_properties(table: NewTable) -> dict[str, str]:
     is_partitioned = table.partition_field is not None
     return {
         **_PROPERTIES,
+        **(_ordered_by(table.ordering) if table.ordering else {}),
         "hoodie.table.name": table.name,
         "hoodie.table.checksum": str(crc32(f".{table.name}".encode())),  # of database and table
         "hoodie.table.partition.fields": table.partition_field or "",
@@ -140,6 +147,10 @@ def table_properties(table: NewTable) -> dict[str, str]:
         "hoodie.table.partition_extractor_class": _EXTRACTOR
         + ("HiveStylePartitionValueExtractor" if is_partitioned else "NonPartitionedExtractor"),
     }
+
+
+def _ordered_by(ordering: Sequence[str]) -> dict[str, str]:
+    return {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields": ",".join(ordering)}
 
 
 def table_schema(table: NewTable) -> str:

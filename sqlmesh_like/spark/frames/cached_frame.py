@@ -7,8 +7,10 @@ rules make that more costly with each step: a batch would spend more time on pla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class CachedFrame:
 
 def cached(frame: DataFrame) -> CachedFrame:
     """Cache a frame; the caller releases it."""
+    from pyspark.sql import DataFrame
+
     origin = frame.persist()
     spark, jvm = origin.sparkSession, origin.sparkSession._jvm
     assert jvm is not None

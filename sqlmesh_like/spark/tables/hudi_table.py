@@ -9,11 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import ByteType, ShortType
+from typing import TYPE_CHECKING, Literal
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
@@ -25,6 +21,9 @@ from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
 from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -87,6 +86,9 @@ def write(
 
 def without_small_integers(frame: DataFrame) -> DataFrame:
     """Cast small integers to int, as tables have them: Hudi 1.2.0's row writer fails on a ByteType."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ByteType, ShortType
+
     small = [f.name for f in frame.schema.fields if isinstance(f.dataType, ByteType | ShortType)]
     return frame.withColumns({name: F.col(f"`{name}`").cast("int") for name in small}) if small else frame
 

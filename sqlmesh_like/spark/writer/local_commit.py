@@ -10,10 +10,9 @@ import logging
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as pads
-from pyspark.sql import DataFrame
 
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.avro_schema import schema_of
@@ -25,6 +24,9 @@ from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import Schema
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_integers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger(__name__)
 MOST_ROWS = 500_000
@@ -48,23 +50,30 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     if reason is not None or timeline.frontier is None:
         _LOG.debug("%s is written by Hudi: %s", table.uri, reason)
         return False
-    rows, columns = (None, None) if frame is None else (_fetched(frame, count), _logged_columns(timeline))
-    if frame is None:
-        metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
-    elif rows is None:
+    rows = None if frame is None else _fetched(frame, count)
+    if frame is not None and rows is None:
         _LOG.debug("%s is written by Hudi: more than %d bytes", table.uri, MOST_BYTES)
         return False
     try:
-        upsert(
-            Upsert(
-                timeline, timeline.frontier, rows, table.buckets, metadata, table.partition_field, table.ordering,
-                columns,
-            )
-        )  # fmt: skip
+        commit_rows(timeline, rows, table, metadata)
     except UnsupportedRowsError as error:
         _LOG.debug("%s is written by Hudi: %s", table.uri, error)
         return False
     return True
+
+
+def commit_rows(timeline: Timeline, rows: pa.Table | None, table: HudiTable, metadata: Mapping[str, str]) -> None:
+    """Commit an upsert to a table with commits. Raises UnsupportedRowsError where Hudi must write the rows."""
+    assert timeline.frontier is not None
+    if rows is None:
+        metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
+    columns = None if rows is None else _logged_columns(timeline)
+    upsert(
+        Upsert(
+            timeline, timeline.frontier, rows, table.buckets, metadata, table.partition_field, table.ordering,
+            columns,
+        )
+    )  # fmt: skip
 
 
 def _fetched(frame: DataFrame, count: int) -> pa.Table | None:
@@ -84,6 +93,8 @@ def _estimated_bytes(frame: DataFrame) -> int:
 
 def _staged(frame: DataFrame, count: int) -> pa.Table | None:
     """Fetch the rows through files, whose footers state their exact size; None if they have more than `MOST_BYTES`."""
+    import pyarrow.dataset as pads
+
     with tempfile.TemporaryDirectory(prefix="sml-") as folder:
         path = str(Path(folder, "rows"))
         staged = frame.coalesce(1) if count <= _ROWS_OF_ONE_TASK else frame

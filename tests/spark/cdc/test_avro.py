@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_format import decoded_lines
 from sqlmesh_like.cdc.stream.replay import replay

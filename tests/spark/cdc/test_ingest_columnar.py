@@ -66,7 +66,7 @@ class Both:
                 assert isinstance(rows, list)
                 lines = as_lines(rows) if as_text else rows
                 mark = BatchMarker("q", self.number, extent)
-                context = IngestContext(self.spark, SourcePaths(target, source), lake.root, log)
+                context = IngestContext(lambda: self.spark, SourcePaths(target, source), lake.root, log)
                 reports.append(ingest_batch(context, lines, lambda _, mark=mark: mark))
         return reports[0], reports[1]
 

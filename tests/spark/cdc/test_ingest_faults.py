@@ -49,6 +49,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def _by_spark(project: Path) -> None:
+    """Have Spark ingest all events: a few would be taken without it."""
+    profiles = project / "profiles.yml"
+    profiles.write_text(profiles.read_text().replace("schema: dws", "schema: dws, delta_engine: spark"))
+
+
 def _land(project: Path, batch: int) -> None:
     """Every key of both tables, created in the first batch and updated in the others."""
     kind = "u" if batch else "c"
@@ -77,7 +83,10 @@ def _ingest(project: Path) -> None:
 @pytest.mark.release
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("the disk is full", ends="refuses")
-def test_a_full_disk_is_reported_and_after_it_every_event_counts_once(project: Path) -> None:
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_a_full_disk_is_reported_and_after_it_every_event_counts_once(project: Path, *, by_spark: bool) -> None:
+    if by_spark:
+        _by_spark(project)
     with small_disk(project / "disk", megabytes=16) as disk:
         _land(project, 0)
         _ingest(project)
@@ -95,6 +104,7 @@ def test_a_full_disk_is_reported_and_after_it_every_event_counts_once(project: P
 @pytest.mark.timeout(1800)
 @pytest.mark.fault("Spark's JVM is killed", ends="recovers")
 def test_a_killed_jvm_is_reported_and_after_it_every_event_counts_once(project: Path) -> None:
+    _by_spark(project)
     _land(project, 0)
     _ingest(project)
     _land(project, 1)

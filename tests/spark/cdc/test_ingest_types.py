@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.errors import IngestError
 from tests.spark.ingest_lake import Lake, base64_decimal, event, report_of, table
 

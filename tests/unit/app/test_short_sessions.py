@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,9 +57,9 @@ def is_short(project: Path, monkeypatch: pytest.MonkeyPatch, request: IngestRequ
     asked: list[bool] = []
 
     @contextmanager
-    def session(*_: object, is_short: bool) -> Iterator[None]:
+    def session(*_: object, is_short: bool) -> Iterator[Callable[[], None]]:
         asked.append(is_short)
-        yield
+        yield lambda: None
 
     monkeypatch.setattr(ingestion, "session_for", session)
     for name in ("_ingest_pending", "_run_continuously", "_replay_dead_letters"):

@@ -136,8 +136,8 @@ def _earliest(loaded: Loaded, source: Source, partitions: list[tuple[str, int]])
 
     log = event_log_of(loaded.project, loaded.target, source)
     assert isinstance(log, KafkaLog)
-    with session_for(loaded, [source]) as spark:
-        return log.earliest(spark, partitions)
+    with session_for(loaded, [source]) as session:
+        return log.earliest(session(), partitions)
 
 
 def _is_published(loaded: Loaded, place: TablePlace) -> bool:

@@ -1,0 +1,183 @@
+"""Casts of Spark, `try_cast` included. Owns which values and texts are certain to be read as Spark reads them."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeVar
+
+from sqlmesh_like.cdc.in_process.json_values import exact_decimal
+from sqlmesh_like.cdc.in_process.syntax import Type
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, text_of
+
+Moment = TypeVar("Moment")
+_BOUNDS = {"int": 2**31, "bigint": 2**63}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
+_MOMENT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
+    r"(?: ?(?:(Z)|([+-])([0-9]{2}):([0-9]{2})))?",
+    re.ASCII,
+)
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True,
+          "false": False, "f": False, "no": False, "n": False, "0": False}  # fmt: skip
+
+
+def cast(value: Callable[[list[Value]], Value], type_: Type) -> Callable[[list[Value]], Value]:
+    """The function of a row whose result is cast. Values that are not certain raise NotProvenError, as texts that
+    Spark takes for no value of the type: an event with one is a dead letter.
+    """
+    if type_.name == "decimal":
+        return lambda row: _decimal(value(row), type_.digits)
+    convert = _CASTS.get(type_.name)
+    if convert is None:
+        raise NotProvenError(f"a cast to {type_.name}")
+
+    def converted(row: list[Value]) -> Value:
+        result = value(row)
+        return None if result is None else convert(result)
+
+    return converted
+
+
+def _refused(value: Value, type_: str) -> NotProvenError:
+    return NotProvenError(f"a {type(value).__name__} as {type_}")
+
+
+def _text(value: Value) -> Value:
+    return value if isinstance(value, str) else text_of(value)
+
+
+def _bytes(value: Value) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if type(value) is not str:
+        raise _refused(value, "binary")
+    return value.encode()
+
+
+def _integer(type_: str) -> Callable[[Value], int]:
+    bound = _BOUNDS[type_]
+
+    def convert(value: Value) -> int:
+        is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
+        if is_whole or (type(value) is str and _INTEGER.fullmatch(value)):
+            value = int(value)
+        if not isinstance(value, int) or not -bound <= value < bound:
+            raise _refused(value, type_)
+        return int(value)
+
+    return convert
+
+
+def _boolean(value: Value) -> bool:
+    if type(value) is str and value in _WORDS:
+        return _WORDS[value]
+    if not isinstance(value, bool | int | Decimal):
+        raise _refused(value, "boolean")
+    return bool(value)
+
+
+def _number_text(value: Value, type_: str) -> str:
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return str(value)
+    if type(value) is not str or not _NUMBER.fullmatch(value):
+        raise _refused(value, type_)
+    return value
+
+
+def _decimal(value: Value, digits: tuple[int, ...]) -> Decimal | None:
+    return None if value is None else exact_decimal(Decimal(_number_text(value, "decimal")), digits)
+
+
+def _double(value: Value) -> float:
+    result = value if isinstance(value, float) else float(_number_text(value, "double"))
+    if abs(result) == float("inf"):
+        raise _refused(value, "double")
+    return result
+
+
+def _float(value: Value) -> float:
+    """The nearest number of 32 bits. Java rounds a text once; here it is rounded to 64 bits first."""
+    exact = _double(value)
+    try:
+        (result,) = struct.unpack("f", struct.pack("f", exact))
+    except OverflowError:
+        raise _refused(value, "float") from None
+    bits = struct.unpack("Q", struct.pack("d", exact))[0]
+    is_between = bits & 0x1FFFFFFF == 0x10000000 and not isinstance(value, float)
+    if (is_between and Fraction(exact) != Fraction(Decimal(_number_text(value, "float")))) or 0 < abs(exact) < 1.2e-38:
+        raise _refused(value, "float")
+    return float(result)
+
+
+def _date(value: Value) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    match = _DATE.fullmatch(value) if type(value) is str else None
+    if match is None:
+        raise _refused(value, "date")
+    return _existing(lambda: date(*map(int, match.groups())), value)
+
+
+def _moment(value: Value) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    match = _MOMENT.fullmatch(value) if type(value) is str else None
+    if match is None:
+        raise _refused(value, "timestamp")
+    *parts, fraction, _, sign, hours, minutes = match.groups()
+
+    def moment() -> datetime:
+        year, month, day, hour, minute, second = map(int, parts)
+        micros = int((fraction or "").ljust(6, "0"))
+        local = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
+        if not sign:
+            return local
+        if int(hours) > 17 or int(minutes) > 59:
+            raise ValueError
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        return local - offset if sign == "+" else local + offset
+
+    return _existing(moment, value)
+
+
+def _existing(read: Callable[[], Moment], value: Value) -> Moment:
+    try:
+        return read()
+    except (ValueError, OverflowError):
+        raise NotProvenError(f"{value!r} as a moment") from None
+
+
+def _list(value: Value) -> Value:
+    if not isinstance(value, list) or any(type(each) is not str for each in value):
+        raise _refused(value, "array")
+    return value
+
+
+def _never(value: Value) -> Value:
+    raise _refused(value, "struct")
+
+
+_CASTS: Mapping[str, Callable[[Value], Value]] = {
+    "string": _text,
+    "binary": _bytes,
+    "int": _integer("int"),
+    "bigint": _integer("bigint"),
+    "boolean": _boolean,
+    "double": _double,
+    "float": _float,
+    "date": _date,
+    "timestamp": _moment,
+    "array": _list,
+    "struct": _never,
+}

@@ -1,0 +1,114 @@
+"""An ingestion without Spark is killed at each of its steps: after the next call, every event counts once."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.fault_points import COMMIT_POINTS, CREATE_POINTS, SMALL_BATCH_POINTS
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
+from tests.faults.calls import KILLED, finished, start
+from tests.levels import count
+
+STEPS = (*SMALL_BATCH_POINTS, *CREATE_POINTS, "ingest.floors", "ingest.table", "ingest.batch", *COMMIT_POINTS)
+_SOURCES = """
+version: 2
+sources:
+- name: shop
+  schema: ods
+  ingest: {format: debezium, files: {path: landing/*.jsonl}}
+  tables:
+  - {name: ordered, ingest: {database: db, primary_key: [id], order_by: [m]}}
+  - {name: plain, ingest: {database: db, primary_key: [id]}}
+"""
+_PROFILES = (
+    "lake: {target: local, outputs: {local: {type: spark, master: 'local[2]', warehouse: warehouse, schema: dws}}}"
+)
+Rows = dict[int, tuple[int, int]]
+
+
+@dataclass
+class Landed:
+    """A project, and the rows that its tables must have after all that has been landed."""
+
+    root: Path
+    dice: random.Random
+    rows: Mapping[str, Rows] = field(default_factory=lambda: {"ordered": {}, "plain": {}})
+    files: int = 0
+
+    def __post_init__(self) -> None:
+        for path, text in (
+            ("pyproject.toml", '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'),
+            ("profiles.yml", _PROFILES),
+            ("models/sources.yml", _SOURCES),
+        ):
+            (self.root / path).parent.mkdir(exist_ok=True, parents=True)
+            (self.root / path).write_text(text, encoding="utf-8")
+        (self.root / "landing").mkdir()
+
+    def land(self) -> None:
+        """One more file of inserts, updates and deletes of both tables."""
+        lines = []
+        for name, rows in self.rows.items():
+            for number in range(12):
+                id, m = self.dice.randrange(15), self.files * 100 + number
+                before = self._row(id, rows[id]) if id in rows else None
+                if before and self.dice.random() < 0.3:
+                    lines.append(_event(name, "d", before, None))
+                    del rows[id]
+                else:
+                    rows[id] = (self.dice.randrange(1000), m)
+                    lines.append(_event(name, "u" if before else "c", before, self._row(id, rows[id])))
+        staged = self.root / "staged"
+        staged.write_text("".join(lines), encoding="utf-8")
+        staged.rename(self.root / "landing" / f"{self.files:04d}.jsonl")
+        self.files += 1
+
+    @staticmethod
+    def _row(id: int, values: tuple[int, int]) -> dict[str, int]:
+        return {"id": id, "v": values[0], "m": values[1]}
+
+    def check(self) -> None:
+        """Each table has its rows, once, and as many commits as there were batches with events for it."""
+        for table, rows in self.rows.items():
+            uri = str(self.root / "warehouse" / "ods" / table)
+            read = read_table_rows(table_state(Timeline(uri)), -1)
+            assert read is not None
+            names = [column.name for column in read.schema]
+            stored = [tuple(row[names.index(name)] for name in ("id", "v", "m")) for row in read.rows]
+            assert sorted(stored) == sorted((id, *values) for id, values in rows.items()), table
+            assert len(list(Timeline(uri).data_commits)) == self.files, table
+
+
+def _event(table: str, op: str, before: object, after: object) -> str:
+    source = {"db": "db", "table": table}
+    return json.dumps({"op": op, "before": before, "after": after, "source": source, "ts_ms": 1}) + "\n"
+
+
+@pytest.mark.parametrize("step", STEPS[:: count(8, 1, 1)])
+def test_a_batch_that_is_killed_counts_once(tmp_path: Path, step: str) -> None:
+    lake = Landed(tmp_path, random.Random(step))
+    codes = []
+    for _ in range(2):  # a first load, and a batch of changes
+        lake.land()
+        code, output = finished(start(lake.root, "ingest", fault=f"{step}:1"))
+        assert code in (KILLED, 0), output
+        codes.append(code)
+        _ingested(lake)
+        lake.check()
+    assert KILLED in codes
+    lake.land()
+    _ingested(lake)
+    lake.check()
+
+
+def _ingested(lake: Landed) -> None:
+    code, output = finished(start(lake.root, "ingest"))
+    assert code == 0 and "Started Spark" not in output, output

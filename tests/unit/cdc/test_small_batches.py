@@ -1,0 +1,360 @@
+"""A few events, ingested without Spark: the rows of each format, and all that is left to Spark untouched."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from demo.shop.generate import generate
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
+from sqlmesh_like.cdc.stream.ingest_run import ingest_source
+from sqlmesh_like.cdc.stream.query_batches import QueryBatches
+from sqlmesh_like.errors import Location
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.nodes import (
+    IngestSource,
+    IngestTable,
+    ParsedProject,
+    PartitionBy,
+    Source,
+    SourceTable,
+    Target,
+)
+
+_AT = Location("models/sources.yml", 3, 5)
+_FIRST_FILE = 1_700_000_000
+
+
+class SparkAskedError(Exception):
+    """Spark would have been started."""
+
+
+def spark() -> NoReturn:
+    raise SparkAskedError
+
+
+def declared(name: str = "t", types: Mapping[str, str] | None = None, **ingest: Any) -> SourceTable:
+    own = IngestTable(**{"database": "db", "table": name, "primary_key": ("id",), **ingest})
+    columns = tuple(Column(column, kind) for column, kind in (types or {}).items())
+    table = TableName("ods", name)
+    return SourceTable(f"source.p.shop.{name}", "shop", name, table, None, "hudi", own, columns, "", (), {}, _AT)
+
+
+@dataclass
+class Lake:
+    root: Path
+    tables: tuple[SourceTable, ...] = (declared(),)
+    format: str = "debezium"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    target: Mapping[str, Any] = field(default_factory=dict)
+    files: int = 0
+
+    @property
+    def warehouse(self) -> Path:
+        return self.root / "warehouse"
+
+    def land(self, *events: object, name: str = "{:04d}.jsonl") -> Path:
+        (self.root / "landing").mkdir(exist_ok=True)
+        path = self.root / "landing" / name.format(self.files)
+        lines = (each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in events)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        self.files += 1
+        return path
+
+    def ingest(self, *events: object) -> IngestReport:
+        if events:
+            self.land(*events)
+        stream = replace(IngestSource(self.format, files="landing/*"), **self.settings)  # type: ignore[arg-type]
+        source = Source("shop", "ods", stream, self.tables, "", _AT)
+        project = ParsedProject("p", self.root, "", None, "target", (), {}, (), (), (source,), (), ())
+        target = Target("p", "t", "spark", warehouse=str(self.warehouse), **self.target)
+        return ingest_source(spark, project, target, source)
+
+    def rows(self, name: str = "t") -> list[dict[str, Any]]:
+        read = read_table_rows(table_state(Timeline(str(self.warehouse / "ods" / name))), -1)
+        assert read is not None
+        rows = [dict(zip([column.name for column in read.schema], row, strict=True)) for row in read.rows]
+        return sorted(rows, key=lambda row: str(row.get("id")))
+
+    def commits(self, name: str = "t") -> int:
+        return len(list(Timeline(str(self.warehouse / "ods" / name)).data_commits))
+
+
+def change(op: str, after: object = None, before: object = None, table: str = "t") -> dict[str, object]:
+    return {"op": op, "before": before, "after": after, "source": {"db": "db", "table": table}, "ts_ms": 1}
+
+
+def flat(row: Mapping[str, object], op: str) -> dict[str, object]:
+    return {**row, "__op": op, "__table": "t", "__db": "db"}
+
+
+def canal(kind: str, *rows: Mapping[str, object], old: object = None) -> dict[str, object]:
+    types = {"id": "bigint", "name": "varchar(9)", "price": "decimal(9,2)"}
+    texts = [{name: None if value is None else str(value) for name, value in row.items()} for row in rows]
+    return {"type": kind, "isDdl": False, "database": "db", "table": "t", "data": texts, "old": old, "mysqlType": types}
+
+
+def maxwell(kind: str, row: Mapping[str, object], old: object = None) -> dict[str, object]:
+    return {"type": kind, "database": "db", "table": "t", "data": row, **({"old": old} if old else {})}
+
+
+def ogg(op: str, after: object = None, before: object = None) -> dict[str, object]:
+    return {"table": "db.t", "op_type": op, "op_ts": "x", "before": before, "after": after}
+
+
+def dms(op: str, row: Mapping[str, object]) -> dict[str, object]:
+    return {"data": row, "metadata": {"operation": op, "record-type": "data", "schema-name": "db", "table-name": "t"}}
+
+
+ONE, TWO = {"id": 1, "name": "ü", "price": "1.50"}, {"id": 2, "name": None, "price": "0.10"}
+NEW, GONE = {**ONE, "name": "new"}, {"id": 3, "name": "gone", "price": "3.00"}
+DEBEZIUM: tuple[list[object], list[object]] = (
+    [change("r", ONE), change("c", TWO), change("c", GONE)],
+    [change("u", NEW, ONE), change("d", None, GONE)],
+)
+FORMATS: Mapping[str, tuple[list[object], list[object]]] = {
+    "debezium": DEBEZIUM,
+    "debezium_flat": ([flat(ONE, "r"), flat(TWO, "c"), flat(GONE, "c")], [flat(NEW, "u"), flat(GONE, "d")]),
+    "flink_cdc": DEBEZIUM,
+    "canal": ([canal("INSERT", ONE, TWO, GONE)], [canal("UPDATE", NEW, old=[{"name": "ü"}]), canal("DELETE", GONE)]),
+    "maxwell": (
+        [maxwell("bootstrap-insert", ONE), maxwell("insert", TWO), maxwell("insert", GONE)],
+        [maxwell("update", NEW, {"name": "ü"}), maxwell("delete", GONE)],
+    ),
+    "ogg": ([ogg("I", ONE), ogg("I", TWO), ogg("I", GONE)], [ogg("U", NEW, ONE), ogg("D", None, GONE)]),
+    "dms": ([dms("load", ONE), dms("insert", TWO), dms("insert", GONE)], [dms("update", NEW), dms("delete", GONE)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_each_format_is_read(tmp_path: Path, form: str) -> None:
+    types = {"id": "bigint", "name": "string", "price": "decimal(9,2)"}
+    update = {"updates": "full"} if form == "ogg" else {}
+    lake = Lake(tmp_path, (declared(types=types, **update),), form)
+    first, second = FORMATS[form]
+    lake.ingest(*first)
+    lake.ingest(*second)
+    lake.ingest()
+    assert lake.rows() == [
+        {"id": 1, "name": "new", "price": Decimal("1.50")}, {"id": 2, "name": None, "price": Decimal("0.10")}
+    ]  # fmt: skip
+    assert lake.commits() == 2
+
+
+def test_values_of_all_types_are_the_sources(tmp_path: Path) -> None:
+    kinds = {
+        "id": "int64", "small": "int16", "double": "double", "flag": "boolean", "text": "string", "raw": "bytes",
+        "day": ("int32", "io.debezium.time.Date"), "at": ("int64", "io.debezium.time.MicroTimestamp"),
+        "zoned": ("string", "io.debezium.time.ZonedTimestamp"), "time": ("int64", "io.debezium.time.MicroTime"),
+        "exact": ("bytes", "org.apache.kafka.connect.data.Decimal"), "doc": ("string", "io.debezium.data.Json"),
+    }  # fmt: skip
+    fields = []
+    for name, kind in kinds.items():
+        type_, semantic = kind if isinstance(kind, tuple) else (kind, None)
+        parameters = {"parameters": {"scale": "2"}} if name == "exact" else {}
+        fields.append({"field": name, "type": type_, "optional": True, "name": semantic, **parameters})
+    row = {
+        "id": 1, "small": -7, "double": 0.1, "flag": True, "text": "it's \\ \"ü\"\n𝄞", "raw": "AP8=", "day": -1,
+        "at": 1_700_000_000_123_456, "zoned": "2024-02-29T23:59:59.5+02:00", "time": 3_723_000_001, "exact": "fQ==",
+        "doc": '{"b": 1.50, "a": [1,  2]}',
+    }  # fmt: skip
+    schema = {
+        "type": "struct",
+        "fields": [{"type": "struct", "fields": fields, "field": each} for each in ("before", "after")],
+    }
+    lake = Lake(tmp_path)
+    lake.ingest({"schema": schema, "payload": change("c", row)}, {"schema": schema, "payload": change("c", {"id": 2})})
+    empty = {**dict.fromkeys(row), "id": 2}
+    assert lake.rows() == [
+        {
+            **row, "raw": b"\x00\xff", "day": date(1969, 12, 31), "exact": Decimal("1.25"), "time": "01:02:03.000001",
+            "at": datetime(2023, 11, 14, 22, 13, 20, 123456, UTC),
+            "zoned": datetime(2024, 2, 29, 21, 59, 59, 500000, UTC),
+        },
+        empty,
+    ]  # fmt: skip
+
+
+def test_a_shops_log_gives_its_rows(tmp_path: Path) -> None:
+    """Partitions, an order, moves, deletes, late events and tombstones, in many batches without Spark."""
+    keys = {"user": "id", "product": "pid", "user_order": "id"}
+    shop = generate(tmp_path / "log", users=30, products=8, orders=60, changes=150, seed=11)
+    by_month = PartitionBy("create_time", "yyyyMM", "year_month")
+    tables = tuple(
+        declared(
+            name,
+            {"age": "int"} if name == "user" else {"create_time": "timestamp", "modify_time": "timestamp"},
+            database="test_db",
+            primary_key=(key,),
+            order_by=("modify_time",),
+            partition_by=by_month,
+        )
+        for name, key in keys.items()
+    )
+    lake = Lake(tmp_path, tables)
+    parts = sorted(path for part in ("part1", "part2") for path in (tmp_path / "log" / part).iterdir())
+    lines = [line for path in parts for line in path.read_text(encoding="utf-8").splitlines()]
+    dice = random.Random(7)
+    while lines:
+        size = dice.randrange(20, 60)
+        lake.ingest(*lines[:size])
+        del lines[:size]
+    assert lake.commits("user") > 3
+    for name, key in keys.items():
+        expected = [_shown(row) for _, row in sorted(shop.rows(name).items(), key=lambda item: str(item[0]))]
+        stored = sorted(
+            ({k: v for k, v in row.items() if k != "year_month"} for row in lake.rows(name)),
+            key=lambda row: str(row[key]),
+        )
+        assert [{k: v for k, v in row.items() if v is not None} for row in stored] == expected, name
+        assert all(f"{row['create_time']:%Y%m}" == row["year_month"] for row in lake.rows(name))
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    moments = {name: value.replace(tzinfo=UTC) for name, value in row.items() if isinstance(value, datetime)}
+    return {name: value for name, value in {**row, **moments}.items() if value is not None}
+
+
+def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.ingest(change("c", {"id": 1, "v": 1}), change("c", {"id": 2, "v": 2}))
+    lake.ingest(change("u", {"id": 9, "v": 3}, {"id": 1, "v": 1}), change("u", {"id": 2, "v": 4}, {"id": 2, "v": 2}))
+    assert lake.rows() == [{"id": 2, "v": 4}, {"id": 9, "v": 3}]
+
+
+GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
+LEFT: Mapping[str, tuple[tuple[object, ...], str]] = {
+    "a text that is not JSON": ((GOOD, "nonsense"), "{}"),
+    "a member that is there twice": ((GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}"),
+    "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}"),
+    "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}"),
+    "a new column": ((change("c", {"id": 5, "v": 1, "w": 2}),), "{}"),
+    "a truncate": ((change("t"),), "{}"),
+    "carriage returns": (('{"op": "m"}\r',), "{}"),
+    "a name that a URI spells otherwise": ((GOOD,), "a b{}"),
+    "a packed file": ((GOOD,), "{}.bz2"),
+}
+"""Events, and the name of their file."""
+
+
+@pytest.mark.parametrize("what", sorted(LEFT))
+def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None:
+    lake = Lake(tmp_path)
+    lake.ingest(change("c", {"id": 1, "v": 1}))
+    before = {path: path.read_bytes() for path in lake.warehouse.rglob("*") if path.is_file()}
+    events, name = LEFT[what]
+    lake.land(*events, name=name)
+    with pytest.raises(SparkAskedError):
+        lake.ingest()
+    checkpoint = lake.warehouse / "_sml" / "checkpoints"
+    fresh = {path for path in lake.warehouse.rglob("*") if path.is_file()} - before.keys()
+    assert all(path.is_relative_to(checkpoint) for path in fresh), "no table is written"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize(
+    ("tables", "settings", "target"),
+    [
+        ((declared(table_type="mor"),), {}, {}),
+        ((declared(hudi={"hoodie.index.type": "SIMPLE"}),), {}, {}),
+        ((declared(),), {}, {"spark": {"spark.sql.ansi.enabled": "true"}}),
+        ((declared(),), {}, {"delta_engine": "spark"}),
+        ((declared(),), {}, {"catalog": "hive"}),
+        ((declared(),), {}, {"master": "yarn"}),
+    ],
+)
+def test_sources_that_only_spark_ingests(
+    tmp_path: Path, tables: tuple[SourceTable, ...], settings: dict[str, Any], target: dict[str, Any]
+) -> None:
+    lake = Lake(tmp_path, tables, settings=settings, target=target)
+    with pytest.raises(SparkAskedError):
+        lake.ingest(change("c", {"id": 1}))
+    assert not (lake.warehouse / "ods" / "t").exists()
+
+
+def test_many_events_are_sparks(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    with pytest.raises(SparkAskedError):
+        lake.ingest(*(json.dumps(change("c", {"id": id})) for id in range(20_001)))
+
+
+def test_the_record_of_files_is_compacted_as_spark_does(tmp_path: Path) -> None:
+    """Every tenth listing has all files, so that Spark finds them: `CompactibleFileStreamLog`."""
+    lake = Lake(tmp_path)
+    for number in range(23):
+        lake.ingest(change("c", {"id": number}))
+    checkpoint = lake.warehouse / "_sml" / "checkpoints" / "shop"
+    names = {path.name for path in (checkpoint / "sources" / "0").iterdir()}
+    assert names == {str(number) for number in range(23) if number not in (9, 19)} | {"9.compact", "19.compact"}
+    assert len((checkpoint / "sources" / "0" / "19.compact").read_text(encoding="utf-8").splitlines()) == 21
+    log = read_query_log(str(checkpoint))
+    assert log is not None and [file.log_id for file in log.files] == list(range(23)) and max(log.ends) == 22
+
+
+@pytest.mark.parametrize(
+    ("there", "interval"),
+    [([], 10), ([9], 10), ([19], 20), ([39], 10), ([29], 10), ([59], 10), ([9, 19], 10), ([29, 59], 30), ([4], 5)],
+)
+def test_the_interval_of_compaction_follows_from_what_is_there(tmp_path: Path, there: list[int], interval: int) -> None:
+    """`deriveCompactInterval` of Spark 3.5, with the default of ten."""
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    for number in there:
+        (tmp_path / "sources" / "0" / f"{number}.compact").write_text("v1", encoding="utf-8")
+    assert QueryBatches(tmp_path)._interval() == interval
+
+
+def test_a_batch_goes_on_where_a_call_ended(tmp_path: Path) -> None:
+    files = []
+    for number in range(3):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("{}\n", encoding="utf-8")
+        files.append(path)
+    batches = QueryBatches(tmp_path / "checkpoint")
+    batch = batches.next(files, 2)
+    assert batch is not None and (batch.number, len(batch.files), batch.is_listed) == (0, 2, False)
+    batches._list(batch)
+    listed = batches.next(files, 2)
+    assert listed == replace(batch, is_listed=True), "the third file comes later"
+    batches.begin(listed)
+    planned = batches.next(files, 2)
+    assert planned == replace(batch, is_listed=True, is_planned=True)
+    batches.begin(planned)
+    batches.end(planned)
+    second = batches.next(files, 2)
+    assert second is not None and (second.number, [Path(uri).name for _, uri in second.files]) == (1, ["2.jsonl"])
+    with pytest.raises(FileExistsError):
+        batches.begin(replace(second, log_id=0))
+    assert len(QueryLog(str(tmp_path / "checkpoint"), "", {}).files) == 2
+
+
+def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[3] / "fixtures" / "shop", tmp_path / "fixtures", dirs_exist_ok=True)
+    lake = Lake(tmp_path)
+    lake.land(change("c", {"id": 1}))
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n', encoding="utf-8")
+    output = "{type: spark, master: 'local[1]', warehouse: warehouse, schema: dws}"
+    (tmp_path / "profiles.yml").write_text(f"lake: {{target: local, outputs: {{local: {output}}}}}", encoding="utf-8")
+    (tmp_path / "models").mkdir()
+    source = "name: shop, schema: ods, ingest: {format: debezium, files: {path: landing/*}}"
+    source = f"{{{source}, tables: [{{name: t, ingest: {{primary_key: [id]}}}}]}}"
+    (tmp_path / "models" / "sources.yml").write_text(f"version: 2\nsources: [{source}]\n", encoding="utf-8")
+    program = "import sys; from sqlmesh_like.cli.app import main; code = main(['ingest']); "
+    program += "assert code == 0 and not {'pyspark', 'py4j'} & sys.modules.keys(), code"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[1 upserts, 0 deletes" in done.stdout
