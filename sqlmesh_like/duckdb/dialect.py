@@ -15,6 +15,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.generator import Generator
 
 from sqlmesh_like.analyze.binding.generators import stack_as_inline
+from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.binding.time_windows import is_window_call, time_window_of, written_out
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.dialects import Write, generate_again, percentile_sql
 from sqlmesh_like.duckdb.row_generators import name_columns, without_generators, without_laterals
@@ -68,6 +70,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
             cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
     for stack in list(tree.find_all(exp.Stack)):
         stack.replace(stack_as_inline(stack))
+    tree = _without_time_windows(tree)
     for item in list(tree.find_all(exp.Values, exp.Table)):
         name_columns(item)
     for select in list(tree.find_all(exp.Select)):
@@ -75,6 +78,27 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _without_time_windows(tree: exp.Expr) -> exp.Expr:
+    """The query, changed in place, with the arithmetic of its windows of time, which DuckDB groups as structs."""
+    calls = any(map(is_window_call, tree.find_all(exp.Anonymous)))
+    return tree.transform(_without_time_window, copy=False) if calls else tree
+
+
+def _without_time_window(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Select):
+        return node
+    try:
+        window = time_window_of(node)
+    except Unsupported:
+        window = None
+    if window is None:
+        return node
+    made = written_out(node, window.whole(), window.field("start"), window.field("end"))
+    if window.is_sliding:
+        made.append("laterals", window.repeated())
+    return made.where(window.condition(), copy=False)
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:
@@ -137,6 +161,8 @@ def _as_spark_functions(node: exp.Expr) -> None:
         case exp.Div() | exp.Mod() if not _is_written_number(node.expression):
             divisor = node.expression.unnest() if isinstance(node.expression, exp.Paren) else node.expression
             node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+        case exp.Anonymous() if node.name.upper() == "TIMESTAMP_MICROS":
+            node.replace(_filled_in("make_timestamp(x)", node.expressions[0]))
         case exp.DateTrunc() if (unit := _UNITS.get(node.text("unit").upper())) is not None:
             node.set("unit", exp.Var(this=unit))
         case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too

@@ -121,6 +121,25 @@ def by_sets(b: Builder, size: int, construct: str) -> Built:
     return Built(sql, (replace(named[0], copied=False), *named[1:]), made(source))
 
 
+_DURATIONS = ("'1 day'", "'1 week'", "'30 days', '10 days'", "'25 days', '10 days', '-1 day'", "'60 days'")
+
+
+def in_time_windows(b: Builder, size: int, construct: str) -> Built:
+    """Groups, or rows, by windows of time."""
+    source = b.source(size, "g")
+    dates = [column.name for column in of(source.columns, "date")]
+    time = b.one_of([*dates, expression(b.draw, source.columns, "date", 1)])
+    window = f"window({time}, {b.one_of(_DURATIONS)})"
+    start = Col(b.one_of([f"cast({window}.start as date)", f"to_date({window}.end)"]), "date")
+    if b.sometimes(4):
+        listed, named = b.named([*b.some(source.columns, 1, 2), start])
+        return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)}", named, made(source))
+    key = b.one_of(of(source.columns))
+    listed, named = b.named([start, key, *_calls(b, source.columns, construct)])
+    group = b.one_of([f"{window}, {key.name}", f"{key.name}, {window}"])
+    return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)} group by {group}", named, made(source))
+
+
 def overlapping_sets(b: Builder, size: int, construct: str) -> Built:
     """ROLLUP of a column and of an expression over it."""
     source = b.source(size, "g")
@@ -284,6 +303,7 @@ MAKERS: dict[str, Maker] = {
          "tied aggregate", *_OVER), grouped,
     ),
     "grouping sets": by_sets,
+    "time window": in_time_windows,
     "scalar aggregate": scalar,
     "distinct": distinct,
     "window": windowed,

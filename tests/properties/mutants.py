@@ -9,7 +9,7 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Relation, TopK
-from sqlmesh_like.analyze.binding import grouping, joining, pivots
+from sqlmesh_like.analyze.binding import grouping, joining, pivots, time_windows
 from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.analyze.binding.subqueries import correlated_groups, match_flags, outer_values
 from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
@@ -55,6 +55,11 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
         return variance(type_, exp.Paren(this=every), *sums, is_sample=is_sample)
 
     patch.setattr(module, "_variance", naive)
+
+
+def rows_without_a_time_in_a_window(patch: pytest.MonkeyPatch) -> None:
+    """A row whose time is NULL is in a window of its own."""
+    patch.setattr(time_windows, "filtered", lambda relation, _: relation)
 
 
 def unequal_rows_change_alone(patch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, 
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
 from sqlmesh_like.analyze.binding.ties import window_fault
+from sqlmesh_like.analyze.binding.time_windows import by_start, with_time_window
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -157,12 +158,13 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
         except UnknownName as unknown:
             _name_alias(unknown, select)
             raise
+    select, scope = with_time_window(select, scope)
     _require_plain_generators(select)
     selected, scope = in_select(select.expressions, scope)
     items = _expand_stars(selected, scope)
     items = with_lateral_aliases(items, scope)
     _require_unique(items)
-    select = grouped_by_all(select, items)
+    select = by_start(grouped_by_all(select, items), items, scope)
     relation = _read_items(select, items, scope, subqueries)
     limit = read_limit(select, relation, items, scope)
     if limit is None:

@@ -324,7 +324,9 @@ def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
 
 
 def _rounded(value: Value) -> Value:
-    """A value that is hashable and equal to itself, unlike a list and NaN; floats rounded to `_DIGITS` digits."""
+    """A value that is hashable and equal to itself, unlike lists, structs and NaN; floats of `_DIGITS` digits."""
+    if isinstance(value, dict):
+        return tuple((name, _rounded(field)) for name, field in value.items())
     if isinstance(value, list):
         return tuple(_rounded(element) for element in value)
     if isinstance(value, float):
