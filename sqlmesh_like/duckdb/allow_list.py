@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.from_clause import joined_first
 from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.analyze.binding.time_windows import NAME as WINDOW
 from sqlmesh_like.analyze.binding.time_windows import time_window_of
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
@@ -137,7 +138,7 @@ def _unproven_text(node: exp.Expr) -> str | None:
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
                 return "SUBSTRING from a position that is not a positive number"
-        case exp.In() if node.args.get("query") and not is_condition(node):
+        case exp.In() if node.args.get("query") and not is_condition(node) and not is_shown_alone(node):
             return AS_VALUE
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"

@@ -16,6 +16,7 @@ from sqlglot.generator import Generator
 
 from sqlmesh_like.analyze.binding.generators import stack_as_inline
 from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_below_not, is_value
 from sqlmesh_like.analyze.binding.time_windows import is_window_call, time_window_of, written_out
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.dialects import Write, generate_again, percentile_sql
@@ -71,6 +72,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     for stack in list(tree.find_all(exp.Stack)):
         stack.replace(stack_as_inline(stack))
     tree = _without_time_windows(tree)
+    _without_null_of_in(tree)
     for item in list(tree.find_all(exp.Values, exp.Table)):
         name_columns(item)
     for select in list(tree.find_all(exp.Select)):
@@ -78,6 +80,12 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _without_null_of_in(tree: exp.Expr) -> None:
+    """Make IN of a query as a value false, or NOT IN false, where it is NULL, as in Spark."""
+    for node in list(filter(is_value, tree.find_all(exp.In))):
+        node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Boolean(this=is_below_not(node))]))
 
 
 def _without_time_windows(tree: exp.Expr) -> exp.Expr:

@@ -187,6 +187,10 @@ def windowed(b: Builder, size: int, construct: str) -> Built:
         clause = f" window w1 as (partition by {key.name} {_order(b, source.columns)})"
         calls = [*calls, Col("row_number() over w1", "int"), Col("count(*) over (W1)", "int")]
     listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
+    if b.sometimes(3):  # its result under an alias that is no column of FROM
+        place = f"row_number() over (partition by {key.name} {_order(b, source.columns)})"
+        listed += f", {place} as place1, place1 + 1 as place2"
+        named = (*named, Col("place1", "int"), Col("place2", "int"))
     return Built(f"select {listed} from {source.sql}{clause}", named, made(source))
 
 

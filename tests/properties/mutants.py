@@ -62,6 +62,11 @@ def rows_without_a_time_in_a_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(time_windows, "filtered", lambda relation, _: relation)
 
 
+def not_in_is_not_exists(patch: pytest.MonkeyPatch) -> None:
+    """NOT IN of a query is true where the value equals none of its rows, NULL among them or not."""
+    patch.setattr(subqueries, "is_negated", lambda node, root: False)
+
+
 def unequal_rows_change_alone(patch: pytest.MonkeyPatch) -> None:
     """Rows of a join without an equality change only where they themselves do."""
     patch.setattr(changes.Changes, "_decides_alone", lambda self, source: source.left)

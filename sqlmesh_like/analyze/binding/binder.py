@@ -180,7 +180,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
 def _asked(tables: FromReader, scope: Scope, condition: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
     """A side of a join with what a condition of ON asks of queries, and the condition over it."""
     subqueries = Subqueries(tables)
-    scope, condition = subqueries.flagged(scope, condition, name, is_root_condition=True)
+    scope, condition = subqueries.flagged(scope, condition, name)
     return subqueries.scalars.joined(scope, condition, f"{name}_s")
 
 
@@ -216,7 +216,7 @@ def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) 
     replaced: list[exp.Alias] = []
     for number, item in enumerate(items):
         if item.this.find(exp.Query):
-            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}", is_root_condition=False)
+            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}")
             scope, value = subqueries.scalars.joined(scope, value, f"_sml_i{number}")
             item = named(value, item.alias)
         replaced.append(item)

@@ -13,6 +13,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.spark.spark_units import SparkUnits
 from tests.properties.case import Case
 from tests.spark.sql.test_random_cases import follow
+from tests.unit.delta import test_query_forms as query_forms
 from tests.unit.delta import test_time_windows as time_windows
 
 WINDOWS = time_windows.MERGED | time_windows.OTHERS
@@ -37,6 +38,12 @@ def followed(spark: SparkSession, sql: str, columns: Schema, states: Sequence[La
 def test_windows_of_time_are_those_of_spark(spark: SparkSession) -> None:
     states = time_windows.path(1)[:2]
     assert followed(spark, WINDOWS["sliding, moved"], time_windows.COLUMNS, states) == {"aggregate_merge"}
+
+
+def test_in_as_a_value_is_false_where_it_is_unknown(spark: SparkSession) -> None:
+    """As Spark has it, above NULL on both sides."""
+    sql, path = query_forms.FORMS["IN, aggregated"], query_forms.random_path(4, batches=2)
+    assert followed(spark, sql, query_forms.COLUMNS, path) == {"aggregate_merge"}
 
 
 @pytest.mark.release

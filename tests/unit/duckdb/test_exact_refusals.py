@@ -19,6 +19,7 @@ TABLES = {
     "u": schema(i="int", k="string"),
 }  # fmt: skip
 UNPROVEN = {
+    "select i not in (select i from u) as n from t": "boolean",
     "select count(i, l) as n from t": "COUNT of several values",
     "select count(distinct i, l) as n from t": "COUNT of several values",
     "select avg(distinct i) as n from t": "AVG of distinct values",
@@ -32,7 +33,7 @@ UNPROVEN = {
     "select b is true as n from t": "IS of other than NULL",
     "select dt = 'soon' as n from t": "a text beside a date",
     "select i = '5' as n from t": "a value of type string",
-    "select i in (select i from u) as n from t": "IN of a query as a value",
+    "select coalesce(i in (select i from u), b) as n from t": "IN of a query as a value",
     "select i in (1, 'x') as n from t": "a value of type string",
     "select dt in (1) as n from t": "a value of type date",
     "select (select i, k from u) as n from t": "a subquery of several columns",
