@@ -54,9 +54,9 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
     """
-    for call in list(tree.find_all(*AGGREGATES)):
-        if (same := AGGREGATES[type(call)].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
-            call.replace(same.kind(this=same.argument(call.this.copy())))
+    for call in list(tree.find_all(exp.CountIf)):
+        if (same := AGGREGATES[exp.CountIf].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
+            call.replace(same.kind(this=same.argument(call)))
     for asked in list(tree.find_all(exp.Anonymous)):
         if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
             is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())

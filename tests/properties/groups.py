@@ -16,7 +16,8 @@ CALLS = (
     ("min({boolean})", "boolean"), ("sum({int}) > 0", "boolean"), ("coalesce(sum({int}), 0)", "int"),
     ("sum({int}) + count(*)", "int"), ("case when count(*) > 1 then sum({int}) end", "int"),
     ("sum({decimal}) / nullif(count(*), 0)", OTHER), ("count(null)", "int"),
-    ("stddev({int})", OTHER), ("case when stddev({int}) > 0.9 then 1 else 0 end", "int"),
+    ("regr_count({int}, {int})", "int"), ("regr_syy({int}, {int})", OTHER), ("stddev({int})", OTHER),
+    ("case when stddev({int}) > 0.9 then 1 else 0 end", "int"),
     ("sum(case when {boolean} then {int} else 0 end)", "int"), ("count(case when {boolean} then 1 end)", "int"),
 )  # fmt: skip
 FILTERED = (

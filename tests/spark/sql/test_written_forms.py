@@ -46,6 +46,14 @@ def test_in_as_a_value_is_false_where_it_is_unknown(spark: SparkSession) -> None
     assert followed(spark, sql, query_forms.COLUMNS, path) == {"aggregate_merge"}
 
 
+def test_pairs_of_values_are_merged_as_spark_regards_them(spark: SparkSession) -> None:
+    calls = (
+        "regr_count(a, b) as n, regr_avgx(a, b) as x, regr_avgy(a, f) as y, regr_sxx(a, b) as xx, regr_syy(a, b) as yy"
+    )
+    sql = f"select s, {calls}, regr_avgx(f, cast(b as decimal(12,3))) as d from ods.t group by s"
+    assert followed(spark, sql, query_forms.COLUMNS, query_forms.random_path(6, batches=2)) == {"aggregate_merge"}
+
+
 @pytest.mark.release
 @pytest.mark.parametrize("name", WINDOWS)
 def test_every_form_of_windows_of_time_is_that_of_spark(spark: SparkSession, name: str) -> None:

@@ -91,7 +91,6 @@ REBUILT = {
         ("QRY003", 36, "LIMIT without ORDER BY: which rows are first is not determined"),
     "select t.a from ods.t join ods.u using (a) join (ods.u as w join ods.t as z using (a)) using (a)":
         ("QRY009", 44, "USING in a nested join beside another one"),
-    "select t.a from (((ods.t))) as t": ("QRY009", 20, "TABLE as a query"),
     "select a from (select a, b from ods.t limit 1) order by b":
         ("QRY003", 39, "LIMIT without ORDER BY: which rows are first is not determined"),
     "select t.* from ods.t join ods.u using (a) join ods.t as w using (b)":
