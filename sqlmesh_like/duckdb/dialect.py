@@ -90,20 +90,25 @@ def _without_null_of_in(tree: exp.Expr) -> None:
 
 def _without_time_windows(tree: exp.Expr) -> exp.Expr:
     """The query, changed in place, with the arithmetic of its windows of time, which DuckDB groups as structs."""
-    calls = any(map(is_window_call, tree.find_all(exp.Anonymous)))
-    return tree.transform(_without_time_window, copy=False) if calls else tree
+    if not any(map(is_window_call, tree.find_all(exp.Anonymous))):
+        return tree
+    for select in reversed(list(tree.find_all(exp.Select))):  # inner queries first
+        made = _without_time_window(select)
+        if select is tree:
+            return made
+        if made is not select:
+            select.replace(made)
+    return tree
 
 
-def _without_time_window(node: exp.Expr) -> exp.Expr:
-    if not isinstance(node, exp.Select):
-        return node
+def _without_time_window(select: exp.Select) -> exp.Select:
     try:
-        window = time_window_of(node)
+        window = time_window_of(select)
     except Unsupported:
         window = None
     if window is None:
-        return node
-    made = written_out(node, window.whole(), window.field("start"), window.field("end"))
+        return select
+    made = written_out(select, window.whole(), window.field("start"), window.field("end"))
     if window.is_sliding:
         made.append("laterals", window.repeated())
     return made.where(window.condition(), copy=False)

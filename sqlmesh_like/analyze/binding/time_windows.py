@@ -176,6 +176,8 @@ def with_time_window(select: exp.Select, scope: Scope) -> tuple[exp.Select, Scop
     taken = scope.bare | {source.alias for source in scope.sources}
     if NAME in taken:
         raise Unsupported("QRY009", "a window of time beside a column or table of the name 'window'", window.time)
+    if aggregate := window.time.find(exp.AggFunc, exp.Window):
+        raise Unsupported("QRY009", "a window of time of an aggregate", aggregate)
     resolved = scope.resolve(window.time)
     require_pure(resolved)
     match types.infer(resolved, scope.known):

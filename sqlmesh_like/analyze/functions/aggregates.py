@@ -176,7 +176,7 @@ def _pair_with(value: Literal["this", "expression"] | None) -> Callable[[exp.Exp
 
 
 def _regression(line: str) -> AggregateFunction:
-    """Of pairs of doubles. Where values are not correlated, Spark's has their last digits, and an exact one is 0."""
+    """Of pairs of doubles: an exact value would be 0 where Spark's is the last digits of its sums."""
     return AggregateFunction(line)
 
 

@@ -35,6 +35,8 @@ MERGED = {
                           " group by window(t.ts, '1 week'), t.s",
     "rows that exist": "select window(ts, '1 hour').start as b, sum(a) as n from ods.t"
                        " where exists (select 1 from ods.u where u.a = t.a) group by window(ts, '1 hour')",
+    "of windows": "select window(b, '1 day').start as day, sum(n) as n from (select window(ts, '1 hour').start as b,"
+                  " count(*) as n from ods.t group by 1) as q group by window(b, '1 day')",
 }  # fmt: skip
 OTHERS = {
     "a value of a row": "select a, window(ts, '1 hour', '25 minutes').start as b from ods.t",
