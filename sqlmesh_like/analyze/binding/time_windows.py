@@ -23,7 +23,7 @@ from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
 
-NAME = "window"
+NAME, SESSION = "window", "session_window"
 _UNITS = {"week": 604_800_000_000, "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
           "second": 1_000_000, "millisecond": 1_000, "microsecond": 1}  # fmt: skip
 _TERM = re.compile(rf"([+-]?\d{{1,15}})\s+({'|'.join(_UNITS)})s?(?:\s+|$)", re.IGNORECASE)
@@ -168,6 +168,9 @@ def written_out(
 
 def with_time_window(select: exp.Select, scope: Scope) -> tuple[exp.Select, Scope]:
     """The SELECT without its window of time, and the scope of the rows that are in one. Raises Unsupported."""
+    if session := next((call for part in ("expressions", "group") for call in _calls(select, part, SESSION)), None):
+        message = "SESSION_WINDOW, which depends on the rows before: mark gaps by LAG, and add them up"
+        raise Unsupported("QRY009", message, session)
     window = time_window_of(select)
     if window is None:
         return select, scope
@@ -214,14 +217,16 @@ def _start_of(value: exp.Expr) -> exp.Expr | None:
     return start if inner is not None and inner.this == start else None
 
 
-def _calls(select: exp.Select, part: str) -> Iterator[exp.Expr]:
+def _calls(select: exp.Select, part: str, name: str = NAME) -> Iterator[exp.Expr]:
     value = select.args.get(part)
     for each in value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []:
-        yield from filter(is_window_call, each.walk(prune=lambda node: isinstance(node, exp.Query)))
+        for node in each.walk(prune=lambda node: isinstance(node, exp.Query)):
+            if is_window_call(node, name):
+                yield node
 
 
-def is_window_call(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() == NAME and bool(node.expressions)
+def is_window_call(node: exp.Expr, name: str = NAME) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == name and bool(node.expressions)
 
 
 def _named(item: exp.Expr) -> exp.Expr:

@@ -56,6 +56,8 @@ REFUSED = {
         "several windows of time in one SELECT",
     "select window(ts, '1 hour').start as b, s, count(*) as n from ods.t group by rollup(window(ts, '1 hour'), s)":
         "a window of time beside ROLLUP, CUBE or GROUPING SETS",
+    "select session_window(ts, '1 hour').start as b, count(*) as n from ods.t group by session_window(ts, '1 hour')":
+        "SESSION_WINDOW, which depends on the rows before: mark gaps by LAG, and add them up",
     "select window(a, '1 hour').start as b from ods.t": "windows of time over values of type int",
     "select window(ts, '1 day', '1 minute').start as b from ods.t":
         "WINDOW(ts, '1 day', '1 minute'), of more than 200 windows a row",
