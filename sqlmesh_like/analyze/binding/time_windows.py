@@ -214,7 +214,8 @@ def _start_of(value: exp.Expr) -> exp.Expr | None:
         return None
     start, end = (field.expression for field in value.expressions)
     inner = end.find(exp.UnixMicros)
-    return start if inner is not None and inner.this == start else None
+    follows = {column.sql() for column in end.find_all(exp.Column)} <= {c.sql() for c in start.find_all(exp.Column)}
+    return start if inner is not None and inner.this == start and follows else None
 
 
 def _calls(select: exp.Select, part: str, name: str = NAME) -> Iterator[exp.Expr]:

@@ -49,6 +49,22 @@ def is_below_not(node: exp.Expr) -> bool:
     return negations % 2 == 1
 
 
+def asks_both_ways(tree: exp.Expr) -> bool:
+    """Whether aggregates are asked both for IN and for NOT IN of one query, which were once the opposite of each other.
+
+    >>> import sqlglot
+    >>> query = "select count(*) filter (where a in (select b from u)), {} from t"
+    >>> both = [query.format(other) for other in ("max(not (a in (select b from u)))", "max(a in (select b from u))")]
+    >>> [asks_both_ways(sqlglot.parse_one(sql, dialect="spark")) for sql in both]
+    [True, False]
+    """
+    ways: dict[str, set[bool]] = {}
+    for node in tree.find_all(exp.In):
+        if node.args.get("query") is not None and node.find_ancestor(exp.AggFunc, exp.Filter):
+            ways.setdefault(repr(node), set()).add(is_below_not(node))
+    return any(len(each) > 1 for each in ways.values())
+
+
 def is_aggregated(node: exp.Expr, function: exp.Expr) -> bool:
     """Whether an aggregate takes a value with IN of a query as it is, or as a number."""
     return isinstance(function, _OF_NUMBERS if isinstance(node, exp.Cast) else _OF_BOOLEANS)
