@@ -23,6 +23,8 @@ from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
 from sqlmesh_like.analyze.binding.binder import read
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.binding.subqueries.in_values import reread_value
+from sqlmesh_like.analyze.binding.table_brackets import without_table_brackets
 from sqlmesh_like.analyze.column_names import known_names, name_all
 from sqlmesh_like.analyze.cte_names import distinct_ctes
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
@@ -117,6 +119,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         is_stored = model.config.materialized not in ("view", "ephemeral")
         if is_stored and not model.inputs:
             raise Unsupported("QRY008", "a query that reads no table", tree)
+        _require_shown_alone(tree, is_stored=is_stored)
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
         if is_stored and not input_ids(relation):
             raise Unsupported("QRY008", "a query that reads no table", tree)
@@ -128,13 +131,18 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     query, order = tree, contract_order(model)
     if order:
         tree, relation = in_order(tree, relation, order)
-    is_reordered = tree is not query
     inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
     if is_as_written:
         read_views = {key: views[ref.unique_id].tree for key, ref in by_table.items() if ref.unique_id in views}
-        text = AuthorText(model.sql, inlined, read_views, columns=names or (), order=order if is_reordered else ())
+        text = AuthorText(model.sql, inlined, read_views, columns=names or (), order=order if tree is not query else ())
         inlined = with_author_text(inlined, text)
     return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
+
+
+def _require_shown_alone(tree: exp.Expr, *, is_stored: bool) -> None:
+    if (value := reread_value(tree, is_stored=is_stored)) is not None:
+        message = "IN of a query as a value that Spark may compute again where it is read"
+        raise Unsupported("QRY005", message, value)
 
 
 def _python_facts(model: RenderedModel, python: PythonCode, views: Mapping[str, QueryFacts]) -> QueryFacts:
@@ -174,7 +182,7 @@ def parse(model: RenderedModel) -> exp.Expr:
         kind = sqlglot.tokenize(model.sql, dialect=SPARK)[0].text.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
     refused = first_refused(statements[0])
-    statements[0] = with_known_names(statements[0])
+    statements[0] = without_table_brackets(with_known_names(statements[0]))
     if misplaced := first_misplaced(statements[0]) or refused:
         offset = offset_of(misplaced.node)
         if offset is None:  # a node for which the parser records no position

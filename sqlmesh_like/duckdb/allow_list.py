@@ -11,6 +11,10 @@ import re
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.from_clause import joined_first
+from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
+from sqlmesh_like.analyze.binding.time_windows import NAME as WINDOW
+from sqlmesh_like.analyze.binding.time_windows import time_window_of
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed
@@ -55,7 +59,10 @@ def first_unproven(tree: exp.Expr) -> str | None:
     """
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and node.name.upper() not in _NAMED:
-            return f"function {node.name.upper()}"
+            if node.name.lower() != WINDOW:
+                return f"function {node.name.upper()}"
+            if why := _unproven_window(node):
+                return why
         if type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter | exp.Anonymous):
             kind = "function" if isinstance(node, exp.Func) else "form"
             own = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
@@ -94,6 +101,19 @@ def _unproven_time(node: exp.Expr) -> str | None:
     return None
 
 
+def _unproven_window(call: exp.Anonymous) -> str | None:
+    select = call.parent_select
+    try:
+        window = time_window_of(select) if isinstance(select, exp.Select) else None
+    except Unsupported as unsupported:
+        return unsupported.message
+    if window is None or select is None or call.find_ancestor(exp.Where, exp.Having, exp.Join, exp.Order):
+        return "a window of time in other than SELECT and GROUP BY"
+    if any(WINDOW in (column.name.lower(), column.table.lower()) for column in select.find_all(exp.Column)):
+        return "a window of time by its name (a column of FROM may have it): write the call again"
+    return None
+
+
 def _is_known_part(date_part: exp.Anonymous) -> bool:
     part = date_part.expressions[0] if len(date_part.expressions) == 2 else None
     return isinstance(part, exp.Literal) and part.is_string and part.name.lower() in DATE_PARTS
@@ -118,7 +138,7 @@ def _unproven_text(node: exp.Expr) -> str | None:
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
                 return "SUBSTRING from a position that is not a positive number"
-        case exp.In() if node.args.get("query") and not is_condition(node):
+        case exp.In() if node.args.get("query") and not is_condition(node) and not is_shown_alone(node):
             return AS_VALUE
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"

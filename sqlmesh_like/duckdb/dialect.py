@@ -15,6 +15,9 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.generator import Generator
 
 from sqlmesh_like.analyze.binding.generators import stack_as_inline
+from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_below_not, is_value
+from sqlmesh_like.analyze.binding.time_windows import is_window_call, time_window_of, written_out
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.dialects import Write, generate_again, percentile_sql
 from sqlmesh_like.duckdb.row_generators import name_columns, without_generators, without_laterals
@@ -51,9 +54,9 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
     """
-    for call in list(tree.find_all(*AGGREGATES)):
-        if (same := AGGREGATES[type(call)].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
-            call.replace(same.kind(this=same.argument(call.this.copy())))
+    for call in list(tree.find_all(exp.CountIf)):
+        if (same := AGGREGATES[exp.CountIf].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
+            call.replace(same.kind(this=same.argument(call)))
     for asked in list(tree.find_all(exp.Anonymous)):
         if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
             is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())
@@ -68,6 +71,8 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
             cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
     for stack in list(tree.find_all(exp.Stack)):
         stack.replace(stack_as_inline(stack))
+    tree = _without_time_windows(tree)
+    _without_null_of_in(tree)
     for item in list(tree.find_all(exp.Values, exp.Table)):
         name_columns(item)
     for select in list(tree.find_all(exp.Select)):
@@ -75,6 +80,38 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _without_null_of_in(tree: exp.Expr) -> None:
+    """Make IN of a query as a value false, or NOT IN false, where it is NULL, as in Spark."""
+    for node in list(filter(is_value, tree.find_all(exp.In))):
+        node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Boolean(this=is_below_not(node))]))
+
+
+def _without_time_windows(tree: exp.Expr) -> exp.Expr:
+    """The query, changed in place, with the arithmetic of its windows of time, which DuckDB groups as structs."""
+    if not any(map(is_window_call, tree.find_all(exp.Anonymous))):
+        return tree
+    for select in reversed(list(tree.find_all(exp.Select))):  # inner queries first
+        made = _without_time_window(select)
+        if select is tree:
+            return made
+        if made is not select:
+            select.replace(made)
+    return tree
+
+
+def _without_time_window(select: exp.Select) -> exp.Select:
+    try:
+        window = time_window_of(select)
+    except Unsupported:
+        window = None
+    if window is None:
+        return select
+    made = written_out(select, window.whole(), window.field("start"), window.field("end"))
+    if window.is_sliding:
+        made.append("laterals", window.repeated())
+    return made.where(window.condition(), copy=False)
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:
@@ -137,6 +174,8 @@ def _as_spark_functions(node: exp.Expr) -> None:
         case exp.Div() | exp.Mod() if not _is_written_number(node.expression):
             divisor = node.expression.unnest() if isinstance(node.expression, exp.Paren) else node.expression
             node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+        case exp.Anonymous() if node.name.upper() == "TIMESTAMP_MICROS":
+            node.replace(_filled_in("make_timestamp(x)", node.expressions[0]))
         case exp.DateTrunc() if (unit := _UNITS.get(node.text("unit").upper())) is not None:
             node.set("unit", exp.Var(this=unit))
         case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too

@@ -23,6 +23,9 @@ _PLAIN: dict[str, str] = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
+    # In DuckDB 2.0.0, of two equal subqueries without rows one keeps the statistics of the other: a sum of 1 was
+    # compared with 0 as if it were 0 (`tests/unit/duckdb/test_connections.py`).
+    "disabled_optimizers": "common_subplan",
 }
 _MEMORY = "1GB"
 SECONDS = 60.0

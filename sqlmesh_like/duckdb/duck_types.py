@@ -24,8 +24,10 @@ def duck_type(type_: str) -> str:
 
     >>> duck_type("decimal(10,2)"), duck_type("string"), duck_type("bigint")
     ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
+    >>> duck_type("array<timestamp>")
+    'TIMESTAMP[]'
     """
-    return without_zone(exp.DataType.build(type_, dialect="spark")).sql(DUCKDB)
+    return exp.DataType.build(type_, dialect="spark").transform(without_zone).sql(DUCKDB)
 
 
 def without_zone(node: exp.Expr) -> exp.Expr:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from sqlmesh_like.analyze.algebra.canonical_form import canonical_form
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
+from sqlmesh_like.analyze.binding.subqueries.in_values import asks_both_ways
 from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
@@ -64,6 +65,8 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
         parts["joins"] = "flat"
     if compiled.facts.relation is not None and _averages_decimals(compiled.facts.relation):
         parts["averages"] = "doubles"
+    if asks_both_ways(compiled.facts.tree):
+        parts["not_in"] = "apart"
     if model.config.frozen_before is not None and compiled.table.keyed_by:
         parts["keyed_by"] = compiled.table.keyed_by
     return parts

@@ -16,7 +16,8 @@ CALLS = (
     ("min({boolean})", "boolean"), ("sum({int}) > 0", "boolean"), ("coalesce(sum({int}), 0)", "int"),
     ("sum({int}) + count(*)", "int"), ("case when count(*) > 1 then sum({int}) end", "int"),
     ("sum({decimal}) / nullif(count(*), 0)", OTHER), ("count(null)", "int"),
-    ("stddev({int})", OTHER), ("case when stddev({int}) > 0.9 then 1 else 0 end", "int"),
+    ("regr_count({int}, {int})", "int"), ("regr_syy({int}, {int})", OTHER), ("stddev({int})", OTHER),
+    ("case when stddev({int}) > 0.9 then 1 else 0 end", "int"),
     ("sum(case when {boolean} then {int} else 0 end)", "int"), ("count(case when {boolean} then 1 end)", "int"),
 )  # fmt: skip
 FILTERED = (
@@ -121,6 +122,25 @@ def by_sets(b: Builder, size: int, construct: str) -> Built:
     return Built(sql, (replace(named[0], copied=False), *named[1:]), made(source))
 
 
+_DURATIONS = ("'1 day'", "'1 week'", "'30 days', '10 days'", "'25 days', '10 days', '-1 day'", "'60 days'")
+
+
+def in_time_windows(b: Builder, size: int, construct: str) -> Built:
+    """Groups, or rows, by windows of time."""
+    source = b.source(size, "g")
+    dates = [column.name for column in of(source.columns, "date")]
+    time = b.one_of([*dates, expression(b.draw, source.columns, "date", 1)])
+    window = f"window({time}, {b.one_of(_DURATIONS)})"
+    start = Col(b.one_of([f"cast({window}.start as date)", f"to_date({window}.end)"]), "date")
+    if b.sometimes(4):
+        listed, named = b.named([*b.some(source.columns, 1, 2), start])
+        return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)}", named, made(source))
+    key = b.one_of(of(source.columns))
+    listed, named = b.named([start, key, *_calls(b, source.columns, construct)])
+    group = b.one_of([f"{window}, {key.name}", f"{key.name}, {window}"])
+    return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)} group by {group}", named, made(source))
+
+
 def overlapping_sets(b: Builder, size: int, construct: str) -> Built:
     """ROLLUP of a column and of an expression over it."""
     source = b.source(size, "g")
@@ -168,6 +188,10 @@ def windowed(b: Builder, size: int, construct: str) -> Built:
         clause = f" window w1 as (partition by {key.name} {_order(b, source.columns)})"
         calls = [*calls, Col("row_number() over w1", "int"), Col("count(*) over (W1)", "int")]
     listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
+    if b.sometimes(3):  # its result under an alias that is no column of FROM
+        place = f"row_number() over (partition by {key.name} {_order(b, source.columns)})"
+        listed += f", {place} as place1, place1 + 1 as place2"
+        named = (*named, Col("place1", "int"), Col("place2", "int"))
     return Built(f"select {listed} from {source.sql}{clause}", named, made(source))
 
 
@@ -284,6 +308,7 @@ MAKERS: dict[str, Maker] = {
          "tied aggregate", *_OVER), grouped,
     ),
     "grouping sets": by_sets,
+    "time window": in_time_windows,
     "scalar aggregate": scalar,
     "distinct": distinct,
     "window": windowed,

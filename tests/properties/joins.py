@@ -156,10 +156,12 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     ])  # fmt: skip
     form = b.one_of(["{other} or {test}", "not ({other} and {test})", "case when {test} then {other} else {other} end"])
     condition = form.format(other=expression(b.draw, outer.columns, "boolean", 1), test=test)
-    # In a SELECT list Spark's IN is false where DuckDB's is NULL.
-    shown = b.one_of(
-        [f"case when {condition} then true when {test} then false end", *([test] if "exists" in test else [])]
-    )
+    shown = b.one_of([f"case when {condition} then true when {test} then false end", test, f"not ({condition})"])
+    if b.sometimes(3):
+        counted = b.one_of([f"max({test})", f"bool_and({condition})", f"sum(cast({test} as int))"])
+        key, seen = b.one_of(of(outer.columns)), Col(counted, "int" if "sum" in counted else "boolean")
+        listed, named = b.named([key, seen, Col("count(*)", "int")])
+        return Built(f"select {listed} from {outer.sql} group by {key.name}", named, made(outer, inner))
     if b.sometimes():
         listed, named = b.named([*b.some(outer.columns, 1, 2), Col(shown, "boolean")])
         return Built(f"select {listed} from {outer.sql}", named, made(outer, inner))

@@ -9,10 +9,11 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Relation, TopK
-from sqlmesh_like.analyze.binding import grouping, joining, pivots
+from sqlmesh_like.analyze.binding import grouping, joining, pivots, time_windows
 from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.analyze.binding.subqueries import correlated_groups, match_flags, outer_values
 from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
+from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, SameCall
 from sqlmesh_like.analyze.functions.merging import KeptState
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
 from sqlmesh_like.delta.keys import as_text, column
@@ -55,6 +56,22 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
         return variance(type_, exp.Paren(this=every), *sums, is_sample=is_sample)
 
     patch.setattr(module, "_variance", naive)
+
+
+def rows_without_a_time_in_a_window(patch: pytest.MonkeyPatch) -> None:
+    """A row whose time is NULL is in a window of its own."""
+    patch.setattr(time_windows, "filtered", lambda relation, _: relation)
+
+
+def not_in_is_not_exists(patch: pytest.MonkeyPatch) -> None:
+    """NOT IN of a query is true where the value equals none of its rows, NULL among them or not."""
+    patch.setattr(subqueries, "is_negated", lambda node, root: False)
+
+
+def pairs_with_one_value_count(patch: pytest.MonkeyPatch) -> None:
+    """REGR_COUNT is of the pairs whose first value is known."""
+    record = replace(AGGREGATES[exp.RegrCount], same_as=SameCall(exp.Count, lambda call: call.this.copy()))
+    patch.setitem(AGGREGATES, exp.RegrCount, record)
 
 
 def unequal_rows_change_alone(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,9 @@ MERGED = (
     "count_if({boolean})", "bool_and({boolean}) filter (where {boolean})",
     "count_if({boolean}) filter (where {boolean})",
     "coalesce(bool_or({boolean}), count_if({boolean}) > 1)", "stddev({int})", "std({int})", "var_pop({int})",
-    "variance(cast({decimal} as decimal(10,2)))", "stddev_pop({int}) filter (where {boolean})",
+    "variance(cast({decimal} as decimal(10,2)))", "regr_count({int}, {decimal})", "regr_avgx({decimal}, {int})",
+    "regr_avgy({int}, {int}) filter (where {boolean})", "regr_sxx({int}, {int})",
+    "regr_syy(cast({decimal} as decimal(10,2)), {int})", "stddev_pop({int}) filter (where {boolean})",
 )  # fmt: skip
 TIED = (
     "max_by({any}, {ordered})", "min_by({any}, {ordered})", "max_by({any}, {ordered}) filter (where {boolean})",

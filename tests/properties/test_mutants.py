@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import pytest
 from hypothesis import given, seed
@@ -22,6 +23,7 @@ from tests.properties.lake import T, U, check, compiled, schema, states
 from tests.properties.mutants import Patch
 
 COLUMNS = schema(p="string", q="string", v="int")
+DATES = schema(p="string", q="string", v="date")
 DOUBLES = schema(p="string", q="string", v="double")
 
 
@@ -56,6 +58,15 @@ CASES = (
          states({"1": ("x", "", 1)}, {"2": ("x", "", -1)})),
     Case("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, _SUM,
          states({"1": ("x", "", 1)}, {"1": ("x", "", None)})),
+    Case("rows without a time are in a window", mutants.rows_without_a_time_in_a_window,
+         "select window(v, '1 day').start as b, count(*) as n from ods.t group by 1",
+         states({"1": ("x", "", date(2024, 1, 1))}, {"2": ("x", "", None)}), columns=DATES),
+    Case("NOT IN, shown, is NOT EXISTS", mutants.not_in_is_not_exists,
+         "select v, v not in (select u.v from ods.u) as f from ods.t",
+         both({"1": ("x", "", 1)}, {"1": ("x", "", 2)}) + both({"1": ("x", "", 1)}, {"1": ("x", "", None)})),
+    Case("pairs with one value count", mutants.pairs_with_one_value_count,
+         "select p, regr_count(v, length(q)) as n from ods.t group by p",
+         states({"1": ("x", "", 1)}, {"2": ("x", None, 1)})),
     Case("unequal rows change alone", mutants.unequal_rows_change_alone,
          "select t.v, u.v as w from ods.t left join ods.u on t.v > u.v",
          both({"1": ("x", "", 3)}, {"1": ("x", "", 5)}) + both({"1": ("x", "", 3)}, {"1": ("x", "", 2)})),

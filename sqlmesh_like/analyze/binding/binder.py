@@ -44,6 +44,7 @@ from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, 
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
 from sqlmesh_like.analyze.binding.ties import window_fault
+from sqlmesh_like.analyze.binding.time_windows import by_start, with_time_window
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -157,12 +158,13 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
         except UnknownName as unknown:
             _name_alias(unknown, select)
             raise
+    select, scope = with_time_window(select, scope)
     _require_plain_generators(select)
     selected, scope = in_select(select.expressions, scope)
     items = _expand_stars(selected, scope)
     items = with_lateral_aliases(items, scope)
     _require_unique(items)
-    select = grouped_by_all(select, items)
+    select = by_start(grouped_by_all(select, items), items, scope)
     relation = _read_items(select, items, scope, subqueries)
     limit = read_limit(select, relation, items, scope)
     if limit is None:
@@ -178,7 +180,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
 def _asked(tables: FromReader, scope: Scope, condition: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
     """A side of a join with what a condition of ON asks of queries, and the condition over it."""
     subqueries = Subqueries(tables)
-    scope, condition = subqueries.flagged(scope, condition, name, is_root_condition=True)
+    scope, condition = subqueries.flagged(scope, condition, name)
     return subqueries.scalars.joined(scope, condition, f"{name}_s")
 
 
@@ -214,7 +216,7 @@ def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) 
     replaced: list[exp.Alias] = []
     for number, item in enumerate(items):
         if item.this.find(exp.Query):
-            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}", is_root_condition=False)
+            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}")
             scope, value = subqueries.scalars.joined(scope, value, f"_sml_i{number}")
             item = named(value, item.alias)
         replaced.append(item)

@@ -226,7 +226,8 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
     sql, offset, result = node.sql(SPARK, comments=False), offset_of(node), types.infer(whole, scope.known)
-    if distinct or argument is None or _has_more_arguments(function):
+    same = record.same_as if record is not None else None
+    if distinct or argument is None or (same is None and _has_more_arguments(function)):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
         if isinstance(argument, exp.Distinct):
@@ -236,13 +237,13 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
             type_ = types.infer(scope.resolve(function.this), scope.known) if _has_value(function) else None
         called = function.sql_name() if record is None else record.merged_name
         return Call(name, called, None, type_, distinct, whole, sql, offset, result)
-    resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
+    resolved = None if isinstance(argument, exp.Star) else scope.resolve(argument)
+    if same is not None:
+        resolved = same.argument(core(whole))
     for checked in (resolved, condition):
         if checked is not None:
             require_pure(checked)
     assert record is not None and record.merge is not None
-    if record.same_as is not None and resolved is not None:
-        resolved = record.same_as.argument(resolved)
     folded = _fold(resolved, condition)
     if record.merge.counts_rows and isinstance(folded, exp.Literal):
         folded = None

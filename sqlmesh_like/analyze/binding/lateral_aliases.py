@@ -17,7 +17,8 @@ from sqlmesh_like.analyze.expressions.functions import first_impure
 def with_lateral_aliases(items: Sequence[exp.Alias], scope: Scope) -> list[exp.Alias]:
     """The SELECT list with the aliases that it reads written out. Raises Unsupported.
 
-    What is not a function of its row may not be written twice, and windows and aggregates not within others.
+    What is not a function of its row may not be written twice, and windows and aggregates not within others. A window's
+    result may: both copies are over the same rows, and ties are decided by the row key.
     """
     known: dict[str, exp.Expr] = {}
     result: list[exp.Alias] = []
@@ -25,7 +26,7 @@ def with_lateral_aliases(items: Sequence[exp.Alias], scope: Scope) -> list[exp.A
         read = [column for column in item.this.find_all(exp.Column) if _is_lateral(column, known, scope)]
         for column in read:
             value = known[column.name.lower()]
-            if _is_within(column, item) or value.find(exp.Window, exp.Query, exp.UDTF) or _is_random(value):
+            if _is_within(column, item) or value.find(exp.Query, exp.UDTF) or _is_random(value):
                 raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
         written = replaced(item.this, lambda node: _written(node, known, scope)) if read else item.this
         result.append(named(written, item.alias) if read else item)

@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.functions.merging import (
     DEVIATION_OF_ALL,
     LEAST,
     MOST,
+    SQUARED,
     SUMMED,
     VARIANCE,
     VARIANCE_OF_ALL,
@@ -47,7 +48,7 @@ def _never(_: str | None) -> bool:
 
 @dataclass(frozen=True)
 class SameCall:
-    """A call of another aggregate that has the same value: its class, and its argument made of this one's."""
+    """A call of one argument that has the same value: the class of its aggregate, and the argument made of a call."""
 
     kind: type[exp.AggFunc]
     argument: Callable[[exp.Expr], exp.Expr]
@@ -159,8 +160,39 @@ def _choice(line: str, *, in_window: bool = False) -> AggregateFunction:
     return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window)
 
 
-def _one_if(condition: exp.Expr) -> exp.Expr:
-    return exp.Case().when(condition, exp.Literal.number(1))
+def _one_if(call: exp.Expr) -> exp.Expr:
+    return exp.Case().when(call.this.copy(), exp.Literal.number(1))
+
+
+def _pair_with(value: Literal["this", "expression"] | None) -> Callable[[exp.Expr], exp.Expr]:
+    """One of the two values of a call where both are known, or 1: REGR functions pass over other pairs."""
+
+    def argument(call: exp.Expr) -> exp.Expr:
+        others = [call.args[part] for part in ("this", "expression") if part != value]
+        known = exp.and_(*(exp.Not(this=exp.Is(this=exp.paren(each), expression=exp.Null())) for each in others))
+        return exp.Case().when(known, exp.Literal.number(1) if value is None else call.args[value].copy())
+
+    return argument
+
+
+def _regression(line: str) -> AggregateFunction:
+    """Of pairs of doubles: an exact value would be 0 where Spark's is the last digits of its sums."""
+    return AggregateFunction(line)
+
+
+def _of_one_side(
+    line: str, kind: type[exp.AggFunc], value: Literal["this", "expression"], merge: Merge
+) -> AggregateFunction:
+    """An average or spread of one value of each pair, as of this value alone."""
+    is_spread = merge is SQUARED
+    return AggregateFunction(
+        line,
+        of_nothing="null",
+        is_repeatable=has_exact_moments if is_spread else is_exact_number,
+        merge=merge,
+        by_states=has_exact_moments if is_spread else _has_huge_totals,
+        same_as=SameCall(kind, _pair_with(value)),
+    )
 
 
 _RECORDS = (
@@ -224,15 +256,21 @@ _RECORDS = (
     _moment("corr=Corr(this expression): double, double -> double"),
     _moment("covar_pop=CovarPop(this expression): double, double -> double"),
     _moment("covar_samp=CovarSamp(this expression): double, double -> double"),
-    AggregateFunction("regr_count=RegrCount(this expression): double, double -> bigint", is_repeatable=_always),
-    AggregateFunction("regr_avgx=RegrAvgx(this expression): double, double -> double"),
-    AggregateFunction("regr_avgy=RegrAvgy(this expression): double, double -> double"),
-    AggregateFunction("regr_intercept=RegrIntercept(this expression): double, double -> double"),
-    AggregateFunction("regr_r2=RegrR2(this expression): double, double -> double"),
-    AggregateFunction("regr_slope=RegrSlope(this expression): double, double -> double"),
-    AggregateFunction("regr_sxx=RegrSxx(this expression): double, double -> double"),
-    AggregateFunction("regr_sxy=RegrSxy(this expression): double, double -> double"),
-    AggregateFunction("regr_syy=RegrSyy(this expression): double, double -> double"),
+    AggregateFunction(
+        "regr_count=RegrCount(this expression): double, double -> bigint",
+        of_nothing="zero",
+        is_repeatable=_always,
+        merge=COUNTED,
+        same_as=SameCall(exp.Count, _pair_with(None)),
+    ),
+    _of_one_side("regr_avgx=RegrAvgx(this expression): double, double -> double", exp.Avg, "expression", AVERAGED),
+    _of_one_side("regr_avgy=RegrAvgy(this expression): double, double -> double", exp.Avg, "this", AVERAGED),
+    _of_one_side("regr_sxx=RegrSxx(this expression): double, double -> double", exp.RegrSxx, "expression", SQUARED),
+    _of_one_side("regr_syy=RegrSyy(this expression): double, double -> double", exp.RegrSyy, "this", SQUARED),
+    _regression("regr_sxy=RegrSxy(this expression): double, double -> double"),
+    _regression("regr_intercept=RegrIntercept(this expression): double, double -> double"),
+    _regression("regr_r2=RegrR2(this expression): double, double -> double"),
+    _regression("regr_slope=RegrSlope(this expression): double, double -> double"),
     _bits("bit_and=BitwiseAndAgg: integer -> $1"),
     _bits("bit_or=BitwiseOrAgg: integer -> $1"),
     _bits("bit_xor=BitwiseXorAgg: integer -> $1"),

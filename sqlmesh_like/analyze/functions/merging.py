@@ -179,6 +179,12 @@ def _spread(*, is_sample: bool, is_root: bool) -> Merge:
     return Merge(keeps, _moments, value, takes=has_exact_moments)
 
 
+def _squared(type_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr) -> exp.Expr:
+    """The sum of squared distances to the mean: a variance of all, times their number."""
+    variance = _variance(type_, count, total, squares, is_sample=False)
+    return exp.Mul(this=exp.Paren(this=variance), expression=cast(count, "double"))
+
+
 def _extremum(kind: Literal["min", "max"]) -> Merge:
     return Merge(
         "is kept while no retracted value equals it, else its group is recomputed",
@@ -220,6 +226,7 @@ AVERAGED = Merge(
     takes=is_exact_number,
     otherwise=_OF_SUMS,
 )
+SQUARED = Merge("keeps a count, an exact sum and one of squares", _moments, _squared, takes=has_exact_moments)
 LEAST, MOST = _extremum("min"), _extremum("max")
 ALL_TRUE, ANY_TRUE = _decision(by_false=True), _decision(by_false=False)
 VARIANCE, VARIANCE_OF_ALL = (_spread(is_sample=is_sample, is_root=False) for is_sample in (True, False))

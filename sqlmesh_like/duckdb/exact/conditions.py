@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
 from sqlmesh_like.duckdb.exact.values import (
@@ -91,7 +92,7 @@ def _in(node: exp.In, types: Types) -> str:
     own = types.of(node.this)
     query = node.args.get("query")
     if query is not None:
-        if not is_condition(node):
+        if not is_condition(node) and not is_shown_alone(node):
             raise Unproven(AS_VALUE)
         columns = types.of_query(query)
         members = [columns[0][1]] if len(columns) == 1 else []
@@ -107,7 +108,7 @@ def _in(node: exp.In, types: Types) -> str:
 
 
 AS_VALUE = "IN of a query as a value"
-"""Where SQL, and DuckDB, have NULL, Spark has false."""
+"""Where SQL, and DuckDB, have NULL, Spark has false; which of the two NOT makes true depends on the query around it."""
 
 
 def is_condition(node: exp.Expr) -> bool:

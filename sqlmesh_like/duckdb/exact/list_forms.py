@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.time_windows import is_window_call
+
 LIST_FORMS = (
     exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArraySort, exp.ArraySlice, exp.ArrayToString, exp.Transform, exp.Lambda,
     exp.GenerateSeries, exp.Struct, exp.PropertyEQ, exp.Dot,
@@ -42,7 +44,7 @@ def unproven_list(node: exp.Expr) -> str | None:
             return f"COLLECT_{'LIST' if isinstance(node, exp.ArrayAgg) else 'SET'} that is not sorted"
         case exp.Struct() if not _is_sorted_item(node):
             return "STRUCT"
-        case exp.Dot() if node.find_ancestor(exp.Lambda) is None:
+        case exp.Dot() if node.find_ancestor(exp.Lambda) is None and not is_window_call(node.this):
             return "a field"
         case exp.GenerateSeries() if not _counts_up(node):
             return "SEQUENCE without steps upwards"

@@ -63,10 +63,10 @@ def _quotient(node: exp.Div, types: Types) -> str:
 
 def _remainder(node: exp.Mod, types: Types) -> str:
     left, right = types.of(node.this), types.of(node.expression)
-    if left != right or left not in INTEGERS:
+    if left not in INTEGERS or right not in INTEGERS:
         raise Unproven("a remainder of other than whole numbers")
     node.set("expression", exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0)))
-    return left
+    return max(left, right, key=INTEGERS.__getitem__)
 
 
 def _negative(node: exp.Neg | exp.Abs, types: Types) -> str:

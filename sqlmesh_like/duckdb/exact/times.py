@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
-from sqlmesh_like.duckdb.exact.values import Types, replace_by_cast, with_year_of_four_digits
+from sqlmesh_like.duckdb.exact.values import INTEGERS, Types, replace_by_cast, with_year_of_four_digits
 
 _DATE_LETTERS = frozenset("YmdHMS")
 
@@ -57,6 +57,22 @@ def _days_later(node: exp.TsOrDsAdd, types: Types) -> str:
     return "date"
 
 
+def _micros(node: exp.UnixMicros, types: Types) -> str:
+    if types.of(node.this) != "timestamp":
+        raise Unproven("UNIX_MICROS of other than a timestamp")
+    return "bigint"
+
+
+def _named(node: exp.Anonymous, types: Types) -> str:
+    """A function of Spark that sqlglot has no class for: TIMESTAMP_MICROS, whose moment must be one of DuckDB's."""
+    if node.name.lower() != "timestamp_micros" or len(node.expressions) != 1:
+        raise Unproven(f"function {node.name.upper()}")
+    if types.of(node.expressions[0]) not in INTEGERS:
+        raise Unproven("TIMESTAMP_MICROS of other than a whole number")
+    node.replace(exp.Anonymous(this="make_timestamp", expressions=[node.expressions[0].copy()]))
+    return "timestamp"
+
+
 def type_of_moved(node: exp.Add | exp.Sub, given: str) -> str:
     """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
@@ -74,4 +90,6 @@ FORMS: dict[type[exp.Expr], Form] = {
     **dict.fromkeys((exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter), Form(_part_of_date)),
     exp.TsOrDsToDate: Form(_to_date), exp.TimestampTrunc: Form(_cut_date), exp.TimeToStr: Form(_formatted),
     exp.DateDiff: Form(_days_between), exp.TsOrDsAdd: Form(_days_later),
+    exp.UnixMicros: Form(_micros, is_listed=False, why="of a date, DuckDB's returns a value that Spark refuses"),
+    exp.Anonymous: Form(_named, is_listed=False, why=SYNTAX),
 }  # fmt: skip

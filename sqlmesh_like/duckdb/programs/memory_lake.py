@@ -268,7 +268,9 @@ class MemoryLake:
                 return without_zone(node)
             shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
-            bound = query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
+            alias, name = node.args.get("alias"), exp.to_identifier(node.alias or node.name, quoted=True)
+            columns = [each.copy() for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+            bound = exp.Subquery(this=query, alias=exp.TableAlias(this=name, columns=columns))
             bound.set("joins", [join.transform(bind) for join in node.args.get("joins") or []])
             return bound
 
@@ -324,7 +326,9 @@ def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
 
 
 def _rounded(value: Value) -> Value:
-    """A value that is hashable and equal to itself, unlike a list and NaN; floats rounded to `_DIGITS` digits."""
+    """A value that is hashable and equal to itself, unlike lists, structs and NaN; floats of `_DIGITS` digits."""
+    if isinstance(value, dict):
+        return tuple((name, _rounded(field)) for name, field in value.items())
     if isinstance(value, list):
         return tuple(_rounded(element) for element in value)
     if isinstance(value, float):

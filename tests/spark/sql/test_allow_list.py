@@ -119,6 +119,9 @@ FORMS = (
     "select id, explode_outer(concat(cast(array() as array<int>), if(i > 0, array(i), null))) as x from t",
     "select id, posexplode(array(i, id)) as (p, x) from t",
     "select t.id, e.x from t lateral view explode(array(i, 0)) e as x",
+    "select window(m, '1 hour').start as s, window(m, '1 hour').end as e, count(*) as n from t"
+    " group by window(m, '1 hour')",
+    "select g, window(d, '1 week', '3 days', '-1 day').start as s from t",
 )  # fmt: skip
 
 
@@ -138,7 +141,7 @@ def test_both_engines_give_the_same(spark: SparkSession) -> None:
         db.execute(f"CREATE TABLE t ({ddl.replace('string', 'varchar')})")
         db.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(COLUMNS))})", ROWS)
         for query in queries():
-            expected = session.sql(sqlglot.parse_one(query, dialect="spark").sql("spark"))  # which knows no QUALIFY
+            expected = session.sql(sqlglot.parse_one(query, dialect=SPARK).sql(SPARK))  # which knows no QUALIFY
             items = ", ".join(cast_item(name, type_) for name, type_ in expected.dtypes)
             tree = sqlglot.parse_one(query, dialect=SPARK)
             values = db.execute(f"SELECT {items} FROM ({duck_text(guarded(tree).transform(without_zone))})").fetchall()

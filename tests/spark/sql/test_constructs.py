@@ -63,6 +63,16 @@ MODELS = {
         "row_based",
         "select * from (select city, id, buyer from @orders) unpivot (n for which in (id, Buyer))",
     ),
+    "by_hour": (
+        "aggregate_merge",
+        "select window(timestamp_seconds(id * 1500), '1 hour', '30 minutes') as w, count(*) as n, max(city) as last"
+        " from (@orders) group by w",
+    ),
+    "known_buyers": (
+        "group_recompute",
+        "select id, buyer in (select id from @people) as known, buyer not in (select id from @people) as other,"
+        " row_number() over (partition by city order by id) as nr, nr + 1 as next from @orders",
+    ),
     "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
 }
 

@@ -48,6 +48,7 @@ cast(b as string) | cast(i as bigint) | cast(i as decimal(20,3)) | cast(d as dec
 cast(e as decimal(12,0)) | cast(cast(i as double) / 160 as decimal(14,6)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | cast(ts as date) | cast(i as double) | cast(f as bigint)
 dt + interval 1 month | dt + interval 30 days | date_add(dt, 30) | dt - interval 90 days | dt + interval 1 year | dt + interval 360 days | ts - interval 3 hours | ts + interval 1 month | ts + interval 30 days | ts + interval 720 hours | ts + interval 1 year | ts + interval 360 days | date_add(dt, i)
 date_add(dt, 3) | date_sub(dt, 3) | datediff(dt, du) | year(dt) | month(dt) | day(dt) | quarter(ts) | year(to_date(dt)) | to_date(ts)
+n % i | i % n | t % n | unix_micros(ts) | timestamp_micros(i) | timestamp_micros(unix_micros(ts) - (unix_micros(ts) % 60000000 + 60000000) % 60000000)
 date_trunc('month', dt) | date_trunc('hour', ts) | date_format(dt, 'yyyy-MM') | date_format(ts, 'yyyy-MM-dd HH:mm:ss')
 length(s) | upper(s) | lower(u) | cast(f as double) | cast(e as double) | n / 7 | n > x | replace(s, '%', '%25') | s || u | substring(s, 2, 1) | substring(s, 1, 100) | locate('b', s) | locate('🤦', s) | substring(s, greatest(j, 1), greatest(i, 0)) | substring(u, greatest(locate('b', u), 1)) | cast(cast(abs(j) as string) as int) | s like 'a%' | s like '_b%' | s = u | s < u | s <=> u
 i = j | i < d | d = e | d < f | n > e | dt < du | dt = '2024-02-29' | ts >= '1995-03-15 00:00:00' | ts < dt | s in ('a', 'b', null) | i in (1, 2)

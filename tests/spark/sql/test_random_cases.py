@@ -97,6 +97,8 @@ def _comparable(value: object) -> object:
     """A value that is hashable and equal to itself; the last digits of a double depend on the order of addition."""
     if isinstance(value, list):
         return tuple(map(_comparable, value))
+    if isinstance(value, dict):
+        return tuple((name, _comparable(field)) for name, field in value.items())
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else float(f"{value:.9g}")
     return value

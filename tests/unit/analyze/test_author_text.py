@@ -143,7 +143,7 @@ def test_the_text_of_each_documented_construct_is_the_query_of_its_tree() -> Non
     """What is edited in a text and what is replaced in a tree are the same relations."""
     examples = yaml.safe_load((Path(__file__).parents[3] / "docs" / "sql.yml").read_text(encoding="utf-8"))
     for entry in examples:
-        sql = re.sub(r"\b(from |join |, )(orders|users)\b", r"\1ods.\2", entry["example"])
+        sql = re.sub(r"\b(from \(*|join |, )(orders|users)\b", r"\1ods.\2", entry["example"])
         tree = read(sql)
         texts = [spark_sql(tree, bind, NOW), spark_sql(tree, bind, NOW, from_tree=True)]
         assert "v_orders" in texts[0] or "v_users" in texts[0]

@@ -69,8 +69,10 @@ REBUILT = {
         ("QRY009", 38, "LATERAL of a query with groups, windows or further clauses"),
     "select t.a from ods.t where (select max(u.a) from ods.u) in (select w.a from ods.u as w)":
         ("QRY005", 37, "a subquery in IN of a query"),
-    "select t.a, t.a in (select u.a from ods.u) as f from ods.t":
-        ("QRY005", 13, "IN of a query as other than a condition"),
+    "select t.a, coalesce(t.a in (select u.a from ods.u), true) as f from ods.t":
+        ("QRY005", 22, "IN of a query as a value that Spark may compute again where it is read"),
+    "select q.f from (select t.a in (select u.a from ods.u) as f from ods.t) as q":
+        ("QRY005", 25, "IN of a query as a value that Spark may compute again where it is read"),
     "select t.a, (select u.b from ods.u where u.a = t.a) as m from ods.t":
         ("QRY012", 14, "a correlated subquery that is not an aggregate"),
     "select t.a, (select count(*) from ods.u where u.a = t.a and u.b > (select avg(w.b) from ods.u w)) as m from"
@@ -89,12 +91,11 @@ REBUILT = {
         ("QRY003", 36, "LIMIT without ORDER BY: which rows are first is not determined"),
     "select t.a from ods.t join ods.u using (a) join (ods.u as w join ods.t as z using (a)) using (a)":
         ("QRY009", 44, "USING in a nested join beside another one"),
-    "select t.a from (((ods.t))) as t": ("QRY009", 20, "TABLE as a query"),
     "select a from (select a, b from ods.t limit 1) order by b":
         ("QRY003", 39, "LIMIT without ORDER BY: which rows are first is not determined"),
     "select t.* from ods.t join ods.u using (a) join ods.t as w using (b)":
         ("QRY009", 49, "the column 'a' of USING and another one of that name"),
-    "select a, sum(b) over (partition by a) as w, w + 1 as v from ods.t": ("QRY009", 46, "the lateral alias 'w'"),
+    "select a, sum(b) as w, max(w) as v from ods.t group by a": ("QRY009", 28, "the lateral alias 'w'"),
     "select t.a, (select max(u.b) from ods.u where u.s = t.s and u.f = t.f) as m from ods.t":
         ("QRY012", 14, "a correlation by f of type double"),
     "select t.a, (select max(u.b) from ods.u where u.a = t.a group by t.s) as m from ods.t":

@@ -140,6 +140,31 @@ FORMS = {
         "select s, count(*) as n from ods.t group by s having exists (select 1 from ods.u where u.b < min(t.a))",
     "HAVING asks whether a count is among others":
         "select t.a, count(*) as n from ods.t group by t.a having count(*) in (select u.b from ods.u where u.a = t.a)",
+    "IN, shown": "select a, a in (select b from ods.u) as x, a not in (select b from ods.u) as y from ods.t",
+    "IN of a list, shown": "select a, a in (1, b) as x, not (b not in (0, null)) as y from ods.t",
+    "IN below NOT and OR, shown":
+        "select a, not (s = 'x' or a in (select b from ods.u where u.s = t.s)) as x from ods.t",
+    "IN of two columns, shown":
+        "select (a, s) in (select a, s from ods.u) as x, (a, s) not in (select a, s from ods.u) as y from ods.t",
+    "IN, aggregated": "select s, max(a in (select b from ods.u)) as x, bool_and(a not in (select b from ods.u)) as y,"
+                      " sum(cast(a in (select b from ods.u) as int)) as n from ods.t group by s",
+    "groups by IN": "select a in (select b from ods.u) as x, count(*) as n from ods.t group by 1",
+    "IN of an aggregate, shown": "select s, max(a) in (select b from ods.u) as x from ods.t group by s",
+    "IN, shown twice below": "select a, a in (select b from ods.u) as x from ods.t union all select b, b not in"
+                             " (select a from ods.t) from ods.u",
+    "FILTER by IN, and by NOT IN":
+        "select s, sum(b) filter (where a in (select b from ods.u)) as x, sum(b) filter (where not (a in (select b"
+        " from ods.u))) as y from ods.t group by s",
+    "a table in brackets": "select x.a, count(*) as n from ((ods.t as y)) as x where x.b > 0 group by x.a",
+    "columns named in brackets": "select p, w from (ods.t as x(p, q, r, w)) as y",
+    "joins of brackets": "select t.a, k.n, u.s from ((ods.t) left join (ods.u) on t.a = u.a), ((select a as n from"
+                         " ods.u) as k) where k.n = t.b",
+    "brackets in a subquery":
+        "select t.s, sum(t.a) as n from (ods.t) where exists (select 1 from (ods.u) where u.a = t.a) group by t.s",
+    "a window's result again":
+        "select a, row_number() over (partition by s order by b) as n, n + 1 as m, m * n as q from ods.t",
+    "a window's result over groups again":
+        "select s, rank() over (order by sum(a)) as r, r + coalesce(sum(a), 0) as q from ods.t group by s",
     "joined again": "select x.b, y.a from (select t.a, u.b from ods.t left join ods.u on t.a > u.b) as x"
                     " left join ods.t as y on x.a = y.a",
 }  # fmt: skip

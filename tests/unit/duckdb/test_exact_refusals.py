@@ -32,7 +32,7 @@ UNPROVEN = {
     "select b is true as n from t": "IS of other than NULL",
     "select dt = 'soon' as n from t": "a text beside a date",
     "select i = '5' as n from t": "a value of type string",
-    "select i in (select i from u) as n from t": "IN of a query as a value",
+    "select coalesce(i in (select i from u), b) as n from t": "IN of a query as a value",
     "select i in (1, 'x') as n from t": "a value of type string",
     "select dt in (1) as n from t": "a value of type date",
     "select (select i, k from u) as n from t": "a subquery of several columns",
@@ -96,6 +96,7 @@ UNPROVEN = {
     "select stddev(i) as n from t": "function STDDEV",
 }  # fmt: skip
 PROVEN = {
+    "select i not in (select i from u) as n from t": "boolean",
     "select dt = '2024-01-01' as n from t": "boolean",
     "select null as n from t union all select i from u": "int",
     "select d / w as n from t": "decimal(38,20)",

@@ -15,13 +15,17 @@ from sqlmesh_like.analyze.algebra.relation import Projection, Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, key_expression, read_aggregate
 from sqlmesh_like.analyze.binding.joining import filtered
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, named
+from sqlmesh_like.analyze.binding.subqueries.in_values import is_aggregated, is_below_not
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import core
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 
 
 class RowQuestions:
-    """Replaces what aggregates and GROUP BY ask by columns of `scope`, which grows; equal questions are one."""
+    """Replaces what aggregates and GROUP BY ask by columns of `scope`, which grows; equal questions are one.
+
+    IN below NOT is another question than IN: both are false where it is unknown.
+    """
 
     def __init__(self, scope: Scope, subqueries: Subqueries) -> None:
         self.scope = scope
@@ -37,7 +41,7 @@ class RowQuestions:
         for key in list(copy.args["group"].expressions):
             meant = key_expression(key, items, self.scope)
             if meant.find(exp.Query) and not aggregate_calls(meant):
-                key.replace(self._answer(meant, is_condition=False))
+                key.replace(self._answer(meant))
         return copy
 
     def items(self, items: Sequence[exp.Alias]) -> list[exp.Alias]:
@@ -47,25 +51,28 @@ class RowQuestions:
     def _answered(self, expression: exp.Expr) -> exp.Expr:
         root = exp.Paren(this=expression.copy())
         for node in list(root.walk()):
-            if (known := self._answers.get(repr(node))) is not None and node is not root:
+            known = self._answers.get(repr(node)) if node is not root else None
+            if known is not None and not (node.find(exp.In) and is_below_not(node)):
                 node.replace(known.copy())
+            elif known is not None and node.find_ancestor(exp.AggFunc, exp.Filter) is None:
+                raise Unsupported("QRY005", "NOT IN of a query beside groups by that IN", node)
         for call in aggregate_calls(root):
             if isinstance(call, exp.Filter) and call.find(exp.Query):
                 condition = call.expression.this
-                condition.replace(self._answer(condition, is_condition=True))
+                condition.replace(self._answer(condition))
             function = core(call)
             holder = function.this if isinstance(function.this, exp.Distinct) else function
             for argument in list(holder.iter_expressions()):
                 if argument.find(exp.Query):
-                    argument.replace(self._answer(argument, is_condition=False))
+                    argument.replace(self._answer(argument, is_in_whole=is_aggregated(argument, function)))
         answered: exp.Expr = root.this
         return answered
 
-    def _answer(self, expression: exp.Expr, *, is_condition: bool) -> exp.Expr:
+    def _answer(self, expression: exp.Expr, *, is_in_whole: bool = True) -> exp.Expr:
         text = repr(expression)
         if text not in self._answers:
             name = f"_sml_q{len(self._answers)}"
-            scope, value = self._subqueries.flagged(self.scope, expression, name, is_root_condition=is_condition)
+            scope, value = self._subqueries.flagged(self.scope, expression, name, is_in_whole=is_in_whole)
             self.scope, value = self._subqueries.scalars.joined(scope, value, f"{name}_s")
             self._answers[text] = exp.Paren(this=value)
         return self._answers[text].copy()
@@ -137,8 +144,7 @@ def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subq
     values: list[exp.Alias] = []
     try:
         for number, item in enumerate(split.outer):
-            is_condition = number >= len(items)
-            above, value = subqueries.flagged(above, item.this, f"_sml_j{number}", is_root_condition=is_condition)
+            above, value = subqueries.flagged(above, item.this, f"_sml_j{number}")
             above, value = subqueries.scalars.joined(above, value, f"_sml_h{number}")
             values.append(named(value, item.alias))
     except UnknownName:

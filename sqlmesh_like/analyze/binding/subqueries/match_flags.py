@@ -4,8 +4,8 @@ The distinct keys of the query are left-joined: a row has a match if there is on
 if the query has a NULL, or if the value itself is NULL, unless the query has no rows. Below NOT that matters: two facts
 about the query, whether it is empty and whether it has a NULL, are joined as one row, so that only rows of keys that
 change are computed while these facts stay. Source: Spark 3.5 `RewritePredicateSubquery`, whose ExistenceJoin and
-null-aware anti join let the same rows through. A condition is all that IN may be: shown in a SELECT list, it is false
-in Spark where SQL has NULL.
+null-aware anti join let the same rows through. Shown in a SELECT list, IN and NOT IN are false in Spark where SQL has
+NULL, as in a condition; `in_values` has where that is so.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.grouping import read_aggregate
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, named, offset_of
+from sqlmesh_like.analyze.binding.subqueries.in_values import makes_number
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import infer
 
@@ -129,9 +130,12 @@ def with_membership(
 def is_negated(node: exp.Expr, root: exp.Expr | None) -> bool | None:
     """Whether a part of a condition is below an odd number of NOT; None if its value is more than a condition.
 
-    `root` is a condition (if there is one), of which NULL counts as false, as of a branch of CASE. Between it and the
-    part may only be AND, OR and NOT: Spark moves NOT down to the part (`BooleanSimplification`), and there NULL counts.
+    `root` is a condition or value (if there is one), of which NULL counts as false, as of a branch of CASE. Between it
+    and the part may only be AND, OR and NOT: Spark moves NOT down to the part (`BooleanSimplification`), and there NULL
+    counts. A value may be a number as a whole.
     """
+    if root is not None and makes_number(root):
+        root = root.this
     negations = 0
     while node is not root:
         above = node.parent

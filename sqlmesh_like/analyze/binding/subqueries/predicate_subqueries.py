@@ -58,7 +58,7 @@ class Subqueries:
             if joined is not None:
                 scope = replace(scope, relation=joined)
                 continue
-            scope, part = self.flagged(scope, part, f"_sml_f{number}", is_root_condition=True)
+            scope, part = self.flagged(scope, part, f"_sml_f{number}")
             scope, part = self.scalars.joined(scope, part, f"_sml_s{number}")
             resolved = scope.resolve(part)
             require_pure(resolved)
@@ -66,11 +66,11 @@ class Subqueries:
         return replace(scope, relation=filtered(scope.relation, plain))
 
     def flagged(
-        self, scope: Scope, expression: exp.Expr, name: str, *, is_root_condition: bool
+        self, scope: Scope, expression: exp.Expr, name: str, *, is_in_whole: bool = True
     ) -> tuple[Scope, exp.Expr]:
         """The scope joined with what EXISTS and IN of a query depend on, and the expression over their values.
 
-        `is_root_condition`: rows for which the whole expression is NULL are dropped.
+        `is_in_whole`: the whole may be IN, as the condition of rows or a value is, which is false where it is NULL.
         """
         if expression.find(exp.Exists, exp.In) is None:
             return scope, expression
@@ -83,7 +83,7 @@ class Subqueries:
                     scope, self._exists_rows(scope, node, own), own, node, "EXISTS"
                 )
             elif isinstance(node, exp.In) and node.args.get("query") is not None:
-                is_below_not = is_negated(node, root.this if is_root_condition else None)
+                is_below_not = is_negated(node, root.this if is_in_whole else None)
                 if is_below_not is None:
                     raise Unsupported("QRY005", "IN of a query as other than a condition", node)
                 scope, value = self._with_membership(scope, node, own, is_negated=is_below_not)
