@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 from jinja2 import Undefined
 
+from sqlmesh_like.errors import nearest
 from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import canonical, merge_config, refuse_both_spellings
@@ -23,6 +24,7 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, LakeQueries
+from sqlmesh_like.render.functions.library import FunctionLibrary
 from sqlmesh_like.render.jinja.template_errors import MacroReturn, TemplateFault
 from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.library.call import TemplateCall
@@ -64,6 +66,7 @@ class RenderEnvironment:
     graph: Entries | None = None
     config: RuntimeConfig | None = None  # the value of `ref.config`
     is_dbt: bool = True  # whether settings are those of dbt_project.yml
+    functions: FunctionLibrary = field(default_factory=FunctionLibrary, compare=False)
     kept: dict[str, object] = field(default_factory=dict, compare=False)  # set by `graph.setdefault`, for all nodes
 
     def vars_of(self, package: str) -> Mapping[str, object]:
@@ -78,6 +81,7 @@ class RenderTrace:
     config: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, InputRef] = field(default_factory=dict)
     macros: dict[str, None] = field(default_factory=dict)
+    functions: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
     missing: MissingNode | None = None  # the error of a ref or source to a missing or disabled node
@@ -169,7 +173,7 @@ def build_scope(
     incremental: bool = False,
 ) -> TemplateScope:
     """The names in scope of a node's template. Without a registry every reference is accepted, as in the first pass."""
-    functions = _references(registry, findings, around.config)
+    functions = _references(registry, findings, around)
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = NodeId.parse(str(node["unique_id"])).package
     scope: TemplateScope = {
@@ -204,7 +208,7 @@ def build_scope(
 
 
 def _references(
-    registry: RelationRegistry | None, findings: RenderTrace, config: RuntimeConfig | None
+    registry: RelationRegistry | None, findings: RenderTrace, around: RenderEnvironment
 ) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
@@ -235,10 +239,22 @@ def _references(
         with noting():
             return use(registry.source(*names))
 
-    functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
-    for function in functions.values():
-        vars(function)["config"] = config
-    return {**functions}
+    references: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
+    for reference in references.values():
+        vars(reference)["config"] = around.config
+    return {**references, "function": lambda *names: _function(around.functions, findings, names)}
+
+
+def _function(library: FunctionLibrary, findings: RenderTrace, names: tuple[object, ...]) -> str:
+    """The name by which a query calls a function of the project: `function(name)`, or `function(package, name)`."""
+    name = str(names[-1]) if names else ""
+    function = library.named(name)
+    if function is None or (len(names) > 1 and str(names[0]) != function.unique_id.package):
+        message = f"there is no function {'.'.join(map(str, names))!r}"
+        hint = nearest(name, library.names) or "declare it under functions: in properties YAML"
+        raise TemplateFault(message, rf"\bfunction\s*\(\s*['\"]{re.escape(name)}", hint)
+    findings.functions[function.unique_id] = None
+    return function.name
 
 
 def _spelt(name: object) -> str:

@@ -22,6 +22,7 @@ from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.batches import batch_begin
 from sqlmesh_like.render.context import RenderEnvironment, RenderTrace
 from sqlmesh_like.render.exposures import check_access, render_exposures
+from sqlmesh_like.render.functions.bodies import with_functions
 from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.node import Entries
@@ -107,9 +108,10 @@ class Renderer:
             project.name, target, project.vars, macros, templates, now, call,
             package_vars=project.package_vars, config=config, is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
-        return cls(project, target, around)
+        return cls(project, target, with_functions(around, project.functions))
 
     def render(self) -> RenderedProject:
+        self.around.functions.require_sound()
         placement = self.placement
         placed = placement.place_all()
         registry = placement.registry(placed)
@@ -143,6 +145,7 @@ class Renderer:
             semantic=semantic,
             analyses=tuple(self._rendered(entry, registry) for entry in analyses),
             macros=tuple(self.around.macros.declared()),
+            functions=tuple(self.around.functions.rendered()),
             broken_macros={path: as_sql_error(error) for path, error in self.around.macros.errors.items()},
         )
 
@@ -156,7 +159,8 @@ class Renderer:
     def with_overrides(self, overrides: Overrides) -> Renderer:
         """A renderer whose templates see these overrides of macros, variables and the environment."""
         variables = {**self.around.vars, **overrides.vars}
-        return replace(self, around=replace(self.around, vars=variables, overrides=overrides))
+        around = replace(self.around, vars=variables, overrides=overrides)
+        return replace(self, around=with_functions(around, self.project.functions))
 
     def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
@@ -244,6 +248,7 @@ class Renderer:
             description=placed.file.description,
             is_handwritten_incremental=findings.asked_incremental,
             macros=tuple(sorted(findings.macros)),
+            functions=tuple(sorted(findings.functions)),
             incremental_sql=incremental.compiled if incremental else None,
             incremental_map=incremental,
             fqn=placed.file.fqn,
@@ -266,6 +271,8 @@ class Renderer:
             kind = placed.file.unique_id.kind
             message = f"{kind} {placed.file.name!r} is empty: no SQL is left after Jinja"
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
+        source_map, called = self.around.functions.with_expressions(source_map, placed.file.path)
+        findings.functions.update(dict.fromkeys(called))
         return source_map
 
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:

@@ -74,6 +74,8 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None
+    source_map, called = around.functions.with_expressions(source_map, test.path)
+    findings.functions.update(dict.fromkeys(called))
     audit = effective.get("schema", "dbt_test__audit")
     schema = schema_of_failures(audit, scope, around.target, around.templates, test.path)
     return RenderedTest(
@@ -91,6 +93,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
         test_type=test.test_type,
         config=effective,
         macros=tuple(sorted(findings.macros)),
+        functions=tuple(sorted(findings.functions)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
         table=_table(test, effective, schema),
