@@ -61,18 +61,29 @@ def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
 
 
 def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
-    """Return unique ids of macros that are new or whose text changed."""
-    before = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(old.get("macros")).items()}
-    after = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(new.get("macros")).items()}
+    """Return unique ids of macros and functions that are new or whose text or declaration changed."""
+    before, after = _texts(old), _texts(new)
     return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
+
+
+def _texts(manifest: Artifact) -> dict[str, object]:
+    """Return what macros and functions are in a manifest, by unique id. A function's own text has others' in it."""
+    macros = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(manifest.get("macros")).items()}
+    keys = ("raw_code", "compiled_code", "arguments", "returns")
+    functions = {
+        unique_id: json.dumps([mapping_of(node).get(key) for key in keys], sort_keys=True, default=str)
+        for unique_id, node in mapping_of(manifest.get("functions")).items()
+    }
+    return {**macros, **functions}
 
 
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:
     checks = _CHECKS.get(str(new["resource_type"]), _OF_QUERIES)
-    called = mapping_of(new.get("depends_on")).get("macros")
+    depends_on = mapping_of(new.get("depends_on"))
     differences = {kind for kind, differs in checks.items() if differs(old, new)}
-    if isinstance(called, list) and any(name in macros for name in called if isinstance(name, str)):
-        differences.add("macros")
+    for listed in (depends_on.get("macros"), depends_on.get("nodes")):
+        if isinstance(listed, list) and any(name in macros for name in listed if isinstance(name, str)):
+            differences.add("macros")
     return frozenset(differences)
 
 

@@ -70,7 +70,9 @@ def read_package(
         data_tests,
         _macros(root, settings, settings.name if over else None),
         _analyses(root, settings, properties),
-        read_functions(properties.functions, root, settings.function_paths, settings.name, values, Descriptions(words, doc)),
+        read_functions(
+            properties.functions, root, settings.function_paths, settings.name, values, Descriptions(words, doc)
+        ),
         _undescribed(properties, (*models, *seeds)),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -97,26 +98,27 @@ def _function(
         returns_description=descriptions.of(returns),
         fqn=(project, *path.relative_to(base).parts[:-1], name),
         tags=tuple(map(str, cast(list[str], config.get("tags") or []))),
-        meta={
-            **(own_meta.mapping("meta").value if own_meta is not None else {}),
-            **cast(dict[str, object], config.get("meta") or {}),
-        },
+        meta={**_mapping(own_meta.value if own_meta is not None else None), **_mapping(config.get("meta"))},
     )
 
 
-def _file_of(name: str, found: list[Path], root: Path, folders: Sequence[str], place: Location) -> Path:
-    if len(found) > 1:
-        listed = " and ".join(relative(path, root) for path in found)
+def _mapping(value: object) -> dict[str, object]:
+    return {str(key): one for key, one in value.items()} if isinstance(value, dict) else {}
+
+
+def _file_of(name: str, files: list[Path], root: Path, folders: Sequence[str], place: Location) -> Path:
+    if len(files) > 1:
+        listed = " and ".join(relative(path, root) for path in files)
         raise ProjectError(f"function {name!r} has several files: {listed}", location=place, hint="remove one")
-    if not found:
+    if not files:
         folder = folders[0] if folders else "functions"
         hint = f"write its expression into {folder}/{name}.sql"
         raise ProjectError(f"function {name!r} has no file", location=place, hint=hint)
-    if found[0].suffix.lower() == ".py":
-        message = f"function {name!r} is written in Python, which is not supported yet: {relative(found[0], root)}"
-        hint = f"write it as one expression of SQL, {relative(found[0].with_suffix('.sql'), root)}"
+    if files[0].suffix.lower() == ".py":
+        message = f"function {name!r} is written in Python, which is not supported yet: {relative(files[0], root)}"
+        hint = f"write it as one expression of SQL, {relative(files[0].with_suffix('.sql'), root)}"
         raise ProjectError(message, location=place, hint=hint)
-    return found[0]
+    return files[0]
 
 
 def _refuse_unsupported(settings: YamlNode | None, config: dict[str, object]) -> None:
@@ -151,12 +153,10 @@ def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgu
         if default is None and arguments and arguments[-1].default is not None:
             message = f"argument {name!r} has no default, but the one before it has"
             raise ProjectError(message, location=place, hint="arguments with a default_value come last")
-        arguments.append(
-            FunctionArgument(
-                name, type_, place, type_at, None if default is None else _default(default),
-                None if default is None else default.location, descriptions.of(entry),
-            )  # fmt: skip
-        )
+        argument = FunctionArgument(name, type_, place, type_at, description=descriptions.of(entry))
+        if default is not None:
+            argument = replace(argument, default=_default(default), default_at=default.location)
+        arguments.append(argument)
     return tuple(arguments)
 
 

@@ -51,8 +51,10 @@ def spark_type_fault(text: str) -> tuple[str, str | None] | None:
 
     >>> spark_type_fault("decimal(10,2)"), spark_type_fault("struct<a: int, b: array<date>>")
     (None, None)
-    >>> spark_type_fault("int64"), spark_type_fault("int) + (1")
-    (("there is no type 'int64' in Spark", 'write bigint, decimal(p,s), string, date, timestamp …'), ("'int) + (1' is not a type", None))
+    >>> spark_type_fault("int64")
+    ("there is no type 'int64' in Spark", 'write bigint, decimal(p,s), string, date, timestamp …')
+    >>> spark_type_fault("int) + (1")
+    ("'int) + (1' is not a type", None)
     """
     if fault := type_fault(text):
         return fault
@@ -63,7 +65,10 @@ def spark_type_fault(text: str) -> tuple[str, str | None] | None:
         return f"values cannot be cast to {refused}", "write string" if "char" in refused else None
     unknown = next((word for word in _WORD.findall(lower) if word not in _SIMPLE), None)
     if unknown is not None or not _WORD.findall(lower):
-        return f"there is no type {unknown or lower!r} in Spark", "write bigint, decimal(p,s), string, date, timestamp …"
+        return (
+            f"there is no type {unknown or lower!r} in Spark",
+            "write bigint, decimal(p,s), string, date, timestamp …",
+        )
     return None
 
 

@@ -6,12 +6,13 @@ text are checked against those that the tree has: sqlglot makes units of some na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, ProjectError, SqlError, nearest
 from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.render.functions.syntax import Sql, read_sql
@@ -61,21 +62,19 @@ class Expression:
 def read_expression(text: str, functions: Collection[str], place: Place, function: FunctionFile) -> Expression:
     """The expression in a text that starts with `SELECT`. Raises SqlError with its location in the function's file."""
     name = function.name
+    _refuse_query(text, place, name)
     try:
         sql = read_sql(text, functions)
     except ParseError as error:
         raise SqlError(_said(name, error), location=place(_offset(text, error))) from None
     except (SqlglotError, RecursionError) as error:
         raise SqlError(f"function {name!r} is not an expression: {error}", location=place(len(SELECT))) from None
-    if len(sql.tokens) < 2:
-        hint = "write one expression over its arguments"
-        raise SqlError(f"function {name!r} is empty", location=Location(function.path, 1, 1), hint=hint)
     first = sql.tokens[1]
     _require_one(sql, place, name)
     tree = sql.trees[0].expressions[0]
     for kinds, what in _FORBIDDEN:
-        if (found := tree.find(*(kinds if isinstance(kinds, tuple) else (kinds,)))) is not None:
-            starts = [part.meta["start"] for part in found.walk() if "start" in part.meta]
+        if (part := tree.find(*(kinds if isinstance(kinds, tuple) else (kinds,)))) is not None:
+            starts = [node.meta["start"] for node in part.walk() if "start" in node.meta]
             hint = "an expression over the arguments of one row is allowed"
             place_of = place(min(starts, default=first.start))
             raise SqlError(f"function {name!r} contains {what}", location=place_of, hint=hint)
@@ -120,17 +119,28 @@ def require_type(type_: str, place: Location) -> None:
         raise ProjectError(f"{type_!r} is not a type", location=place, hint="write it as in CAST(… AS type)")
 
 
+_ONE = "write one expression over its arguments, without SELECT, alias and semicolon"
+
+
+def _refuse_query(text: str, place: Place, name: str) -> None:
+    """Raise SqlError for a text that is empty, starts as a query, or has a semicolon."""
+    try:
+        tokens = SPARK.tokenize(text)[1:]
+    except SqlglotError:
+        return
+    if not tokens:
+        raise SqlError(f"function {name!r} is empty", location=place(0), hint=_ONE)
+    wrong = [token for token in tokens[:1] if token.token_type in (TokenType.SELECT, TokenType.WITH)]
+    wrong += [token for token in tokens if token.token_type == TokenType.SEMICOLON]
+    if wrong:
+        raise SqlError(f"function {name!r} is not one expression", location=place(wrong[0].start), hint=_ONE)
+
+
 def _require_one(sql: Sql, place: Place, name: str) -> None:
-    hint = "write one expression over its arguments, without SELECT, alias and semicolon"
-    query = next((token for token in sql.tokens[1:2] if token.token_type in (TokenType.SELECT, TokenType.WITH)), None)
-    end = next((token for token in sql.tokens if token.token_type == TokenType.SEMICOLON), None)
-    wrong = query or end
-    if wrong is not None:
-        raise SqlError(f"function {name!r} is not one expression", location=place(wrong.start), hint=hint)
     tree = sql.trees[0] if len(sql.trees) == 1 else None
     is_one = isinstance(tree, exp.Select) and len(tree.expressions) == 1 and not _clauses(tree)
     if tree is None or not is_one or isinstance(tree.expressions[0], exp.Alias | exp.Star | exp.Query):
-        raise SqlError(f"function {name!r} is not one expression", location=place(len(SELECT)), hint=hint)
+        raise SqlError(f"function {name!r} is not one expression", location=place(len(SELECT)), hint=_ONE)
 
 
 def _clauses(tree: exp.Expr) -> bool:
@@ -167,7 +177,7 @@ def _variables(function: exp.Lambda) -> frozenset[str]:
 def _require_known_names(
     sql: Sql, tree: exp.Expr, names: Collection[int], function: FunctionFile, place: Place
 ) -> None:
-    """Raise SqlError for a name in the text that is no argument's in the tree, and might be a column in a query."""
+    """Raise SqlError for a name in the text that is not an argument in the tree, and might be a column in a query."""
     arguments = {argument.name.lower() for argument in function.arguments}
     variables = frozenset[str]().union(*map(_variables, tree.find_all(exp.Lambda)))
     if both := arguments & variables:
@@ -180,20 +190,20 @@ def _require_known_names(
         is_value = token.token_type in (TokenType.STRING, TokenType.NUMBER)
         if not is_name or is_value or token.start in names or word in variables:
             continue
-        if not _is_no_column(sql.tokens, number) and (word in arguments or not _is_unit(sql.tokens, number)):
+        if not _is_other_name(sql.tokens, number) and (word in arguments or not _is_unit(sql.tokens, number)):
             hint = "rename the argument" if word in arguments else "write a text in quotes, and an argument by its name"
             message = f"{token.text!r} is not read as an argument of function {function.name!r} here"
             raise SqlError(message, location=place(token.start), hint=hint)
 
 
-def _is_no_column(tokens: list[Token], number: int) -> bool:
+def _is_other_name(tokens: Sequence[Token], number: int) -> bool:
     """Whether a name is a field, a function or an alias by its neighbours, or the type of a cast."""
     before = tokens[number - 1].token_type
     after = tokens[number + 1].token_type if number + 1 < len(tokens) else None
     return before in (TokenType.DOT, TokenType.ALIAS, TokenType.DCOLON) or after in (TokenType.L_PAREN, TokenType.COLON)
 
 
-def _is_unit(tokens: list[Token], number: int) -> bool:
+def _is_unit(tokens: Sequence[Token], number: int) -> bool:
     word, before = tokens[number].text.lower(), tokens[number - 1]
     if word in _WORDS:
         return before.token_type == TokenType.L_PAREN
@@ -208,6 +218,7 @@ def _is_unit(tokens: list[Token], number: int) -> bool:
 def _said(name: str, error: ParseError) -> str:
     described = error.errors[0].get("description", "") if error.errors else ""
     said = str(described).partition(". ")[0].rstrip(".")
+    said = "a value is missing" if "<class" in said else said
     return f"function {name!r} is not an expression{f': {said}' if said else ''}"
 
 

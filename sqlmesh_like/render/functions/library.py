@@ -167,7 +167,9 @@ class FunctionLibrary:
 class _Writer:
     """Writes a text with expressions in the place of calls; `names` are those of arguments, by offset."""
 
-    def __init__(self, library: FunctionLibrary, sql: Sql, place: Place, names: Mapping[int, ArgumentName] | None = None) -> None:
+    def __init__(
+        self, library: FunctionLibrary, sql: Sql, place: Place, names: Mapping[int, ArgumentName] | None = None
+    ) -> None:
         self._library, self._sql, self._place = library, sql, place
         self.calls = {call.start: call for call in sql.calls()}
         self._names = names or {}

@@ -1,7 +1,7 @@
-"""Calls of functions and names of arguments in a text of SQL. Owns finding them; texts are read as authors' queries are.
+"""Calls of functions in a text of SQL. Owns finding them; texts are read as authors' queries are.
 
-A call is found in the syntax tree, and its arguments in the tokens: the new query consists of the author's own text, which
-no generator could have changed.
+A call is found in the syntax tree, and its arguments in the tokens: the new query consists of the author's own text,
+which no generator could have changed.
 """
 
 from __future__ import annotations
