@@ -47,6 +47,7 @@ class FunctionFile:
     fqn: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    unsupported: tuple[str, str] | None = None  # why no query can call it, and what to do; then little else is known
 
     @property
     def required(self) -> int:

@@ -33,7 +33,8 @@ def read_functions(
 ) -> tuple[FunctionFile, ...]:
     """The functions of one project. Raises ProjectError at the first wrong entry, and for one without its file.
 
-    A file of SQL without an entry is left out with a warning: nothing says what its arguments are.
+    A file of SQL without an entry is left out with a warning: nothing says what its arguments are. A function of a kind
+    that is not supported is an error only where a query calls it: dbt's projects may have some.
     """
     paths = files_under(root, folders, (".sql", ".py"))
     entries = [values.render(node, frozenset({"description"})) for node in nodes]
@@ -75,7 +76,10 @@ def _function(
     settings = node.get("config")
     config = {} if settings is None else FUNCTION_CONFIG.read(settings)
     path = _file_of(name, [path for path in paths if path.stem == name], root, folders, place)
-    _refuse_unsupported(settings, config)
+    unique_id = NodeId("function", project, name)
+    if (fault := _unsupported(name, config, path)) is not None:
+        warn(place, f"{fault[0]}: queries cannot call it", fault[1])
+        return FunctionFile(unique_id, name, relative(path, root), "", (), "", place, place, unsupported=fault)
     arguments = _arguments(node, descriptions)
     returns = node.children.get("returns")
     if returns is None:
@@ -85,7 +89,7 @@ def _function(
     own_meta = node.get("meta")
     base = next(root / folder for folder in folders if path.is_relative_to(root / folder))
     return FunctionFile(
-        unique_id=NodeId("function", project, name),
+        unique_id=unique_id,
         name=name,
         path=relative(path, root),
         raw_sql=read_text(path, root),
@@ -114,29 +118,27 @@ def _file_of(name: str, files: list[Path], root: Path, folders: Sequence[str], p
         folder = folders[0] if folders else "functions"
         hint = f"write its expression into {folder}/{name}.sql"
         raise ProjectError(f"function {name!r} has no file", location=place, hint=hint)
-    if files[0].suffix.lower() == ".py":
-        message = f"function {name!r} is written in Python, which is not supported yet: {relative(files[0], root)}"
-        hint = f"write it as one expression of SQL, {relative(files[0].with_suffix('.sql'), root)}"
-        raise ProjectError(message, location=place, hint=hint)
     return files[0]
 
 
-def _refuse_unsupported(settings: YamlNode | None, config: dict[str, object]) -> None:
-    """Raise ProjectError for a kind of function that cannot be written into a query as an expression."""
-    if settings is None:
-        return
-    if config["type"] == "aggregate":
-        raise settings.children["type"].error(
-            "aggregate functions are not supported", "write a function of one row, and aggregate its results"
+def _unsupported(name: str, config: dict[str, object], path: Path) -> tuple[str, str] | None:
+    """Why a function cannot be written into a query as an expression, and what to do; None if it can."""
+    if path.suffix.lower() == ".py" or config.get("entry_point") or config.get("runtime_version"):
+        return (
+            f"function {name!r} is written in Python, which is not supported yet",
+            f"write it as one expression of SQL, in {name}.sql",
         )
-    if config["volatility"] == "non-deterministic":
-        hint = "write the expression into the model, where the plan says what follows from it"
-        raise settings.children["volatility"].error("functions must be deterministic or stable", hint)
-    for key in ("runtime_version", "entry_point"):
-        if config[key] is not None:
-            raise settings.children[key].error(
-                f"{key} is of a function in Python, which is not supported yet", "write it as one expression of SQL"
-            )
+    if config.get("type") == "aggregate":
+        return (
+            f"function {name!r} is an aggregate, which is not supported",
+            "write a function of one row, and aggregate its results",
+        )
+    if config.get("volatility") == "non-deterministic":
+        return (
+            f"function {name!r} is declared non-deterministic, which is not supported",
+            "write its expression into the model, where the plan says what follows from it",
+        )
+    return None
 
 
 def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgument, ...]:

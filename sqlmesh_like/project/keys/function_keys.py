@@ -33,13 +33,14 @@ RETURNS = Shape("what a function returns", {
     "description": _DESCRIPTION,
 })  # fmt: skip
 FUNCTION_CONFIG = Shape("the config of a function", {
-    "type": Key(choice("scalar", "aggregate"), "scalar", help="`scalar`; aggregates are refused.", example="scalar"),
+    "type": Key(choice("scalar", "aggregate"), "scalar", help="`scalar`; a query cannot call another kind.",
+                example="scalar"),
     "volatility": Key(choice("deterministic", "stable", "non-deterministic"),
                       help="`deterministic`: its arguments decide the result; `stable`: the run's clock too. "
-                      "`non-deterministic` is refused. Default: what its expression is.", example="deterministic"),
+                      "A query cannot call another one. Default: what its expression is.", example="deterministic"),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
-    "runtime_version": Key(text, help="Of a Python function, which is refused.", example="3.11"),
-    "entry_point": Key(text, help="Of a Python function, which is refused.", example="main"),
+    "runtime_version": Key(text, help="Of a function in Python, which a query cannot call.", example="3.11"),
+    "entry_point": Key(text, help="Of a function in Python, which a query cannot call.", example="main"),
     "tags": Key(texts, help="Tags; in the manifest only.", example=["money"]),
     "meta": Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"}),
     "database": without_effect("text", "main", _INLINED),

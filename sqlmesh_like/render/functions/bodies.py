@@ -21,7 +21,8 @@ def with_functions(around: RenderEnvironment, functions: tuple[FunctionFile, ...
     if not functions:
         return around
     named = replace(around, functions=FunctionLibrary([FunctionBody(one, _UNREAD) for one in functions]))
-    return replace(around, functions=FunctionLibrary([_body(one, named) for one in functions]))
+    bodies = [_body(one, named) if one.unsupported is None else FunctionBody(one, _UNREAD) for one in functions]
+    return replace(around, functions=FunctionLibrary(bodies))
 
 
 def _body(function: FunctionFile, around: RenderEnvironment) -> FunctionBody:

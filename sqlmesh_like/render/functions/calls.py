@@ -31,6 +31,9 @@ _ARGUMENTS: tuple[tuple[type[exp.Expr], str], ...] = (
 
 def check_call(call: Call, function: FunctionFile, place: Location) -> None:
     """Raise SqlError for a call that is not one of a function of one row with the arguments that it has."""
+    if function.unsupported is not None:
+        message, hint = function.unsupported
+        raise SqlError(message, location=place, hint=f"{hint}; it is declared at {function.declared_at}")
     name, around = function.name, call.node.parent
     for kind, hint in _AROUND:
         if isinstance(around, kind) and around.this is call.node:

@@ -71,8 +71,9 @@ class FunctionLibrary:
 
     def require_sound(self) -> None:
         """Raise ProjectError for the first function whose expression cannot be used."""
-        for name in self._bodies:
-            self._expression(name)
+        for name, body in self._bodies.items():
+            if body.function.unsupported is None:
+                self._expression(name)
 
     def with_expressions(self, text: SourceMap, path: str) -> tuple[SourceMap, tuple[str, ...]]:
         """A text in which calls are replaced, and the unique ids of the functions that it calls.
@@ -94,7 +95,8 @@ class FunctionLibrary:
 
     def rendered(self) -> Iterator[RenderedFunction]:
         """The functions as the project has them after rendering."""
-        return (RenderedFunction(body.function, self._query_of(name)) for name, body in self._bodies.items())
+        known = ((name, body.function) for name, body in self._bodies.items() if body.function.unsupported is None)
+        return (RenderedFunction(function, self._query_of(name)) for name, function in known)
 
     def _query_of(self, name: str) -> SourceMap:
         """`SELECT expression AS result FROM arguments`: what a function computes, over a table of its arguments."""
