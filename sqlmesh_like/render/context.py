@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from jinja2 import Undefined
 
@@ -24,7 +25,6 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, LakeQueries
-from sqlmesh_like.render.functions.library import FunctionLibrary
 from sqlmesh_like.render.jinja.template_errors import MacroReturn, TemplateFault
 from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.library.call import TemplateCall
@@ -37,8 +37,11 @@ from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, RelationSince, TemplateRelation
-from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.rendered import InputRef, SourceMap
 from sqlmesh_like.render.results.column import ColumnOf
+
+if TYPE_CHECKING:  # it reads SQL: where a project has no functions, rendering does not
+    from sqlmesh_like.render.functions.library import FunctionLibrary
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
@@ -66,8 +69,19 @@ class RenderEnvironment:
     graph: Entries | None = None
     config: RuntimeConfig | None = None  # the value of `ref.config`
     is_dbt: bool = True  # whether settings are those of dbt_project.yml
-    functions: FunctionLibrary = field(default_factory=FunctionLibrary, compare=False)
+    functions: FunctionLibrary | None = field(default=None, compare=False)  # None: the project has none
     kept: dict[str, object] = field(default_factory=dict, compare=False)  # set by `graph.setdefault`, for all nodes
+
+    def with_expressions(self, text: SourceMap, path: str, findings: RenderTrace) -> SourceMap:
+        """A rendered text with functions' expressions in the place of calls, which `findings` lists then.
+
+        Raises ProjectError for a wrong call.
+        """
+        if self.functions is None:
+            return text
+        text, called = self.functions.with_expressions(text, path)
+        findings.functions.update(dict.fromkeys(called))
+        return text
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -245,13 +259,16 @@ def _references(
     return {**references, "function": lambda *names: _function(around.functions, findings, names)}
 
 
-def _function(library: FunctionLibrary, findings: RenderTrace, names: tuple[object, ...]) -> str:
+def _function(library: FunctionLibrary | None, findings: RenderTrace, names: tuple[object, ...]) -> str:
     """The name by which a query calls a function of the project: `function(name)`, or `function(package, name)`."""
     name = str(names[-1]) if names else ""
-    function = library.named(name)
+    function = None if library is None else library.named(name)
     if function is None or (len(names) > 1 and str(names[0]) != function.unique_id.package):
         message = f"there is no function {'.'.join(map(str, names))!r}"
-        hint = nearest(name, library.names) or "declare it under functions: in properties YAML"
+        hint = (
+            nearest(name, library.names if library is not None else ())
+            or "declare it under functions: in properties YAML"
+        )
         raise TemplateFault(message, rf"\bfunction\s*\(\s*['\"]{re.escape(name)}", hint)
     findings.functions[function.unique_id] = None
     return function.name

@@ -22,7 +22,6 @@ from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.batches import batch_begin
 from sqlmesh_like.render.context import RenderEnvironment, RenderTrace
 from sqlmesh_like.render.exposures import check_access, render_exposures
-from sqlmesh_like.render.functions.bodies import with_functions
 from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.node import Entries
@@ -108,10 +107,12 @@ class Renderer:
             project.name, target, project.vars, macros, templates, now, call,
             package_vars=project.package_vars, config=config, is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
-        return cls(project, target, with_functions(around, project.functions))
+        return cls(project, target, _with_functions(around, project))
 
     def render(self) -> RenderedProject:
-        self.around.functions.require_sound()
+        functions = self.around.functions
+        if functions is not None:
+            functions.require_sound()
         placement = self.placement
         placed = placement.place_all()
         registry = placement.registry(placed)
@@ -145,7 +146,7 @@ class Renderer:
             semantic=semantic,
             analyses=tuple(self._rendered(entry, registry) for entry in analyses),
             macros=tuple(self.around.macros.declared()),
-            functions=tuple(self.around.functions.rendered()),
+            functions=() if functions is None else tuple(functions.rendered()),
             broken_macros={path: as_sql_error(error) for path, error in self.around.macros.errors.items()},
         )
 
@@ -160,7 +161,7 @@ class Renderer:
         """A renderer whose templates see these overrides of macros, variables and the environment."""
         variables = {**self.around.vars, **overrides.vars}
         around = replace(self.around, vars=variables, overrides=overrides)
-        return replace(self, around=with_functions(around, self.project.functions))
+        return replace(self, around=_with_functions(around, self.project))
 
     def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
@@ -271,9 +272,7 @@ class Renderer:
             kind = placed.file.unique_id.kind
             message = f"{kind} {placed.file.name!r} is empty: no SQL is left after Jinja"
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
-        source_map, called = self.around.functions.with_expressions(source_map, placed.file.path)
-        findings.functions.update(dict.fromkeys(called))
-        return source_map
+        return self.around.with_expressions(source_map, placed.file.path, findings)
 
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope.
@@ -293,6 +292,15 @@ class Renderer:
             return tuple(self.around.templates.render(place, hook, scope).compiled for hook in hooks)
 
         return replace(config, pre_hook=rendered(config.pre_hook), post_hook=rendered(config.post_hook))
+
+
+def _with_functions(around: RenderEnvironment, project: ParsedProject) -> RenderEnvironment:
+    """The environment with the project's functions as their templates render in it. Raises JinjaError."""
+    if not project.functions:
+        return around
+    from sqlmesh_like.render.functions.bodies import with_functions
+
+    return with_functions(around, project.functions)
 
 
 def _other_settings(config: Mapping[str, object]) -> dict[str, object]:

@@ -74,8 +74,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None
-    source_map, called = around.functions.with_expressions(source_map, test.path)
-    findings.functions.update(dict.fromkeys(called))
+    source_map = around.with_expressions(source_map, test.path, findings)
     audit = effective.get("schema", "dbt_test__audit")
     schema = schema_of_failures(audit, scope, around.target, around.templates, test.path)
     return RenderedTest(
