@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.render.rendered import RenderedFunction
 
@@ -51,4 +52,4 @@ def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]
 
 def called(functions: Iterable[str]) -> dict[str, object]:
     """Return the key `functions` of a node that calls these, given by unique id."""
-    return {"functions": [[unique_id.rpartition(".")[2]] for unique_id in functions]}
+    return {"functions": [[NodeId.parse(unique_id).name] for unique_id in functions]}
