@@ -62,19 +62,31 @@ def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
 
 def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
     """Return unique ids of macros and functions that are new or whose text or declaration changed."""
-    before, after = _texts(old), _texts(new)
-    return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
-
-
-def _texts(manifest: Artifact) -> dict[str, object]:
-    """Return what macros and functions are in a manifest, by unique id. A function's own text has others' in it."""
-    macros = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(manifest.get("macros")).items()}
-    keys = ("raw_code", "compiled_code", "arguments", "returns")
-    functions = {
-        unique_id: json.dumps([mapping_of(node).get(key) for key in keys], sort_keys=True, default=str)
-        for unique_id, node in mapping_of(manifest.get("functions")).items()
+    before = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(old.get("macros")).items()}
+    after = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(new.get("macros")).items()}
+    functions = mapping_of(old.get("functions"))
+    changed = {
+        unique_id
+        for unique_id, node in mapping_of(new.get("functions")).items()
+        if unique_id not in functions or _is_other_function(mapping_of(functions[unique_id]), mapping_of(node))
     }
-    return {**macros, **functions}
+    return frozenset({*changed, *(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)})
+
+
+def _is_other_function(old: Artifact, new: Artifact) -> bool:
+    """Return whether a function's text, types or defaults differ, or those of functions that it calls.
+
+    The latter are in its compiled text, which dbt's manifest does not have.
+    """
+
+    def declared(node: Artifact) -> str:
+        listed = node.get("arguments")
+        arguments = [mapping_of(argument) for argument in listed] if isinstance(listed, list) else []
+        types = [[argument.get(key) for key in ("name", "data_type", "default_value")] for argument in arguments]
+        return json.dumps([node.get("raw_code"), types, mapping_of(node.get("returns")).get("data_type")], default=str)
+
+    compiled = [node.get("compiled_code") for node in (old, new)]
+    return declared(old) != declared(new) or (all(compiled) and compiled[0] != compiled[1])
 
 
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -152,18 +153,26 @@ def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgu
             raise ProjectError(f"argument {name!r} is declared twice", location=place, hint="rename one")
         type_, type_at = _type(entry, f"argument {name!r}")
         default = entry.get("default_value")
-        if default is None and arguments and arguments[-1].default is not None:
+        if (default is None or default.value is None) and arguments and arguments[-1].default is not None:
             message = f"argument {name!r} has no default, but the one before it has"
             raise ProjectError(message, location=place, hint="arguments with a default_value come last")
         argument = FunctionArgument(name, type_, place, type_at, description=descriptions.of(entry))
-        if default is not None:
+        if default is not None and default.value is not None:
             argument = replace(argument, default=_default(default), default_at=default.location)
         arguments.append(argument)
     return tuple(arguments)
 
 
 def _default(node: YamlNode) -> str:
-    return str(node.value).lower() if isinstance(node.value, bool) else str(node.value)
+    """A default as SQL: a date of YAML would be a difference of numbers there."""
+    match node.value:
+        case bool():
+            return str(node.value).lower()
+        case datetime.datetime():
+            return f"timestamp '{node.value.isoformat(sep=' ')}'"
+        case datetime.date():
+            return f"date '{node.value.isoformat()}'"
+    return str(node.value)
 
 
 def _type(node: YamlNode, what: str) -> tuple[str, Location]:

@@ -161,6 +161,27 @@ def test_functions_of_packages_are_called_as_ones_own(shop: Shop) -> None:
     assert "function 'half' is declared twice" in shop.call("compile", files=files, code=2)
 
 
+def test_defaults_are_values_of_sql(shop: Shop) -> None:
+    arguments = (
+        "{name: d, data_type: date, default_value: 2024-02-03}, {name: b, data_type: boolean, default_value: no}"
+    )
+    files = {
+        "functions/f.sql": "concat(d, ' ', b)",
+        "functions/f.yml": f"functions: [{{name: f, arguments: [{arguments}], returns: {{data_type: string}}}}]\n",
+        "models/m.sql": "select f() as c, f(date '2020-01-01', true) as g",
+    }
+    assert shop.rows("show", "m", files=files) == [{"c": "2024-02-03 false", "g": "2020-01-01 true"}]
+
+
+def test_a_changed_function_below_another_one_changes_what_calls_that(shop: Shop) -> None:
+    files = {"models/m.sql": "select id, gross(amount) as g from {{ source('ods', 'orders') }}"}
+    shop.call("compile", files=files)
+    (shop.root / "target").rename(shop.root / "before")
+    files["functions/cents.sql"] = "floor(amount * 100)"
+    select = ("ls", "-s", "state:modified.macros", "--state", "before", "--resource-type", "model")
+    assert shop.call(*select, files=files).split() == ["shop.m", "shop.totals"]
+
+
 RETURNS = "returns: {data_type: int}"
 
 
