@@ -156,7 +156,7 @@ class FunctionLibrary:
                 given, argument = arguments[part.parameter], function.arguments[part.parameter]
                 pieces += [Piece("cast((", call.start), *_bound(given, part.bound, function.name, place)]
                 pieces.append(Piece(f") as {argument.type})", call.start))
-                length += size + len(argument.type)
+                length += size + len(f"cast(() as {argument.type})")
             if length > MAX_CHARACTERS:
                 raise ProjectError("the expressions of functions make this too long", location=place, hint=_LESS)
         return [*pieces, Piece(f") as {function.returns})", call.start)]

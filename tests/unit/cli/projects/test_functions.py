@@ -102,6 +102,14 @@ def test_models_unit_tests_data_tests_and_questions_call_functions(shop: Shop) -
     assert shop.rows("show", "--inline", inline) == [{"c": 1000}]
 
 
+def test_a_wrong_call_in_a_generic_test_is_located_at_its_entry(shop: Shop) -> None:
+    tests = 'models:\n  - name: m\n    data_tests:\n      - unique: {column_name: id, config: {where: "%s > 3"}}\n'
+    assert "1 of" in shop.call("build", files={"models/t.yml": tests % "cents(c)"})
+    assert "models/t.yml:4:9: 'cents' has 1 argument, not 2" in shop.call(
+        "parse", files={"models/t.yml": tests % "cents(c, 2)"}, code=2
+    )
+
+
 def test_plans_are_those_of_the_expression_written_out(shop: Shop) -> None:
     (totals, m) = (
         json.loads(shop.call("explain", "-t", "lake", "-s", name, "--output", "json"))["models"][0]
