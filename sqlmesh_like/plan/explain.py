@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlmesh_like.classify.advice.trial import with_useful_advice
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
@@ -45,7 +46,7 @@ def _advised(planned: PlannedModel) -> Iterator[Reason]:
     compiled = planned.compiled
     pairs = zip(compiled.classification.reasons, compiled.advised.reasons, strict=True)
     known = dict(pairs) if set(planned.reasons) & set(compiled.classification.reasons) else {}
-    return (known.get(reason, reason) for reason in planned.reasons)
+    return (with_useful_advice(known.get(reason, reason), compiled.classification) for reason in planned.reasons)
 
 
 def _reason(reason: Reason) -> dict[str, object]:

@@ -40,6 +40,17 @@ def with_tried_advice(facts: QueryFacts, given: Classification, analyze: Analyze
     return replace(given, aggregates=tuple(aggregates), reasons=tuple(reasons))
 
 
+def with_useful_advice(reason: Reason, given: Classification) -> Reason:
+    """A reason of one run, without advice to change a setting where the SQL itself allows no plan but a rebuild.
+
+    >>> rebuilt = Classification("full_refresh", (), ())
+    >>> with_useful_advice(Reason("CFG002", "rebuilt each run", hint="materialized: incremental"), rebuilt).hint
+    ''
+    """
+    is_vain = given.strategy == "full_refresh" and reason.rule in ("CFG002", "INP002")
+    return replace(reason, hint="") if is_vain else reason
+
+
 def _advice(rewrite: Rewrite, rule: str, facts: QueryFacts, given: Classification, analyze: Analyze) -> str:
     """The advice of the first form of the query that has a cheaper plan; empty if none has."""
     for candidate in islice(rewrite(facts), MOST_TRIALS):
