@@ -166,18 +166,16 @@ class Tried:
     by: tuple[str, ...] = ()
 
 
-FEW = "set partition_by='s' (worth it where it has few values): partition_rescan"
 DAYS = "set partition_by='dt': partition_rescan"
 TRIED = (
-    Tried("select s, count(distinct a) as r from ods.t group by s", "AGG002", FEW),
     Tried("select s, dt, count(distinct a) as r from ods.t group by s, dt", "AGG002", DAYS),
-    Tried("select s, upper(s) as k, median(a) as r from ods.t group by s, upper(s)", "AGG005", FEW),
-    Tried("select s, max_by(a, dt) as r from ods.t group by s", "AGG008", FEW),
-    Tried("select s, count(*) as r from ods.t group by s having count(*) > 1", "NST001", FEW),
-    Tried("select s from ods.t except all select s from ods.t where a > 2", "SET001", FEW),
+    Tried("select dt, upper(s) as k, median(a) as r from ods.t group by dt, upper(s)", "AGG005", DAYS),
+    Tried("select dt, max_by(a, d) as r from ods.t group by dt", "AGG008", DAYS),
+    Tried("select dt, count(*) as r from ods.t group by dt having count(*) > 1", "NST001", DAYS),
+    Tried("select dt from ods.t except all select dt from ods.t where a > 2", "SET001", DAYS),
     Tried("select distinct dt, b from ods.t", "DST001", DAYS),
-    Tried("select s, rank() over (partition by s order by a) as r from ods.t", "WIN001", FEW),
-    Tried("select distinct s, upper(s) as k from ods.t", "DST001", FEW, ("k",)),
+    Tried("select dt, rank() over (partition by dt order by a) as r from ods.t", "WIN001", DAYS),
+    Tried("select distinct dt, upper(s) as k from ods.t", "DST001", DAYS, ("k",)),
     Tried("select upper(s) as k, sum(a) as r from (select distinct s, a from ods.t) as q group by upper(s)", "PAR002",
           "remove partition_by: aggregate_merge", ("k",)),
     Tried("select s, sum(a) as r from (select distinct s, a from ods.t where dt < current_date()) as q group by s",
@@ -200,6 +198,7 @@ UNADVISED = (
     "select t.s, u.b from ods.t left join ods.u on t.f = u.f",
     "select t.s, u.b from ods.t left join ods.u on t.a > u.a",
     "select s, sum(a) as r from ods.t group by s",
+    "select a, count(distinct s) as r from ods.t group by a",
     "select a, sum(r) over (partition by a) as r from (select a, max(d) as r from ods.t group by a) as q limit 3",
     "select f, count(distinct a) as n from ods.t group by f",
 )

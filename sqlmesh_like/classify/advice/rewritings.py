@@ -29,21 +29,16 @@ class Rewriting:
 
 
 def partitioned(facts: QueryFacts) -> Iterator[Rewriting]:
-    """The model partitioned by one of its columns: dates first, then texts and whole numbers.
+    """The model partitioned by one of its dates.
 
-    These may have as many values as there are rows, which the query does not say: the advice names the condition.
+    Texts and whole numbers may have as many values as there are rows, which no query says: they are not advised.
     """
-    named = facts.model.config.partition_by
-    is_frozen = facts.model.config.frozen_before is not None
-    known = columns(facts.relation) if facts.relation is not None and not is_frozen else ()
-    for is_date in (True, False):
-        for column in known:
-            if (column.type == "date") is is_date and column.type in ("date", "string", *INTEGERS):
-                if (column.name,) == named:
-                    continue
-                few = "" if is_date else " (worth it where it has few values)"
-                config = replace(facts.model.config, partition_by=(column.name,))
-                yield Rewriting(replace(facts.model, config=config), f"set partition_by='{column.name}'{few}")
+    config = facts.model.config
+    known = columns(facts.relation) if facts.relation is not None and config.frozen_before is None else ()
+    for column in known:
+        if column.type == "date" and (column.name,) != config.partition_by:
+            new = replace(config, partition_by=(column.name,))
+            yield Rewriting(replace(facts.model, config=new), f"set partition_by='{column.name}'")
 
 
 def unpartitioned(facts: QueryFacts) -> Iterator[Rewriting]:
