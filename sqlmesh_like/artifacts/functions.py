@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from sqlmesh_like.artifacts import dbt_keys
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.project.functions.declarations import FunctionArgument
 from sqlmesh_like.project.paths import within_package
-from sqlmesh_like.render.rendered import RenderedFunction
+from sqlmesh_like.render.rendered import RenderedFunction, RenderedModel, RenderedProject, RenderedTest
 
 
 def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]:
@@ -18,6 +20,7 @@ def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]
     path = within_package(function.path, package)
     tags, meta = list(function.tags), dict(function.meta)
     return {
+        **dbt_keys.FUNCTION,
         "unique_id": function.unique_id,
         "name": function.name,
         "resource_type": "function",
@@ -31,25 +34,41 @@ def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]
         "alias": function.name,
         "relation_name": None,
         "checksum": {"name": "sha256", "checksum": hashlib.sha256(text.encode()).hexdigest()},
-        "config": {
-            "enabled": True, "type": "scalar", "volatility": function.volatility, "runtime_version": None,
-            "entry_point": None, "tags": tags, "meta": meta, "materialized": "function",
-        },
+        "config": {**dbt_keys.FUNCTION_CONFIG, "volatility": function.volatility, "tags": tags, "meta": meta},
         "tags": tags,
         "meta": meta,
         "description": function.description,
-        "arguments": [
-            {"name": one.name, "data_type": one.type, "description": one.description, "default_value": one.default}
-            for one in function.arguments
-        ],
-        "returns": {"data_type": function.returns, "description": function.returns_description},
+        "arguments": [_argument(one) for one in function.arguments],
+        "returns": {"data_type": function.returns, "description": function.returns_description or None},
         "raw_code": text,
         "language": "sql",
         "compiled_code": rendered.query.compiled,
-        "depends_on": {"macros": [], "nodes": []},
-    }  # fmt: skip
+        "depends_on": {"macros": [], "nodes": list(rendered.calls)},
+        **called(rendered.calls),
+    }
+
+
+def _argument(argument: FunctionArgument) -> dict[str, object]:
+    given, words = argument.given, argument.description or None
+    plain = given if given is None or isinstance(given, str | int | float) else argument.default
+    return {"name": argument.name, "data_type": argument.type, "description": words, "default_value": plain}
 
 
 def called(functions: Iterable[str]) -> dict[str, object]:
     """Return the key `functions` of a node that calls these, given by unique id."""
     return {"functions": [[NodeId.parse(unique_id).name] for unique_id in functions]}
+
+
+def with_functions(
+    parents: dict[str, list[str]], rendered: RenderedProject
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return what each node and function reads, given what nodes read of each other, and what reads each of them."""
+    callers: tuple[RenderedModel | RenderedTest, ...] = (*rendered.models, *rendered.tests, *rendered.analyses)
+    calls = {str(node.unique_id): node.functions for node in callers}
+    above = {unique_id: [*read, *calls.get(unique_id, ())] for unique_id, read in parents.items()}
+    above |= {str(function.unique_id): list(function.calls) for function in rendered.functions}
+    below: dict[str, list[str]] = {unique_id: [] for unique_id in sorted(above)}
+    for unique_id in below:
+        for parent in above[unique_id]:
+            below.setdefault(parent, []).append(unique_id)
+    return {unique_id: sorted(above[unique_id]) for unique_id in sorted(above)}, below

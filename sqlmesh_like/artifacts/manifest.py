@@ -19,7 +19,7 @@ from sqlmesh_like.artifacts.files import (
     timestamp,
     write_text,
 )
-from sqlmesh_like.artifacts.functions import called, function_entry
+from sqlmesh_like.artifacts.functions import called, function_entry, with_functions
 from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
@@ -83,6 +83,8 @@ def manifest(
         *({**_test(test, project), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
+    read = {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)}
+    parents, children = with_functions(read, rendered)
     sources = (_source(source, table) for source in project.sources for table in source.tables)
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
@@ -96,8 +98,8 @@ def manifest(
         "docs": _by_id(_doc(block) for block in project.docs),
         "selectors": {},
         "disabled": {},
-        "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
-        "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
+        "parent_map": parents,
+        "child_map": children,
         "unit_tests": _by_id(unit_test(test, project) for test in rendered.unit_tests),
     }
 

@@ -323,10 +323,14 @@ class RenderedSemantic:
 
 @dataclass(frozen=True)
 class RenderedFunction:
-    """A function and `query`: its result for each row of a table `arguments` of its arguments, as plain Spark SQL."""
+    """A function and `query`: its result for each row of a table `arguments` of its arguments, as plain Spark SQL.
+
+    `calls`: unique ids of the functions that its own text calls.
+    """
 
     function: FunctionFile
     query: SourceMap
+    calls: tuple[str, ...] = ()
 
     @property
     def unique_id(self) -> NodeId:

@@ -23,6 +23,7 @@ class FunctionArgument:
     type_at: Location
     default: str | None = None
     default_at: Location | None = None
+    given: object = None  # the default as YAML has it
     description: str = ""
 
 

@@ -158,7 +158,7 @@ def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgu
             raise ProjectError(message, location=place, hint="arguments with a default_value come last")
         argument = FunctionArgument(name, type_, place, type_at, description=descriptions.of(entry))
         if default is not None and default.value is not None:
-            argument = replace(argument, default=_default(default), default_at=default.location)
+            argument = replace(argument, default=_default(default), default_at=default.location, given=default.value)
         arguments.append(argument)
     return tuple(arguments)
 

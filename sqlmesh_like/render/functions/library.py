@@ -55,6 +55,7 @@ class FunctionLibrary:
     def __init__(self, bodies: Sequence[FunctionBody] = ()) -> None:
         self._bodies = {body.function.name.lower(): body for body in bodies}
         self._expressions: dict[str, tuple[Piece | Hole, ...]] = {}
+        self._calls: dict[str, tuple[str, ...]] = {}
         self._open: list[str] = []
 
     @cached_property
@@ -96,7 +97,7 @@ class FunctionLibrary:
     def rendered(self) -> Iterator[RenderedFunction]:
         """The functions as the project has them after rendering."""
         known = ((name, body.function) for name, body in self._bodies.items() if body.function.unsupported is None)
-        return (RenderedFunction(function, self._query_of(name)) for name, function in known)
+        return (RenderedFunction(function, self._query_of(name), self._calls[name]) for name, function in known)
 
     def _query_of(self, name: str) -> SourceMap:
         """`SELECT expression AS result FROM arguments`: what a function computes, over a table of its arguments."""
@@ -140,6 +141,8 @@ class FunctionLibrary:
                 require_constant(argument.default, argument.default_at or argument.declared_at)
         expression = read_expression(body.text.compiled, self._bodies, body.place, function)
         writer = _Writer(self, expression.sql, body.place, expression.names)
+        called = {self._bodies[call.name].function.unique_id for call in writer.calls.values()}
+        self._calls[function.name.lower()] = tuple(sorted(called))
         return tuple(writer.pieces(expression.start, expression.end))
 
     def call(self, call: Call, arguments: Sequence[Sequence[Piece | Hole]], place: Location) -> list[Piece | Hole]:

@@ -153,7 +153,8 @@ def test_the_manifest_lists_functions_and_who_calls_them(shop: Shop) -> None:
     node = manifest["nodes"]["model.shop.m"]
     assert node["depends_on"]["nodes"] == ["source.shop.ods.orders", "function.shop.cents", "function.shop.gross"]
     assert node["functions"] == [["cents"], ["gross"]]
-    assert "functions" not in manifest["parent_map"]
+    assert manifest["functions"]["function.shop.gross"]["depends_on"]["nodes"] == ["function.shop.cents"]
+    assert manifest["child_map"]["function.shop.cents"] == ["function.shop.gross", "model.shop.m", "model.shop.totals"]
 
 
 def test_functions_of_packages_are_called_as_ones_own(shop: Shop) -> None:
