@@ -21,6 +21,18 @@ class CompiledModel:
     """Everything that follows from a model's text and the schemas of its inputs."""
 
     facts: QueryFacts
+    schemas: Mapping[str, Schema | None] = field(default_factory=dict, compare=False, repr=False)
+    views: Mapping[str, QueryFacts] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def advised(self) -> Classification:
+        """The classification, with advice that has been tried on the query; computed where it is printed."""
+        from sqlmesh_like.classify.advice.trial import with_tried_advice
+
+        with nesting_errors(self.model.path):
+            return with_tried_advice(
+                self.facts, self.classification, lambda model: analyze(model, self.schemas, self.views)
+            )
 
     @cached_property
     def classification(self) -> Classification:
@@ -62,7 +74,7 @@ class Compiler:
         if self.inlines and model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
         self._derived[model.unique_id] = with_versions(model, facts.schema)
-        return CompiledModel(facts)
+        return CompiledModel(facts, schemas, self._views)
 
     def columns(self, ref: InputRef) -> Schema | None:
         """Columns of an input as models compiled from now on see them, None if they are not known."""

@@ -143,7 +143,7 @@ def is_storable(name: str) -> bool:
 NodeKind = Literal[
     "model", "seed", "snapshot", "source", "test", "unit_test", "analysis", "exposure", "semantic_model", "metric",
     "saved_query", "group", "macro", "doc",
-    "operation", "fixture", "question",
+    "operation", "fixture", "question", "function",
 ]  # fmt: skip
 """Kinds of nodes with a unique id: those of dbt, and `operation` (hooks), `fixture` and `question` (ad-hoc queries)."""
 

@@ -35,6 +35,7 @@ from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
+from sqlmesh_like.analyze.refusals.repeated_arguments import refuse_uncertain
 from sqlmesh_like.analyze.refused_forms import first_refused
 from sqlmesh_like.analyze.star_columns import with_star_columns
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
@@ -189,6 +190,7 @@ def parse(model: RenderedModel) -> exp.Expr:
             offset = max(0, model.sql.lower().find(misplaced.node.sql(SPARK).lower()))
         raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
     _require_faithful(statements[0], model)
+    refuse_uncertain(model.source_map.repeated, model.path)
     return statements[0]
 
 

@@ -61,18 +61,41 @@ def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
 
 
 def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
-    """Return unique ids of macros that are new or whose text changed."""
+    """Return unique ids of macros and functions that are new or whose text or declaration changed."""
     before = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(old.get("macros")).items()}
     after = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(new.get("macros")).items()}
-    return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
+    functions = mapping_of(old.get("functions"))
+    changed = {
+        unique_id
+        for unique_id, node in mapping_of(new.get("functions")).items()
+        if unique_id not in functions or _is_other_function(mapping_of(functions[unique_id]), mapping_of(node))
+    }
+    return frozenset({*changed, *(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)})
+
+
+def _is_other_function(old: Artifact, new: Artifact) -> bool:
+    """Return whether a function's text, types or defaults differ, or those of functions that it calls.
+
+    The latter are in its compiled text, which dbt's manifest does not have.
+    """
+
+    def declared(node: Artifact) -> str:
+        listed = node.get("arguments")
+        arguments = [mapping_of(argument) for argument in listed] if isinstance(listed, list) else []
+        types = [[argument.get(key) for key in ("name", "data_type", "default_value")] for argument in arguments]
+        return json.dumps([node.get("raw_code"), types, mapping_of(node.get("returns")).get("data_type")], default=str)
+
+    compiled = [node.get("compiled_code") for node in (old, new)]
+    return declared(old) != declared(new) or (all(compiled) and compiled[0] != compiled[1])
 
 
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:
     checks = _CHECKS.get(str(new["resource_type"]), _OF_QUERIES)
-    called = mapping_of(new.get("depends_on")).get("macros")
+    depends_on = mapping_of(new.get("depends_on"))
     differences = {kind for kind, differs in checks.items() if differs(old, new)}
-    if isinstance(called, list) and any(name in macros for name in called if isinstance(name, str)):
-        differences.add("macros")
+    for listed in (depends_on.get("macros"), depends_on.get("nodes")):
+        if isinstance(listed, list) and any(name in macros for name in listed if isinstance(name, str)):
+            differences.add("macros")
     return frozenset(differences)
 
 

@@ -114,6 +114,22 @@ COLUMN: Mapping[str, object] = {"constraints": [], "doc_blocks": [], "granularit
 COLUMN_CONSTRAINT: Mapping[str, object] = {
     "name": None, "expression": None, "warn_unenforced": True, "warn_unsupported": True, "to": None, "to_columns": []
 }  # fmt: skip
+FUNCTION: Mapping[str, object] = {
+    **_NODE,
+    **_OF_SQL,
+    "columns": {},
+    "docs": {"show": True, "node_color": None},
+    "group": None,
+    "refs": [],
+    "sources": [],
+}
+FUNCTION_CONFIG: Mapping[str, object] = {
+    **_CONFIG_OF_TABLE,
+    "materialized": "function",
+    "type": "scalar",
+    "runtime_version": None,
+    "entry_point": None,
+}
 MACRO: Mapping[str, object] = {
     "config": {"docs": {"show": True, "node_color": None}, "meta": {}},
     "docs": {"show": True, "node_color": None},

@@ -19,6 +19,7 @@ from sqlmesh_like.artifacts.files import (
     timestamp,
     write_text,
 )
+from sqlmesh_like.artifacts.functions import called, function_entry, with_functions
 from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
@@ -82,6 +83,8 @@ def manifest(
         *({**_test(test, project), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
+    read = {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)}
+    parents, children = with_functions(read, rendered)
     sources = (_source(source, table) for source in project.sources for table in source.tables)
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
@@ -89,13 +92,14 @@ def manifest(
         "macros": _by_id(_macros(project, rendered)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
         **semantic_entries(rendered.semantic, {one.unique_id: _refs(one.inputs) for one in rendered.semantic}, schema),
+        "functions": _by_id(function_entry(function, schema) for function in rendered.functions),
         "groups": _by_id(group_entry(group) for group in project.groups),
         "group_map": group_map(project.groups, rendered),
         "docs": _by_id(_doc(block) for block in project.docs),
         "selectors": {},
         "disabled": {},
-        "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
-        "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
+        "parent_map": parents,
+        "child_map": children,
         "unit_tests": _by_id(unit_test(test, project) for test in rendered.unit_tests),
     }
 
@@ -150,8 +154,10 @@ def _doc(block: DocBlock) -> dict[str, object]:
     }
 
 
-def _depends_on(inputs: tuple[InputRef, ...], macros: tuple[str, ...]) -> dict[str, object]:
-    return {"macros": list(macros), "nodes": [ref.unique_id for ref in inputs]}
+def _depends_on(node: RenderedModel | RenderedTest) -> dict[str, object]:
+    inputs = [ref.unique_id for ref in node.inputs]
+    depends_on = {"macros": list(node.macros), "nodes": [*inputs, *node.functions]}
+    return {"depends_on": depends_on, **(called(node.functions) if node.functions else {})}
 
 
 def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
@@ -220,7 +226,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "unrendered_config": dict(model.templates),
         "language": model.language,
         **_refs(model.inputs),
-        "depends_on": _depends_on(model.inputs, model.macros),
+        **_depends_on(model),
         "compiled_path": f"{project.target_path}/compiled/{project.name}/"
         f"{compiled_model_path(model.path, model.name, model.unique_id)}",
         "compiled": True,
@@ -382,7 +388,7 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
         "raw_code": _generic_call(test, short_name) if is_generic else test.raw_sql.strip(),
         "language": "sql",
         **_refs(test.inputs),
-        "depends_on": _depends_on(test.inputs, test.macros),
+        **_depends_on(test),
         "compiled_path": compiled,
         "compiled": True,
         "compiled_code": test.sql,

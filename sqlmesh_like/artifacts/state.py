@@ -17,6 +17,7 @@ from sqlmesh_like.regular_files import read_followed
 
 _OF_NODES = (
     "nodes", "sources", "macros", "exposures", "metrics", "groups", "saved_queries", "semantic_models", "unit_tests",
+    "functions",
 )  # fmt: skip
 """Keys of a manifest whose values are objects by unique id."""
 MANIFEST, RESULTS, SOURCES = "manifest.json", "run_results.json", "sources.json"

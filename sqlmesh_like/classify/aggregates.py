@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
-
-from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Call
 from sqlmesh_like.analyze.binding.ties import core, is_decided
@@ -14,14 +12,6 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.rules import Reason, reason
 
 AggregateClass = Literal["mergeable", "rescan"]
-
-
-_INSTEAD = {
-    exp.ApproxQuantile.sql_name(): "use percentile(value, fraction), which is exact",
-    exp.Mode.sql_name(): "count the values by GROUP BY, and take the first by row_number() over"
-    " (partition by … order by count(*) desc, value)",
-}
-"""By function, what gives its value, or one like it, whatever the order of rows is."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +27,6 @@ def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
     """Whether the stored state of one call can absorb a change, and why."""
     rule, message = _rule(call)
     verdict_reason = reason(rule, message, facts.position(call.offset))
-    if rule == "AGG006" and (better := _INSTEAD.get(call.function)) is not None:
-        verdict_reason = replace(verdict_reason, hint=better)
     return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", verdict_reason)
 
 

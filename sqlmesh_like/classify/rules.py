@@ -5,12 +5,15 @@ The documentation's table of rules is generated from `RULES`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One reason that a plan can have: what it means and what would make it cheaper (empty: nothing to gain)."""
+    """One reason that a plan can have: what it means and what may make it cheaper (empty: nothing to gain).
+
+    A plan repeats advice about settings alone; advice about SQL is tried first, on the query itself (`advice`).
+    """
 
     id: str
     meaning: str
@@ -139,15 +142,15 @@ TIED = frozenset({"WIN002", "AGG008", "LIM002"})
 RULES = {rule.id: rule for rule in _ALL}
 
 
-def without_partition_advice(given: Reason) -> Reason:
-    """The reason without the advice to partition the table, where that would not help."""
-    return replace(given, hint="") if given.hint == _PARTITION else given
+ABOUT_SETTINGS = frozenset({"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006"})
+"""Rules whose advice is about a setting or the lake, and true of each plan that has them."""
 
 
 def reason(rule: str, message: str, position: tuple[int | None, int | None] = (None, None)) -> Reason:
-    """A reason with its rule's advice. Raises KeyError for an id that is not in the table.
+    """A reason with its rule's advice, if that is about settings. Raises KeyError for an id that is not in the table.
 
-    >>> reason("AGG003", "SUM(x)").hint
-    'cast the argument to a decimal'
+    >>> reason("CST001", "most of orders changed").hint, reason("AGG003", "SUM(x)").hint
+    ('refresh: incremental', '')
     """
-    return Reason(rule, message, *position, hint=RULES[rule].advice)
+    known = RULES[rule]
+    return Reason(rule, message, *position, hint=known.advice if rule in ABOUT_SETTINGS else "")

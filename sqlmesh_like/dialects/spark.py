@@ -114,7 +114,7 @@ def _arguments(tokens: Sequence[Token], opening: int) -> list[str | None]:
 
 
 def is_comma(join: exp.Join) -> bool:
-    """Whether a comma stands for the join, which in Spark joins what the JOINs on both of its sides have made."""
+    """Whether a comma stands for the join, which in Spark is made before the JOINs behind it."""
     return bool(join.meta.get(_COMMA))
 
 

@@ -10,7 +10,7 @@ import re
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.from_clause import joined_first
+from sqlmesh_like.analyze.binding.from_clause import using_behind_comma
 from sqlmesh_like.analyze.binding.scope import Unsupported
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.analyze.binding.time_windows import NAME as WINDOW
@@ -174,8 +174,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
 
 def _unproven_pattern(node: exp.Expr) -> str | None:
     match node:
-        case exp.Select() if joined_first(node.args.get("joins") or ()) is not None:
-            return "a RIGHT, FULL or USING JOIN behind a comma"
+        case exp.Select() if using_behind_comma(node.args.get("joins") or ()) is not None:
+            return "a USING JOIN behind a comma"
         case exp.Like() | exp.ILike():
             if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
                 return "LIKE with a pattern that is computed or has a backslash"

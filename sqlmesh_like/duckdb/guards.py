@@ -219,6 +219,8 @@ def _guard_result(value: exp.Expr, condition: str, what: str, operands: Mapping[
     case = f"CASE WHEN checked.v IS NULL OR ({condition}) THEN checked.v WHEN {failure} THEN checked.v END"
     fields = [f"'{name}': CAST(sml_{name} AS VARCHAR), '{name}_type': typeof(sml_{name})" for name in operands]
     struct = ", ".join(["'v': sml_v", *fields])
+    # Not `checked.v`: in HAVING, DuckDB takes that for a column of the query.
+    case = re.sub(r"\bchecked\.(\w+)", r"struct_extract(checked, '\1')", case)
     template = sqlglot.parse_one(f"list_transform([{{{struct}}}], LAMBDA checked : {case})[1]", dialect="duckdb")
     places = [column for column in template.find_all(exp.Column) if column.name.startswith("sml_")]
     copies = {name: operand.copy() for name, operand in operands.items()}

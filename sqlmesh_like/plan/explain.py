@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from sqlmesh_like.classify.advice.trial import with_useful_advice
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
@@ -16,7 +19,7 @@ def explain_model(planned: PlannedModel) -> dict[str, object]:
         **explain_classification(planned.compiled),
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
-        "next_run_reasons": [_reason(reason) for reason in planned.reasons],
+        "next_run_reasons": [_reason(reason) for reason in _advised(planned)],
         "estimate": explain_estimate(planned),
     }
 
@@ -32,10 +35,18 @@ def explain_classification(compiled: CompiledModel) -> dict[str, object]:
                 "sql": verdict.sql, "class": verdict.verdict, "rule": verdict.reason.rule,
                 "line": verdict.reason.line, "column": verdict.reason.column,
             }
-            for verdict in compiled.classification.aggregates
+            for verdict in compiled.advised.aggregates
         ],
-        "reasons": [_reason(reason) for reason in compiled.classification.reasons],
+        "reasons": [_reason(reason) for reason in compiled.advised.reasons],
     }  # fmt: skip
+
+
+def _advised(planned: PlannedModel) -> Iterator[Reason]:
+    """The reasons for the next run; those that follow from the SQL with the advice that was tried on it."""
+    compiled = planned.compiled
+    pairs = zip(compiled.classification.reasons, compiled.advised.reasons, strict=True)
+    known = dict(pairs) if set(planned.reasons) & set(compiled.classification.reasons) else {}
+    return (with_useful_advice(known.get(reason, reason), compiled.classification) for reason in planned.reasons)
 
 
 def _reason(reason: Reason) -> dict[str, object]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.functions.reading import refuse_same_names
 from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
 from sqlmesh_like.project.package_reader import PackageFiles, given_types, read_package
 from sqlmesh_like.project.packages import installed_packages
@@ -44,6 +45,8 @@ def load_project(
     own = replace(own, seeds=tuple(_described_by_package(seed, own, packages) for seed in own.seeds))
     parts = (own, *packages)
     unit_tests = tuple(test for part in parts for test in _unit_tests(root, part, settings))
+    functions = tuple(function for part in parts for function in part.functions)
+    refuse_same_names(functions)
     return ParsedProject(
         name=settings.name,
         root=root,
@@ -65,6 +68,7 @@ def load_project(
         groups=tuple(group for part in parts for group in part.properties.groups),
         semantic=_semantic_layer([part.properties.semantic for part in parts]),
         analyses=tuple(analysis for part in parts for analysis in part.analyses),
+        functions=functions,
         warnings=(*own.warnings, *unread(root, settings)),
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,

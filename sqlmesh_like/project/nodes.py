@@ -10,6 +10,7 @@ from typing import Literal
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.project.freshness import Freshness
+from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
@@ -422,6 +423,7 @@ class ParsedProject:
     groups: tuple[ModelGroup, ...] = ()
     semantic: SemanticLayer = field(default_factory=SemanticLayer)
     analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
+    functions: tuple[FunctionFile, ...] = ()
     warnings: tuple[str, ...] = ()
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name
     packages_path: str = "dbt_packages"  # the folder of packages, relative to the project root

@@ -14,8 +14,10 @@ from pathlib import Path
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, nearest
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import merge_config
-from sqlmesh_like.project.doc_blocks import Docs
+from sqlmesh_like.project.doc_blocks import Descriptions, Docs
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.functions.declarations import FunctionFile
+from sqlmesh_like.project.functions.reading import read_functions
 from sqlmesh_like.project.nodes import MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -39,6 +41,7 @@ class PackageFiles:
     tests: tuple[TestFile, ...]
     macros: tuple[MacroFile, ...]
     analyses: tuple[ModelFile, ...]
+    functions: tuple[FunctionFile, ...]
     warnings: tuple[str, ...]
 
 
@@ -67,6 +70,9 @@ def read_package(
         data_tests,
         _macros(root, settings, settings.name if over else None),
         _analyses(root, settings, properties),
+        read_functions(
+            properties.functions, root, settings.function_paths, settings.name, values, Descriptions(words, doc)
+        ),
         _undescribed(properties, (*models, *seeds)),
     )
 
@@ -81,7 +87,7 @@ def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig)
 def _property_paths(settings: Settings) -> tuple[str, ...]:
     """Folders whose YAML files describe nodes."""
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
-    return (*folders, *settings.snapshot_paths, *_described_tests(settings))
+    return (*folders, *settings.function_paths, *settings.snapshot_paths, *_described_tests(settings))
 
 
 def _described_tests(settings: Settings) -> tuple[str, ...]:

@@ -125,6 +125,7 @@ def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -
         seed_paths=_below(prefix, own.seed_paths),
         test_paths=_below(prefix, own.test_paths),
         macro_paths=_below(prefix, own.macro_paths),
+        function_paths=_below(prefix, own.function_paths),
         docs_paths=_below(prefix, own.docs_paths),
         analysis_paths=(),  # those are for the package's author
         vars={**own.vars, **settings.vars, **above, **cli_vars},

@@ -27,8 +27,6 @@ from sqlmesh_like.project.testing.data_test_config import checked_test_setting
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
 from sqlmesh_like.project.versions import Version, spelt_out
 
-_NOT_USED = ("functions",)
-
 
 @dataclass(frozen=True)
 class NodeProperties:
@@ -76,6 +74,7 @@ class Properties:
     groups: tuple[ModelGroup, ...]
     semantic: SemanticLayer
     singular_tests: Mapping[str, SingularProperties]
+    functions: tuple[YamlNode, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,6 @@ def parse_properties(
             raise version.error(
                 f"version {version.value!r} of the format of properties files is not known", "write version: 2"
             )
-        for key in _NOT_USED:
-            if (entries := file.get(key)) is not None and entries.value:
-                warn(entries.key_location, f"{key} are ignored: nothing here computes them")
     values = words.values()
     descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
@@ -129,6 +125,7 @@ def parse_properties(
         groups=groups,
         semantic=parse_semantic_layer({key: _entries(files, key) for key in KEYS}, words.values(docs), tests),
         singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
+        functions=_entries(files, "functions"),
     )
 
 

@@ -53,6 +53,7 @@ class Settings:
     test_paths: tuple[str, ...]
     macro_paths: tuple[str, ...]
     analysis_paths: tuple[str, ...]
+    function_paths: tuple[str, ...]
     docs_paths: tuple[str, ...]
     target_path: str
     clean_targets: tuple[str, ...]
@@ -206,6 +207,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         test_paths=paths["test-paths"],
         macro_paths=paths["macro-paths"],
         analysis_paths=paths["analysis-paths"],
+        function_paths=paths["function-paths"],
         docs_paths=_texts(node, "docs-paths", everywhere),
         target_path=target_path,
         clean_targets=_texts(node, "clean-targets", (target_path,)),

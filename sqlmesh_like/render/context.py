@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from jinja2 import Undefined
 
+from sqlmesh_like.errors import nearest
 from sqlmesh_like.invocation_id import INVOCATION_ID
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import canonical, merge_config, refuse_both_spellings
@@ -35,8 +37,11 @@ from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, RelationSince, TemplateRelation
-from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.rendered import InputRef, SourceMap
 from sqlmesh_like.render.results.column import ColumnOf
+
+if TYPE_CHECKING:  # it reads SQL: where a project has no functions, rendering does not
+    from sqlmesh_like.render.functions.library import FunctionLibrary
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
@@ -64,7 +69,19 @@ class RenderEnvironment:
     graph: Entries | None = None
     config: RuntimeConfig | None = None  # the value of `ref.config`
     is_dbt: bool = True  # whether settings are those of dbt_project.yml
+    functions: FunctionLibrary | None = field(default=None, compare=False)  # None: the project has none
     kept: dict[str, object] = field(default_factory=dict, compare=False)  # set by `graph.setdefault`, for all nodes
+
+    def with_expressions(self, text: SourceMap, path: str, findings: RenderTrace) -> SourceMap:
+        """A rendered text with functions' expressions in the place of calls, which `findings` lists then.
+
+        Raises ProjectError for a wrong call.
+        """
+        if self.functions is None:
+            return text
+        text, called = self.functions.with_expressions(text, path)
+        findings.functions.update(dict.fromkeys(called))
+        return text
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -78,6 +95,7 @@ class RenderTrace:
     config: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, InputRef] = field(default_factory=dict)
     macros: dict[str, None] = field(default_factory=dict)
+    functions: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
     missing: MissingNode | None = None  # the error of a ref or source to a missing or disabled node
@@ -169,7 +187,7 @@ def build_scope(
     incremental: bool = False,
 ) -> TemplateScope:
     """The names in scope of a node's template. Without a registry every reference is accepted, as in the first pass."""
-    functions = _references(registry, findings, around.config)
+    functions = _references(registry, findings, around)
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = NodeId.parse(str(node["unique_id"])).package
     scope: TemplateScope = {
@@ -204,7 +222,7 @@ def build_scope(
 
 
 def _references(
-    registry: RelationRegistry | None, findings: RenderTrace, config: RuntimeConfig | None
+    registry: RelationRegistry | None, findings: RenderTrace, around: RenderEnvironment
 ) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
@@ -235,10 +253,25 @@ def _references(
         with noting():
             return use(registry.source(*names))
 
-    functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
-    for function in functions.values():
-        vars(function)["config"] = config
-    return {**functions}
+    references: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
+    for reference in references.values():
+        vars(reference)["config"] = around.config
+    return {**references, "function": lambda *names: _function(around.functions, findings, names)}
+
+
+def _function(library: FunctionLibrary | None, findings: RenderTrace, names: tuple[object, ...]) -> str:
+    """The name by which a query calls a function of the project: `function(name)`, or `function(package, name)`."""
+    name = str(names[-1]) if names else ""
+    function = None if library is None else library.named(name)
+    if function is None or (len(names) > 1 and str(names[0]) != function.unique_id.package):
+        message = f"there is no function {'.'.join(map(str, names))!r}"
+        hint = (
+            nearest(name, library.names if library is not None else ())
+            or "declare it under functions: in properties YAML"
+        )
+        raise TemplateFault(message, rf"\bfunction\s*\(\s*['\"]{re.escape(name)}", hint)
+    findings.functions[function.unique_id] = None
+    return function.name
 
 
 def _spelt(name: object) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import NodeId, Schema, TableName
+from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig, TestMetadata
 from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticModel
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
@@ -40,17 +41,32 @@ class InputRef:
 
 
 @dataclass(frozen=True)
+class RepeatedArgument:
+    """An argument of a call that the function's expression has more than once: `sql` stands there several times.
+
+    `line` and `column` are those of the call in the model's own file, 1-based.
+    """
+
+    function: str
+    sql: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
 class SourceMap:
     """Maps offsets of the compiled SQL back to the model's own file.
 
     `anchors` are (compiled offset, raw offset, is_template) in ascending compiled order: text between two anchors was
     copied verbatim from the raw file (raw offset advances with it) or, where `is_template`, was produced by a template
-    tag that starts at the raw offset (raw offset stays).
+    tag that starts at the raw offset (raw offset stays). `repeated`: arguments that calls of functions gave once, and
+    that the compiled SQL has several times.
     """
 
     raw: str
     compiled: str
     anchors: tuple[tuple[int, int, bool], ...] = ((0, 0, False),)
+    repeated: tuple[RepeatedArgument, ...] = ()
 
     def locate(self, offset: int) -> tuple[int, int]:
         """1-based (line, column) in the raw file of a 0-based offset of the compiled SQL.
@@ -110,6 +126,7 @@ class RenderedModel:
     description: str = ""
     is_handwritten_incremental: bool = False
     macros: tuple[str, ...] = field(default=())  # unique ids of the macros it called
+    functions: tuple[str, ...] = ()  # unique ids of the functions it called
     incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
@@ -180,6 +197,7 @@ class RenderedTest:
     test_type: Literal["generic", "singular"] = "singular"
     config: Mapping[str, object] = field(default_factory=dict)
     macros: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     asks_lake: bool = False
     declared_at: Location | None = None
     table: TableName | None = None  # where its failures are stored; None: nowhere
@@ -304,6 +322,22 @@ class RenderedSemantic:
 
 
 @dataclass(frozen=True)
+class RenderedFunction:
+    """A function and `query`: its result for each row of a table `arguments` of its arguments, as plain Spark SQL.
+
+    `calls`: unique ids of the functions that its own text calls.
+    """
+
+    function: FunctionFile
+    query: SourceMap
+    calls: tuple[str, ...] = ()
+
+    @property
+    def unique_id(self) -> NodeId:
+        return self.function.unique_id
+
+
+@dataclass(frozen=True)
 class RenderedProject:
     """All rendered nodes of a project, by unique id, in file order."""
 
@@ -317,6 +351,7 @@ class RenderedProject:
     semantic: tuple[RenderedSemantic, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
     macros: tuple[tuple[NodeId, Location], ...] = ()  # those that the root project can call, with locations
+    functions: tuple[RenderedFunction, ...] = ()
     broken_macros: Mapping[str, SqlError] = field(default_factory=dict)  # errors of macro files, by path
 
     @property

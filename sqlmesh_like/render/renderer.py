@@ -107,9 +107,12 @@ class Renderer:
             project.name, target, project.vars, macros, templates, now, call,
             package_vars=project.package_vars, config=config, is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
-        return cls(project, target, around)
+        return cls(project, target, _with_functions(around, project))
 
     def render(self) -> RenderedProject:
+        functions = self.around.functions
+        if functions is not None:
+            functions.require_sound()
         placement = self.placement
         placed = placement.place_all()
         registry = placement.registry(placed)
@@ -143,6 +146,7 @@ class Renderer:
             semantic=semantic,
             analyses=tuple(self._rendered(entry, registry) for entry in analyses),
             macros=tuple(self.around.macros.declared()),
+            functions=() if functions is None else tuple(functions.rendered()),
             broken_macros={path: as_sql_error(error) for path, error in self.around.macros.errors.items()},
         )
 
@@ -156,7 +160,8 @@ class Renderer:
     def with_overrides(self, overrides: Overrides) -> Renderer:
         """A renderer whose templates see these overrides of macros, variables and the environment."""
         variables = {**self.around.vars, **overrides.vars}
-        return replace(self, around=replace(self.around, vars=variables, overrides=overrides))
+        around = replace(self.around, vars=variables, overrides=overrides)
+        return replace(self, around=_with_functions(around, self.project))
 
     def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
@@ -244,6 +249,7 @@ class Renderer:
             description=placed.file.description,
             is_handwritten_incremental=findings.asked_incremental,
             macros=tuple(sorted(findings.macros)),
+            functions=tuple(sorted(findings.functions)),
             incremental_sql=incremental.compiled if incremental else None,
             incremental_map=incremental,
             fqn=placed.file.fqn,
@@ -266,7 +272,7 @@ class Renderer:
             kind = placed.file.unique_id.kind
             message = f"{kind} {placed.file.name!r} is empty: no SQL is left after Jinja"
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
-        return source_map
+        return self.around.with_expressions(source_map, placed.file.path, findings)
 
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope.
@@ -286,6 +292,15 @@ class Renderer:
             return tuple(self.around.templates.render(place, hook, scope).compiled for hook in hooks)
 
         return replace(config, pre_hook=rendered(config.pre_hook), post_hook=rendered(config.post_hook))
+
+
+def _with_functions(around: RenderEnvironment, project: ParsedProject) -> RenderEnvironment:
+    """The environment with the project's functions as their templates render in it. Raises JinjaError."""
+    if not project.functions:
+        return around
+    from sqlmesh_like.render.functions.bodies import with_functions
+
+    return with_functions(around, project.functions)
 
 
 def _other_settings(config: Mapping[str, object]) -> dict[str, object]:

@@ -74,6 +74,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None
+    source_map = _with_expressions(source_map, test, around, findings)
     audit = effective.get("schema", "dbt_test__audit")
     schema = schema_of_failures(audit, scope, around.target, around.templates, test.path)
     return RenderedTest(
@@ -91,6 +92,7 @@ def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironm
         test_type=test.test_type,
         config=effective,
         macros=tuple(sorted(findings.macros)),
+        functions=tuple(sorted(findings.functions)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
         table=_table(test, effective, schema),
@@ -183,6 +185,16 @@ def _at_declaration(test: TestFile, around: RenderEnvironment, scope: TemplateSc
             message = f"no data test is named {test.metadata.name!r}"
             raise JinjaError(message, location=test.declared_at, hint=hint) from error
         raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error
+
+
+def _with_expressions(text: SourceMap, test: TestFile, around: RenderEnvironment, findings: RenderTrace) -> SourceMap:
+    """The text with functions' expressions; a wrong call in a generic test is located at the test's YAML entry."""
+    try:
+        return around.with_expressions(text, test.path, findings)
+    except ProjectError as error:
+        if test.test_type != "generic":
+            raise
+        raise ProjectError(error.message, location=test.declared_at, hint=error.hint) from error
 
 
 def _tags(value: object) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ Entry = Mapping[str, object]
 PROFILE = "lake: {target: d, outputs: {d: {type: duckdb, path: x.duckdb, schema: main}}}\n"
 SECTIONS = (
     *("nodes", "sources", "exposures", "unit_tests", "groups", "docs", "macros"),
-    *("semantic_models", "metrics", "saved_queries"),
+    *("semantic_models", "metrics", "saved_queries", "functions"),
 )
 DIFFERS: Mapping[str, frozenset[str]] = {
     "every node": frozenset({
@@ -100,7 +100,17 @@ HOOKED: Mapping[str, str] = {
     "grants={'select': ['a']}) }}\n"
     "select id from {{ ref('added') }} union all select n from {{ ref('added') }} union all select id "
     "from {{ ref('base') }}",
+    "functions/half.sql": "a / parts\n",
+    "functions/fourth.sql": "{{ function('half') }}({{ function('half') }}(a, 2), 2)",
+    "models/halved.sql": "select {{ function('fourth') }}({{ function('half') }}(id, 2)) as h from {{ ref('added') }}",
     "models/p.yml": """
+functions:
+  - name: half
+    description: Of a number.
+    arguments: [{name: a, data_type: double, description: the number}, {name: parts, data_type: int, default_value: 2}]
+    returns: {data_type: double}
+    config: {volatility: deterministic, tags: [maths], meta: {who: ada}}
+  - {name: fourth, arguments: [{name: a, data_type: double}], returns: {data_type: double, description: a part}}
 groups: [{name: g, owner: {name: Ada, email: a@x.org}}]
 models:
   - {name: read, data_tests: [{unique: {column_name: id, config: {where: "id > 1", limit: 3, tags: [t]}}}]}
@@ -185,8 +195,8 @@ def compared_keys(mine: Entry, other: Entry) -> Iterator[tuple[str, object, obje
 
 
 def plain(key: str, value: object) -> object:
-    """What `refs` and `depends_on.nodes` repeat, and their order, says nothing; nor does what ends a macro."""
-    if key in ("refs", "sources", "depends_on.nodes") and isinstance(value, list):
+    """What `refs`, `functions` and `depends_on.nodes` repeat, and their order, says nothing; nor what ends a macro."""
+    if key in ("refs", "sources", "functions", "depends_on.nodes") and isinstance(value, list):
         return {json.dumps(entry, sort_keys=True) for entry in value}
     if key in ("node_relation", "exports"):
         return without(("database", "relation_name"), value)

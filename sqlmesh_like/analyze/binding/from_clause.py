@@ -62,15 +62,18 @@ class FromReader:
     ask: Ask
 
     def scope(self, select: exp.Select) -> Scope:
-        """The scope of a SELECT: its FROM items joined from left to right."""
+        """The scope of a SELECT: its FROM items joined from left to right, commas as well.
+
+        Source: Spark's `AstBuilder.visitFromClause`; JOIN goes first under `spark.sql.ansi.relationPrecedence` alone.
+        """
         from_ = select.args.get("from_") or select.args.get("from")
         if from_ is None:
             return Scope(OneRow(), ())
         joins = [*(from_.this.args.get("joins") or []), *(select.args.get("joins") or [])]
         first = from_.this.copy() if from_.this.args.get("joins") else from_.this
         first.set("joins", None)
-        if (join := joined_first(joins)) is not None:
-            raise Unsupported("QRY009", "a RIGHT, FULL or USING JOIN behind a comma", join, "JOIN")
+        if (join := using_behind_comma(joins)) is not None:
+            raise Unsupported("QRY009", "a USING JOIN behind a comma", join, "JOIN")
         if (nested := self._nested(first)) is not None and not select.args.get("laterals"):
             for join in joins:
                 nested = self._joined(nested, join)
@@ -264,16 +267,16 @@ def _by_shared_names(join: exp.Join, left: Scope, right: Scope) -> exp.Join:
     return using
 
 
-def joined_first(joins: Sequence[exp.Join]) -> exp.Join | None:
-    """The first join behind a comma that has other rows or columns for being joined before it, as Spark does.
+def using_behind_comma(joins: Sequence[exp.Join]) -> exp.Join | None:
+    """The first USING JOIN behind a comma: of two columns of that name to its left, Spark takes the first one.
 
     >>> import sqlglot
-    >>> query = sqlglot.parse_one("select 1 from a, b right join c on b.x = c.x", dialect=SPARK)
-    >>> joined_first(query.args["joins"]).alias_or_name
+    >>> query = sqlglot.parse_one("select 1 from a, b join c using (x)", dialect=SPARK)
+    >>> using_behind_comma(query.args["joins"]).alias_or_name
     'c'
     """
     behind = dropwhile(lambda join: not is_comma(join), joins)
-    return next((join for join in behind if join.side in ("RIGHT", "FULL") or join.args.get("using")), None)
+    return next((join for join in behind if join.args.get("using")), None)
 
 
 def _has_keyword(join: exp.Join) -> bool:

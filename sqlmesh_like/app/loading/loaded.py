@@ -208,9 +208,7 @@ def load(
         return _as_invoked(target, invocation)
 
     def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
-        from sqlmesh_like.render.renderer import render_project
-
-        rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh, broken=True)
+        rendered = _rendered(project, target, now, invocation)
         return rendered, build_graph(project, rendered)
 
     def refresh(
@@ -260,6 +258,20 @@ def load(
     project, target = cached.project, cached.target
     _use_store(target)
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+
+
+def _rendered(
+    project: ParsedProject, target: Target, now: datetime.datetime, invocation: Invocation
+) -> RenderedProject:
+    """The rendered project, with errors of templates in their nodes. Raises ProjectError for a wrong function."""
+    from sqlmesh_like.render.renderer import render_project
+
+    rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh, broken=True)
+    if rendered.functions:
+        from sqlmesh_like.plan.checks.functions import check_functions
+
+        check_functions(rendered.functions)
+    return rendered
 
 
 def _rendered_apart(work: Callable[[], _T], log: _LogHandler) -> _T:

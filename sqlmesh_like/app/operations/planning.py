@@ -43,7 +43,7 @@ class ModelPlan:
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons for this strategy, with locations in the model's file."""
-        return self.planned.compiled.classification.reasons
+        return self.planned.compiled.advised.reasons
 
     @property
     def next_run(self) -> Strategy:

@@ -74,4 +74,4 @@ def _way(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
         return "snapshot", ()
     if config.materialized in ("view", "ephemeral"):
         return "view", ()
-    return compiled.classification.strategy, compiled.classification.reasons
+    return compiled.classification.strategy, compiled.advised.reasons

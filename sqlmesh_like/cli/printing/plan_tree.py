@@ -44,9 +44,9 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
     The engine is named where the target, not the plan, leaves the work to Spark.
     """
     compiled = plan.compiled
-    aggregates = compiled.classification.aggregates
+    aggregates = compiled.advised.aggregates
     verdict_reasons = {verdict.reason for verdict in aggregates}
-    reasons = [reason for reason in compiled.classification.reasons if reason not in verdict_reasons]
+    reasons = [reason for reason in compiled.advised.reasons if reason not in verdict_reasons]
     branches = [
         Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
@@ -124,12 +124,12 @@ def _aligned(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
-    return reason.rule, shown(f"{reason.message}{_hint(plan, reason)}"), _place(plan, reason)
+    return reason.rule, shown(f"{reason.message}{_hint(reason)}"), _place(plan, reason)
 
 
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
-    why = f"{reason.rule} {reason.message}{_hint(plan, reason)}" if reason.rule != "AGG001" else ""
+    why = f"{reason.rule} {reason.message}{_hint(reason)}" if reason.rule != "AGG001" else ""
     return _coloured(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
 
 
@@ -168,10 +168,9 @@ def _work(work: WorkEstimate) -> str:
     return f"reads {size(work.read)}, rewrites {size(work.rewritten)} in about {work.seconds:.2g} s"
 
 
-def _hint(plan: PlannedModel, reason: Reason) -> str:
-    """Return the hint how to avoid a full refresh, empty for other strategies."""
-    is_whole = plan.compiled.classification.strategy == "full_refresh"
-    return f" ({reason.hint})" if reason.hint and is_whole else ""
+def _hint(reason: Reason) -> str:
+    """Return what has been tried and makes the plan cheaper, empty if nothing has."""
+    return f" ({reason.hint})" if reason.hint else ""
 
 
 def _refused(plan: PlannedModel) -> str:

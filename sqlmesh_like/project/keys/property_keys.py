@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlmesh_like.project.keys.column_keys import COLUMN, data_tests
 from sqlmesh_like.project.keys.config_keys import CONFIG, TEST_CONFIG
+from sqlmesh_like.project.keys.function_keys import FUNCTION
 from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.keys.source_keys import SOURCE
 from sqlmesh_like.project.keys.unit_test_keys import UNIT_TEST
@@ -143,6 +144,7 @@ PROPERTIES = Shape("a properties file", {
                              "type_params": {"measure": "sales"}}]),
     "saved_queries": Key(each(SAVED_QUERY), help="Part of dbt's semantic layer; written to the manifest.",
                          example=[{"name": "by_day", "query_params": {"metrics": ["sales"]}}]),
-    "functions": Key(anything, help="Ignored with a warning: not supported.", example=[{"name": "cents"}]),
+    "functions": Key(each(FUNCTION), help="Functions that queries call; each has a file with its expression.",
+                     example=[{"name": "cents", "returns": {"data_type": "bigint"}}]),
     "anchors": Key(anything, help="Values for YAML's anchors.", example=[{"type": "not_null"}]),
 }, others="warn")  # fmt: skip

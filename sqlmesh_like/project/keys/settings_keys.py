@@ -27,7 +27,7 @@ FLAGS = Shape("flags", {
     "python_model_packages": Key(texts, help="Packages whose Python models may be run.", example=["forecasts"]),
 }, others="take")  # fmt: skip
 _BY_FOLDER = Key(plain_mapping, help="Settings by folder.", example={"shop": {"+enabled": False}})
-_NO_FUNCTIONS = "functions of the database are not created; write a macro"
+_NO_FUNCTIONS = "functions have no settings by folder"
 _WITHOUT_EFFECT = {
     "asset-paths": without_effect("text or list of texts", ["assets"], "pictures are not copied to the site"),
     "log-path": without_effect("text", "logs", "logs go to the terminal; redirect them"),
@@ -35,7 +35,6 @@ _WITHOUT_EFFECT = {
     "quoting": NO_EFFECT_ON_QUOTES,
     "restrict-access": without_effect("true or false", True, "ref() to a package's protected model is allowed"),
     "functions": without_effect("mapping", {"shop": {"+enabled": False}}, _NO_FUNCTIONS),
-    "function-paths": without_effect("text or list of texts", ["functions"], _NO_FUNCTIONS),
     "analyses": without_effect("mapping", {"shop": {"+enabled": False}}, "analyses have no settings by folder"),
     "profiles": without_effect("mapping", {"lake": {"target": "dev"}}, "profiles are read from profiles.yml"),
 }
@@ -47,6 +46,7 @@ PATH_DEFAULTS = {
     "macro-paths": "macros",
     "snapshot-paths": "snapshots",
     "analysis-paths": "analyses",
+    "function-paths": "functions",
 }
 """Settings that name folders of SQL, and their defaults."""
 OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}

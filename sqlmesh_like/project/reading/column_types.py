@@ -20,6 +20,9 @@ _OF_OTHERS = frozenset(
 _WORD = re.compile(r"[a-z_]\w*(?=\s*(?:$|[(<>,]))")
 _DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\s*\(\s*(\d+)")
 _MAX_DIGITS = 38
+_SPELLING = re.compile(r"[\w\s(),:<>]+", re.ASCII)
+_NOT_CAST = frozenset("interval variant void varchar char character".split())
+"""Types to which no value of a query is cast: Spark takes a cast to `varchar` for one to `string`."""
 
 
 def type_fault(text: str) -> tuple[str, str | None] | None:
@@ -41,6 +44,42 @@ def type_fault(text: str) -> tuple[str, str | None] | None:
         if hint := nearest_type(word):
             return f"there is no type {word!r}", hint
     return None
+
+
+def spark_type_fault(text: str) -> tuple[str, str | None] | None:
+    """What is wrong with a type that a query casts to, and a hint; None if it is one of Spark's.
+
+    >>> spark_type_fault("decimal(10,2)"), spark_type_fault("struct<a: int, b: array<date>>")
+    (None, None)
+    >>> spark_type_fault("int64")
+    ("there is no type 'int64' in Spark", 'write bigint, decimal(p,s), string, date, timestamp …')
+    >>> spark_type_fault("int) + (1")
+    ("'int) + (1' is not a type", None)
+    """
+    if fault := type_fault(text):
+        return fault
+    lower = text.lower()
+    if not _SPELLING.fullmatch(text) or not _is_balanced(text):
+        return f"{text!r} is not a type", None
+    if refused := next((word for word in _WORD.findall(lower) if word in _NOT_CAST), None):
+        return f"values cannot be cast to {refused}", "write string" if "char" in refused else None
+    unknown = next((word for word in _WORD.findall(lower) if word not in _SIMPLE), None)
+    if unknown is not None or not _WORD.findall(lower):
+        return (
+            f"there is no type {unknown or lower!r} in Spark",
+            "write bigint, decimal(p,s), string, date, timestamp …",
+        )
+    return None
+
+
+def _is_balanced(text: str) -> bool:
+    depth = {"(": 0, "<": 0}
+    for sign in re.findall("[()<>]", text):
+        opening = {")": "(", ">": "<"}.get(sign)
+        depth[opening or sign] += -1 if opening else 1
+        if depth[opening or sign] < 0:
+            return False
+    return not any(depth.values())
 
 
 def nearest_type(word: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.spark.lake import ORDERS, Lake
 
@@ -16,6 +17,11 @@ MODELS = {
     "full_rows": (
         "group_recompute",
         "select o.id as order_id, p.id as person from @orders o full join @people p on o.buyer = p.id",
+    ),
+    "behind_a_comma": (
+        "group_recompute",
+        "select o.id as order_id, q.id as other, p.id as person from @orders o, @people q"
+        " right join @people p on o.buyer = p.id",
     ),
     "without_orders": (
         "group_recompute",
@@ -41,6 +47,14 @@ MODELS = {
     ),
     "both": ("group_recompute", "select buyer as id from @orders intersect select id from @people"),
 }
+
+
+@pytest.mark.parametrize(("join", "alone"), [("right", []), ("full", [(1, 5, None), (2, 1, None), (2, 5, None)])])
+def test_spark_joins_from_left_to_right_commas_as_well(spark: SparkSession, join: str, alone: list[object]) -> None:
+    tables = "(values (1), (2)) as a(x), (values (1), (5)) as b(y)"
+    query = f"select * from {tables} {join} join (values (1), (7)) as c(z) on y = z and x = z"
+    rows = sorted(map(tuple, spark.sql(query).collect()), key=str)
+    assert rows == sorted([(1, 1, 1), (None, None, 7), *alone], key=str)
 
 
 @pytest.mark.release

@@ -175,8 +175,20 @@ def test_what_sqlglot_has_no_class_for_is_followed_all_the_same(value: str) -> N
     assert compiled(f"select {value} as x from ods.t", COLUMNS).classification.strategy == "row_based"
 
 
-@pytest.mark.parametrize("join", ["right join ods.u as c on b.k = c.k", "join ods.u as c using (k)"])
-def test_what_stands_behind_a_comma_is_joined_before_it(join: str) -> None:
-    """`a, b RIGHT JOIN c` has no rows without rows of `a`; joined from left to right it would."""
-    reason = compiled(f"select t.a as x, b.v from ods.t, ods.u as b {join}", COLUMNS).facts.unsupported_reason
-    assert reason is not None and reason.message == "a RIGHT, FULL or USING JOIN behind a comma"
+@pytest.mark.parametrize("side", ["left", "right", "full"])
+def test_a_comma_joins_before_the_joins_behind_it(side: str) -> None:
+    """In Spark `a, b RIGHT JOIN c` has a row of `c` alone, and one for each row of `a` it has not."""
+    comma, cross = (
+        compiled(f"select t.a as x, b.s from ods.t{join} ods.u as b {side} join ods.u as c on b.a = c.a", COLUMNS)
+        for join in (",", " cross join")
+    )
+    assert comma.table.build is not None and cross.table.build is not None
+    assert comma.table.build.sql() == cross.table.build.sql()
+    assert comma.classification.strategy == "group_recompute"
+
+
+def test_using_behind_a_comma_is_not_followed() -> None:
+    """Of two columns of that name to its left, Spark takes the first one."""
+    query = "select t.a as x, b.s from ods.t, ods.u as b join ods.u as c using (a)"
+    reason = compiled(query, COLUMNS).facts.unsupported_reason
+    assert reason is not None and reason.message == "a USING JOIN behind a comma"

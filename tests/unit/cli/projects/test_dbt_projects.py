@@ -450,11 +450,16 @@ def test_deps_does_not_read_models(project: Project) -> None:
     assert (project.root / "dbt_packages/kit/dbt_project.yml").is_file()
 
 
-def test_functions_are_ignored_with_a_warning(project: Project) -> None:
-    files = {"models/m.sql": "select 1 as id", "models/m.yml": "version: 2\nfunctions: [{name: x}]\n"}
-    assert project.call("compile", files=files).count("models/m.yml:2:1: functions are ignored") == 1
-    files["models/m.yml"] = "functions: []\n"
-    assert "ignored" not in project.call("compile", files=files)
+def test_a_function_in_python_is_an_error_only_where_it_is_called(project: Project) -> None:
+    files = {
+        "models/m.sql": "select 1 as id",
+        "functions/x.py": "def main(a): return a",
+        "functions/x.yml": "functions: [{name: x, config: {entry_point: main}, returns: {data_type: FLOAT64}}]\n",
+    }
+    said = "function 'x' is written in Python, which is not supported yet"
+    assert f"functions/x.yml:1:20: {said}: queries cannot call it" in project.call("compile", files=files)
+    files["models/m.sql"] = "select\n  {{ function('x') }}(1) as id"
+    assert f"models/m.sql:2:3: {said}" in project.call("compile", files=files, code=2)
 
 
 BROKEN = {
