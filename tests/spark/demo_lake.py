@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -67,8 +67,8 @@ class DemoLake:
         """The lake of the project that is there."""
 
         @contextmanager
-        def session(*_: object, **__: object) -> Iterator[SparkSession]:
-            yield spark
+        def session(*_: object, **__: object) -> Iterator[Callable[[], SparkSession]]:
+            yield lambda: spark
 
         share(spark, monkeypatch)
         monkeypatch.setattr(ingestion, "session_for", session)

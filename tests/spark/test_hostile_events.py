@@ -51,7 +51,7 @@ def deep(levels: int) -> str:
 def test_every_text_is_a_literal_and_every_name_is_a_name(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = spark.range(1)
     items = [f"{spark_literal(text)} as c{number}" for number, text in enumerate(TEXTS)]
-    row = frame_query(spark, f"select {', '.join(items)} from {{events}}", events=frame).first()
+    row = frame_query(f"select {', '.join(items)} from {{events}}", events=frame).first()
     assert row is not None and tuple(row) == TEXTS
     names = [text for text in TEXTS if "events" not in text]
     named = frame.selectExpr(*[f"id as {spark_identifier(name)}" for name in names])

@@ -99,8 +99,8 @@ def test_models_follow_and_idle_rounds_do_nothing(
     real_run, real_apply = watch_loop.WatchLoop._run, LocalFirstEngine.apply
 
     @contextmanager
-    def shared(*_: Any) -> Iterator[SparkSession]:
-        yield spark
+    def shared(*_: Any) -> Iterator[Callable[[], SparkSession]]:
+        yield lambda: spark
 
     def counted(self: watch_loop.WatchLoop) -> None:
         real_run(self)
@@ -167,8 +167,8 @@ def test_a_wrong_row_is_an_alert_while_watching(
     spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @contextmanager
-    def shared(*_: Any) -> Iterator[SparkSession]:
-        yield spark
+    def shared(*_: Any) -> Iterator[Callable[[], SparkSession]]:
+        yield lambda: spark
 
     monkeypatch.setattr(watch_service, "session_for", shared)
     HAS_ENDED.clear()
