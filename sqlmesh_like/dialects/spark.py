@@ -258,8 +258,9 @@ class SparkNames(SparkTexts):
         try:
             return super().tokenize(sql, dialect)
         except TokenError as error:  # the tokenizer wraps every exception, a want of memory too
-            if isinstance(error.__cause__, MemoryError):
-                raise error.__cause__ from None
+            wrapped = error.__cause__ or error.__context__  # which it names only if it still has the memory for that
+            if isinstance(wrapped, MemoryError):
+                raise wrapped from None
             raise
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
