@@ -23,6 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE
 timed = @mkdir -p $(TIMES); began=$$(date +%s); $(2); code=$$?; echo "$$(($$(date +%s) - began))" > "$(TIMES)/$(1).stage"; exit $$code
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py $(addprefix tests/faults/test_,kills.py released_kills.py service_kills.py erasure.py) tests/spark/cdc/test_event_fuzz.py tests/spark/test_soak.py tests/spark/tables/test_spark_kills.py tests/spark/sql/test_random_cases.py
 
+OF_EVENTS := $(addprefix tests/spark/cdc/test_,encodings.py event_fuzz.py generated_events.py generated_values.py ingest_formats.py ingest_further_formats.py ingest_late.py ingest_names.py ingest_rows.py ingest_types.py)
+
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint lint-types lint-style lint-layers lint-words fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
 
@@ -50,6 +52,7 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,tests without a JVM,SML_RELEASE=1 $(FAST_TESTS) -m "not deep" --times $(TIMES)/fast.json)
 	$(call timed,jars and class archive,$(BIN)/sml deps)
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
+	$(call timed,small batches without Spark,SML_SMALL_BATCHES=1 SML_RELEASE=1 $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(OF_EVENTS))
 
 # 10,000 random cases instead of 150, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
 # instead of 48: one hour more. What fails is filed in tests/properties/failed_once. 3,000 payloads of attackers instead of 16, and
