@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from sqlmesh_like.cdc.in_process.json_values import exact_decimal
 from sqlmesh_like.cdc.in_process.syntax import Type
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, text_of
+from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Value, text_of
 
 Moment = TypeVar("Moment")
-_BOUNDS = {"int": 2**31, "bigint": 2**63}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
@@ -62,7 +61,7 @@ def _bytes(value: Value) -> bytes:
 
 
 def _integer(type_: str) -> Callable[[Value], int]:
-    bound = _BOUNDS[type_]
+    bound = INTEGER_BOUNDS[type_]
 
     def convert(value: Value) -> int:
         is_whole = isinstance(value, Decimal) and value == value.to_integral_value()

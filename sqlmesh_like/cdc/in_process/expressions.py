@@ -14,10 +14,10 @@ from sqlmesh_like.cdc.in_process.functions import FUNCTIONS
 from sqlmesh_like.cdc.in_process.json_values import json_reader
 from sqlmesh_like.cdc.in_process.list_functions import WITH_LAMBDAS
 from sqlmesh_like.cdc.in_process.syntax import Call, Case, Cast, Expression, Lambda, Literal, Member, Path
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Row, Value, places
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, certain, places
 
 Compiled = Callable[[list[Value]], Value]
-_PASS_ON = {"coalesce", "if", "isnull", "named_struct", "array", "json_object_keys", "item", "ltrim", "left", "size"}
+_PASS_ON = {"json_object_keys", "item", "ltrim", "left", "size"}
 """Functions that may be given a text whose digits are not known, because they do not look at these."""
 
 
@@ -117,16 +117,10 @@ def _case(tree: Case, scope: Scope, inner: Mapping[str, int]) -> Compiled:
     subject, equal = compiled(tree.subject, scope, inner), FUNCTIONS["="]
 
     def of_subject(row: list[Value]) -> Value:
-        value = _known(subject(row), "case")
+        value = certain(subject(row))
         return next((then for when, then in whens if equal(value, when(row))), otherwise)(row)
 
     return of_subject
-
-
-def _known(value: Value, name: str) -> Value:
-    if type(value) is Rewritten and name not in _PASS_ON:
-        raise NotProvenError(f"a JSON number with a fraction as text in {name}")
-    return value
 
 
 def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping[str, int]) -> Compiled:
@@ -145,36 +139,23 @@ def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping
     if name in _PASS_ON:
         return lambda row: function(*[each(row) for each in arguments])
 
-    def called(row: list[Value]) -> Value:
-        values = [each(row) for each in arguments]
-        for value in values:
-            if type(value) is Rewritten:
-                raise NotProvenError(f"a JSON number with a fraction as text in {name}")
-        return function(*values)
-
-    return called
+    return lambda row: function(*[certain(each(row)) for each in arguments])
 
 
-def _both(left: Compiled, right: Compiled) -> Compiled:
-    def value(row: list[Value]) -> Value:
-        first = left(row)
-        if first is False:
-            return False
-        second = right(row)
-        return False if second is False else None if first is None or second is None else True
+def _connected(decisive: bool) -> Callable[[Compiled, Compiled], Compiled]:
+    """AND, which False decides whatever the other side is, or OR, which True decides."""
 
-    return value
+    def connective(left: Compiled, right: Compiled) -> Compiled:
+        def value(row: list[Value]) -> Value:
+            first = left(row)
+            if first is decisive:
+                return decisive
+            second = right(row)
+            return decisive if second is decisive else None if first is None or second is None else not decisive
 
+        return value
 
-def _either(left: Compiled, right: Compiled) -> Compiled:
-    def value(row: list[Value]) -> Value:
-        first = left(row)
-        if first is True:
-            return True
-        second = right(row)
-        return True if second is True else None if first is None or second is None else False
-
-    return value
+    return connective
 
 
 def _first_known(*values: Compiled) -> Compiled:
@@ -182,8 +163,8 @@ def _first_known(*values: Compiled) -> Compiled:
 
 
 _LAZY: Mapping[str, Callable[..., Compiled]] = {
-    "and": _both,
-    "or": _either,
+    "and": _connected(decisive=False),
+    "or": _connected(decisive=True),
     "if": lambda condition, then, otherwise: lambda row: then(row) if condition(row) else otherwise(row),
     "coalesce": _first_known,
     "isnull": lambda value: lambda row: value(row) is None,

@@ -14,9 +14,8 @@ from functools import lru_cache
 
 from sqlmesh_like.cdc.in_process.parser import parsed_type
 from sqlmesh_like.cdc.in_process.syntax import Call, Expression, Literal, Type
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Row, Value
+from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Rewritten, Row, Value, certain, text_of
 
-_BOUNDS = {"int": 2**31, "bigint": 2**63}
 _KEPT = 20_000
 """Messages that are read once: a message is read several times in a row, by different schemas."""
 
@@ -98,11 +97,13 @@ JSON_READER = json.JSONDecoder(
 )
 
 
-@lru_cache(maxsize=_KEPT)
 def json_value(text: str) -> Value:
     """The value of a JSON text. Raises NotProvenError for a text that is not JSON in full."""
-    if type(text) is Rewritten:
-        raise NotProvenError("JSON with a fraction, read again")
+    return _read(certain(text))  # before the cache, for which a text whose digits are not known equals any other
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(text: str) -> Value:
     try:
         value = _with_schema(text) if text.startswith(_SCHEMA) else JSON_READER.decode(text)
         if "\\u" in text:  # a half of a character, which no text can hold
@@ -149,7 +150,7 @@ def _schema(text: str) -> Value:
 
 def forget_json() -> None:
     """Free the messages that are kept."""
-    json_value.cache_clear()
+    _read.cache_clear()
     _schema.cache_clear()
     get_json_object.cache_clear()
 
@@ -165,7 +166,9 @@ def _typed(value: Value, schema: Type, faults: list[str]) -> Value:
     match schema.name:
         case "string":
             return json_text(value)
-        case "int" | "bigint" if type(value) is int and -_BOUNDS[schema.name] <= value < _BOUNDS[schema.name]:
+        case "int" | "bigint" if (
+            type(value) is int and -INTEGER_BOUNDS[schema.name] <= value < INTEGER_BOUNDS[schema.name]
+        ):
             return value
         case "boolean" if type(value) is bool:
             return value
@@ -231,19 +234,13 @@ _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*\\u")
 def json_text(value: Value) -> str | None:
     """A JSON value as the text that Spark makes of it."""
     match value:
-        case None:
-            return None
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
         case Fraction():
             return Rewritten(value.text)
-        case int():
-            return str(value)
         case Shared():
             return value.text
-    return _nested_text(value)
+        case dict() | list():
+            return _nested_text(value)
+    return text_of(value)
 
 
 def _nested_text(value: Value) -> str:

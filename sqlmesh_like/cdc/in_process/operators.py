@@ -72,8 +72,8 @@ def _number(value: Value) -> Value:
 def _computed(operation: Callable[[Value, Value], Value]) -> Function:
     def called(left: Value, right: Value) -> Value:
         kinds = {type(left), type(right)}
-        if not kinds <= {int, Decimal}:
-            raise NotProvenError("a computation with other numbers")
+        if not kinds <= {int, Decimal} or any(map(_has_places, (left, right))):
+            raise NotProvenError("a computation with other than whole numbers")
         with localcontext() as context:
             context.prec = _DIGITS
             result = _number(operation(left, right))
@@ -82,6 +82,11 @@ def _computed(operation: Callable[[Value, Value], Value]) -> Function:
         return result
 
     return strict(called)
+
+
+def _has_places(value: Value) -> bool:
+    """Whether it is a decimal with digits after the point: of results with such, Spark may round some away."""
+    return isinstance(value, Decimal) and value.as_tuple().exponent != 0
 
 
 def _is_small(value: int) -> bool:

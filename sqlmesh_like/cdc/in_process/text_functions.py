@@ -14,7 +14,7 @@ from zlib import crc32
 from sqlmesh_like.cdc.in_process import regexes
 from sqlmesh_like.cdc.in_process.json_values import get_json_object, json_object_keys, to_json
 from sqlmesh_like.cdc.in_process.strict import Function, strict
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Value, certain, group_of
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Value, certain, decoded, group_of
 
 
 def _texts(function: Function) -> Function:
@@ -133,10 +133,9 @@ def _encoded(text: str, charset: str) -> bytes:
 
 
 def _decoded(value: bytes, charset: str) -> str:
-    try:
-        return value.decode({"UTF-8": "utf-8"}[charset])
-    except (KeyError, UnicodeDecodeError):
-        raise NotProvenError(f"bytes in {charset}") from None
+    if charset != "UTF-8":
+        raise NotProvenError(f"bytes in {charset}")
+    return decoded(value)
 
 
 def _sha2(text: Value, bits: int) -> str:

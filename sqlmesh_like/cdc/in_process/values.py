@@ -16,6 +16,10 @@ Value = Any
 """None, str, bytes, bool, int, float, Decimal, date, datetime, list, dict or Row: what a column of a frame may hold."""
 
 
+INTEGER_BOUNDS = {"int": 2**31, "bigint": 2**63}
+"""The first number that is too large for a type of whole numbers."""
+
+
 class NotProvenError(Exception):
     """Spark has to take the batch: what it would do is not certain here. The text says where it differs or may."""
 
@@ -91,7 +95,7 @@ def text_of(value: Value) -> str | None:
         case bool():
             return "true" if value else "false"
         case bytes():
-            return _decoded(value)
+            return decoded(value)
         case int():
             return str(value)
         case Decimal():
@@ -107,7 +111,8 @@ def text_of(value: Value) -> str | None:
     raise NotProvenError(f"the text of a {type(value).__name__}")
 
 
-def _decoded(value: bytes) -> str:
+def decoded(value: bytes) -> str:
+    """The text that UTF-8 bytes are."""
     try:
         return value.decode()
     except UnicodeDecodeError:

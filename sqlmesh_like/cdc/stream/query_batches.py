@@ -160,6 +160,6 @@ def _json(value: object) -> str:
 
 def _uri(path: Path) -> str:
     text = str(path)
-    if not _CERTAIN_PATH.fullmatch(text):
+    if not _CERTAIN_PATH.fullmatch(text) or ".." in path.parts:
         raise NotProvenError(f"how Spark writes the path {text}")
     return f"file://{text}"

@@ -48,7 +48,7 @@ def take_small_batches(run: IngestRun) -> bool:
     except NotProvenError as error:
         _log.info("Spark ingests the events of source %s: %s", run.place.source.name, error)
         return False
-    except (SmlError, OSError):
+    except SmlError:
         raise
     except Exception:  # noqa: BLE001 (Spark does what fails here)
         _log.info("Spark ingests the events of source %s, which this process could not", run.place.source.name)

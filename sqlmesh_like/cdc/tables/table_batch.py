@@ -51,10 +51,10 @@ _IS_NETTED = {"hoodie.combine.before.upsert": "false"}
 def commit(place: SourcePaths, decoded: Decoded, mark: BatchMarker) -> TableReport:
     """Bring a table to its state after the batch, in one commit; do nothing where it has the batch already."""
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
-    if not Timeline(uri).exists:
-        recover(uri)  # a table that was complete, but not yet in its place, when a process died
     if isinstance(decoded.events, RowFrame):
         without_remains(uri)
+    elif not Timeline(uri).exists:
+        recover(uri)  # a table that was complete, but not yet in its place, when a process died
     if mark.is_on(uri):
         return TableReport(layout.table.table, replayed=decoded.counts.good)
     # A replayed letter must be compared with later deletes, which without an order only the side table remembers.

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 import pytest
 
 from demo.shop.generate import generate
+from sqlmesh_like.cdc.in_process.json_values import json_value
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.stream.ingest_run import ingest_source
@@ -291,6 +293,32 @@ def test_many_events_are_sparks(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     with pytest.raises(SparkAskedError):
         lake.ingest(*(json.dumps(change("c", {"id": id})) for id in range(20_001)))
+
+
+def test_many_rows_to_look_up_are_sparks_before_their_events_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path, (declared(order_by=("v",)),))
+    lake.ingest(*(json.dumps(change("c", {"id": id, "v": 0})) for id in range(5_001)))
+    decoded: list[object] = []
+    monkeypatch.setattr("sqlmesh_like.cdc.stream.batch.decode_all", lambda *_, **__: decoded.append(1))
+    with pytest.raises(SparkAskedError):
+        lake.ingest(*(json.dumps(change("u", {"id": id, "v": 1})) for id in range(5_001)))
+    assert not decoded
+
+
+def test_a_path_that_goes_up_is_sparks(tmp_path: Path) -> None:
+    """Spark writes it without the detour: by both engines, its file would be read twice."""
+    lake = Lake(tmp_path, settings={"files": "models/../landing/*"})
+    (tmp_path / "models").mkdir()
+    with pytest.raises(SparkAskedError):
+        lake.ingest(change("c", {"id": 1}))
+
+
+def test_a_text_whose_digits_are_unknown_is_not_taken_for_its_like() -> None:
+    assert json_value('{"a": 1.5}') == {"a": 1.5}
+    with pytest.raises(NotProvenError):
+        json_value(Rewritten('{"a": 1.5}'))
 
 
 def test_the_record_of_files_is_compacted_as_spark_does(tmp_path: Path) -> None:
