@@ -52,7 +52,7 @@ test-all: $(VENV)/.installed-dev
 	$(call timed,tests without a JVM,SML_RELEASE=1 $(FAST_TESTS) -m "not deep" --times $(TIMES)/fast.json)
 	$(call timed,jars and class archive,$(BIN)/sml deps)
 	$(call timed,tests on Spark,SML_RELEASE=1 $(SPARK_TESTS) -m "not deep" --times $(TIMES)/spark.json)
-	$(call timed,small batches without Spark,SML_SMALL_BATCHES=1 SML_RELEASE=1 $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(OF_EVENTS))
+	$(call timed,small batches without Spark,SML_SMALL_BATCHES=1 SML_RELEASE=1 $(BIN)/python -m pytest -n $(SPARKS) --dist worksteal $(OF_EVENTS) -m "not deep")
 
 # 10,000 random cases instead of 150, others each time: two hours of one core, and 500 on Spark; 24,000 broken texts of projects
 # instead of 48: one hour more. What fails is filed in tests/properties/failed_once. 3,000 payloads of attackers instead of 16, and

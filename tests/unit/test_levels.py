@@ -29,9 +29,17 @@ def commands(target: str) -> str:
 @pytest.mark.parametrize("target", LEVELS)
 def test_each_level_runs_its_folders_and_none_of_the_higher_markers(target: str) -> None:
     runs = [line for line in commands(target).splitlines() if "-m pytest" in line]
-    assert sorted(re.findall(r"\btests/(\w+)", " ".join(runs))) == sorted(LEVELS[target])
+    of_levels = [run for run in runs if "SML_SMALL_BATCHES" not in run]
+    assert sorted(re.findall(r"\btests/(\w+)", " ".join(of_levels))) == sorted(LEVELS[target])
     left_out = "not deep" if target == "test-all" else "not release and not deep"
     assert all(f'-m "{left_out}"' in run for run in runs)
+
+
+def test_a_release_runs_the_tests_of_events_once_more_without_spark() -> None:
+    (run,) = [line for line in commands("test-all").splitlines() if "SML_SMALL_BATCHES=1" in line]
+    files = re.findall(r"tests/[\w/]+\.py", run)
+    assert len(files) > 5
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 def test_a_deep_test_is_run_by_make_test_deep() -> None:
