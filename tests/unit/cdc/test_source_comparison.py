@@ -14,9 +14,11 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
+from sqlmesh_like.cdc.formats.debezium_types import schema_fields
 from sqlmesh_like.cdc.sources.database.comparison import narrowing
 from sqlmesh_like.cdc.sources.database.comparison.columns import compared_columns
 from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart, DifferentKeys
+from sqlmesh_like.cdc.sources.database.comparison.delete_events import delete_event
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES, LAKE, CanonicalColumn
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison, different_row
 from sqlmesh_like.cdc.sources.database.comparison.lake_rows import LakeRows
@@ -179,6 +181,15 @@ def test_what_cannot_be_read_again_by_key_is_said(
     keys = tuple((str(number),) for number in range(count))
     error = why_not_repaired(TableComparison(item, 0.1, keys=(DifferentKeys(part, keys),)))
     assert error is None if why is None else (error is not None and why in str(error))
+
+
+def test_a_row_that_is_deleted_by_a_repair_states_the_types_that_the_lake_has() -> None:
+    """Without them an integer would be taken for a `bigint`, and the column be widened."""
+    others = (CanonicalColumn("day", Kind.DATE, "date"), CanonicalColumn("ok", Kind.WHOLE, "boolean"))
+    columns = [each for each in (*COLUMNS.lake, *others) if each.kind is not Kind.FLOAT]
+    event = json.loads(delete_event(Table(None, "item"), "shop", {each.name: (each, None) for each in columns}))
+    stated = {field.name: field.type for field in schema_fields(json.dumps(event["schema"]["fields"]))}
+    assert stated == {each.name: each.lake for each in columns}
 
 
 def test_a_file_that_vanishes_is_an_error_of_its_table() -> None:

@@ -6,18 +6,16 @@ delete. Where in the log they stand is for their users to decide: `repair`, and 
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlmesh_like.cdc.sources.database.comparison.compared_part import ComparedPart
+from sqlmesh_like.cdc.sources.database.comparison.delete_events import delete_event
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES, CanonicalColumn
 from sqlmesh_like.cdc.sources.database.comparison.side import LONGEST, Key, Values, values_of
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import changes_in, keys_of_change
-from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind, moment_text
+from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.row_snapshot import snapshot_lines
 from sqlmesh_like.cdc.sources.database.server import Table, connected
@@ -39,7 +37,7 @@ class RowsByKey:
     part: ComparedPart
     keys: tuple[Key, ...]
     absent: frozenset[Key] = frozenset()
-    images: dict[Key, dict[str, object]] = field(default_factory=dict)
+    images: dict[Key, dict[str, tuple[CanonicalColumn, str | None]]] = field(default_factory=dict)
     lines: list[tuple[Key | None, bytes]] = field(default_factory=list)
 
     @property
@@ -56,17 +54,13 @@ class RowsByKey:
         ingest = self.table.ingest
         assert ingest is not None
         image = self.images.get(key, {})
-        return not ingest.order_by or any(value is not None for name, value in image.items() if name not in own)
+        return not ingest.order_by or any(text is not None for name, (_, text) in image.items() if name not in own)
 
     def delete(self, key: Key, database: str) -> bytes:
         """The line of an event that deletes a row."""
         own = [self.part.columns.lake[index] for index in self.part.columns.key]
-        named = {there.name: _json_value(here, text) for there, here, text in zip(self.key, own, key, strict=True)}
-        origin = self.part.origin
-        source = {"db": database, "schema": origin.schema, "table": origin.name}
-        before = {**self.images.get(key, {}), **named}
-        event = {"op": "d", "before": before, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6}
-        return json.dumps(event).encode() + b"\n"
+        named = {there.name: (here, text) for there, here, text in zip(self.key, own, key, strict=True)}
+        return delete_event(self.part.origin, database, {**self.images.get(key, {}), **named})
 
 
 def why_not_by_key(table: SourceTable, part: ComparedPart, count: int) -> str | None:
@@ -121,10 +115,10 @@ def read_images(rows: RowsByKey, keys: Sequence[Key]) -> None:
         rows.images = {key: _image(rows.part, rows_of_key[-1]) for key, rows_of_key in stored.items()}
 
 
-def _image(part: ComparedPart, stored: Values) -> dict[str, object]:
+def _image(part: ComparedPart, stored: Values) -> dict[str, tuple[CanonicalColumn, str | None]]:
     """A row as the lake has it, without values that are shortened or of types whose text is not a value of an event."""
     return {
-        there.name: _json_value(here, text)
+        there.name: (here, text)
         for there, here, text in zip(part.columns.database, part.columns.lake, stored, strict=True)
         if here.kind in _EXACT and (text is None or len(text) <= LONGEST)
     }
@@ -146,23 +140,3 @@ def read_present(place: SourcePaths, parts: Sequence[RowsByKey]) -> None:
             for change in changes_in(line, Table(schema, name)):
                 (key,) = keys_of_change(change, rows.key)
                 rows.lines.append((key, line))
-
-
-def _json_value(column: CanonicalColumn, text: str | None) -> object:
-    """The value of a canonical text as an event without a schema has it.
-
-    >>> _json_value(CanonicalColumn("id", Kind.WHOLE, "bigint"), "7")
-    7
-    >>> _json_value(CanonicalColumn("at", Kind.MOMENT, "timestamp"), "1704067200000001")
-    '2024-01-01T00:00:00.000001Z'
-    """
-    if text is None:
-        return None
-    match column.kind:
-        case Kind.WHOLE:
-            return bool(int(text)) if column.lake == "boolean" else int(text)
-        case Kind.MOMENT:
-            return f"{moment_text(text).replace(' ', 'T')}Z"
-        case Kind.BYTES:
-            return base64.b64encode(bytes.fromhex(text)).decode()
-    return text
