@@ -92,6 +92,18 @@ class RegistrySettings:
 
 
 @dataclass(frozen=True)
+class ComparisonSchedule:
+    """When `sml watch` compares the tables of a database with the lake. `every`: seconds; `share`: of the rows, to 1.
+
+    `rows_per_second`: most that are read of the database.
+    """
+
+    every: float
+    share: float = 1.0
+    rows_per_second: int | None = None
+
+
+@dataclass(frozen=True)
 class DatabaseSettings:
     """A database whose tables and log are read. `tables`: patterns; None: those that the source declares.
 
@@ -108,6 +120,7 @@ class DatabaseSettings:
     keep_days: int = field(default=7, repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold passwords
     declared_at: Location | None = field(default=None, repr=False)
+    verify: ComparisonSchedule | None = field(default=None, repr=False)
 
     @property
     def address(self) -> str:

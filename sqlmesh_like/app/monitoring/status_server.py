@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import urlsplit
@@ -88,6 +89,7 @@ def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
                         "problems": health.problems,
                         "started": health.started,
                         "seconds_since_sign_of_life": round(health.seconds_since_sign, 1),
+                        "comparisons": {table: asdict(record) for table, record in health.comparisons.items()},
                     }
                     content = shown_json(scrubbed(json.dumps(known, ensure_ascii=False))).encode()
                     self._answer(200 if health.is_healthy else 503, "application/json", content)

@@ -34,9 +34,14 @@ class WatchAlerts:
                 self.alerts.send(Alert("lag", str(table.table), text))
 
     def note_difference(self, unique_id: str, problem: str | None) -> None:
-        """Alert a table that differs from its recompute."""
+        """Alert a table that differs from its recompute, or from its database."""
         if problem is not None:
             self.alerts.send(Alert("difference", unique_id, problem))
+
+    def note_failed_comparison(self, table: str, problem: str | None) -> None:
+        """Alert a table that could not be compared with its database."""
+        if problem is not None:
+            self.alerts.send(Alert("failure", f"comparison of {table}", problem))
 
     @contextmanager
     def noting_failure(self) -> Iterator[None]:

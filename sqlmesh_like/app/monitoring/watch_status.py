@@ -11,6 +11,7 @@ from time import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector, generate_latest
 
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.database.comparison.record import ComparisonRecord
 from sqlmesh_like.control_characters import shown
 from sqlmesh_like.run.result import ModelResult, RunResult
 
@@ -20,11 +21,15 @@ STALE_AFTER = 300.0
 
 @dataclass(frozen=True)
 class Health:
-    """Whether a watch works. `problems`: messages by table, model or source; `started`: seconds since the epoch."""
+    """Whether a watch works. `problems`: messages by table, model or source; `started`: seconds since the epoch.
+
+    `comparisons`: what is known of tables that are compared with their database.
+    """
 
     problems: dict[str, str]
     seconds_since_sign: float
     started: float
+    comparisons: dict[str, ComparisonRecord]
 
     @property
     def is_healthy(self) -> bool:
@@ -37,6 +42,7 @@ class WatchStatus:
 
     started: float = field(default_factory=time)
     _problems: dict[str, str] = field(default_factory=dict)
+    _comparisons: dict[str, ComparisonRecord] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _last_sign: float = field(default_factory=time)
     _is_building: bool = False
@@ -53,6 +59,18 @@ class WatchStatus:
         self._models = self._counter("sml_model_updates", "Updates of a model by strategy.", "model", "strategy")
         self._verifications = self._counter(
             "sml_verifications", "Samples of a table compared with its recompute, by result.", "model", "result"
+        )
+        self._comparisons_made = self._counter(
+            "sml_source_comparisons", "Comparisons of a table with its database, by result.", "table", "result"
+        )
+        self._compared, self._different, self._undecided, self._compared_at = (
+            self._gauge(f"sml_source_{name}", f"Of the newest comparison with the database: {text}.", "table")
+            for name, text in (
+                ("compared_rows", "rows that were compared"),
+                ("different_rows", "rows that differ"),
+                ("undecided_rows", "rows with changes in the log that were not read yet"),
+                ("compared_timestamp_seconds", "when it was"),
+            )
         )
         self._lag = self._gauge("sml_ingest_lag_seconds", "From the log having an event to the table.", "table")
         self._round = self._gauge("sml_last_round_timestamp_seconds", "When models were last brought up to date.")
@@ -99,15 +117,29 @@ class WatchStatus:
         if status != "error":  # it could not be compared: what was known of it still stands
             self._note(f"rows of {unique_id}", problem)
 
+    def note_comparison(self, table: str, record: ComparisonRecord, problem: str | None) -> None:
+        """Record what is known of a table that is compared with its database; `problem`: how it differs."""
+        table, finding = shown(table), record.finding
+        with self._lock:
+            self._comparisons[table] = record
+        if (record.compared_at or 0.0) >= self.started:
+            self._comparisons_made.labels(table, "error" if record.error or finding is None else finding.status).inc()
+        if finding is not None:
+            self._compared.labels(table).set(finding.rows)
+            self._different.labels(table).set(finding.different)
+            self._undecided.labels(table).set(finding.undecided)
+            self._compared_at.labels(table).set(finding.at)
+            self._note(f"rows of {table}", problem)
+
     def health(self) -> Health:
         """Return current problems: failures of the last attempt, and a loop without a sign of life."""
         since = time() - self._last_sign
         with self._lock:
-            problems = dict(self._problems)
+            problems, comparisons = dict(self._problems), dict(self._comparisons)
         problems |= {name: "its thread has ended" for name, is_alive in self._threads.items() if not is_alive()}
         if since > STALE_AFTER and not self._is_building:
             problems["watch"] = f"no sign of life for {since:.0f} seconds"
-        return Health(problems, since, self.started)
+        return Health(problems, since, self.started, comparisons)
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""

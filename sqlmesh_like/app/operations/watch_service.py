@@ -20,15 +20,17 @@ from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, ask_sources, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
+from sqlmesh_like.app.operations.verification.comparison_texts import difference_text, failure_text
 from sqlmesh_like.app.operations.verification.table_verification import Verification
 from sqlmesh_like.app.operations.verification.watch_verification import WatchVerification
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.database.comparison.record import ComparisonRecord
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError
-from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.project.nodes import Source, SourceTable
 from sqlmesh_like.run.result import RunResult
 
 if TYPE_CHECKING:
@@ -75,6 +77,12 @@ class _Observers:
     def round(self, result: RunResult) -> None:
         self.status.note_round(result)
         self.alerts.note_round(result)
+
+    def compared(self, table: SourceTable, record: ComparisonRecord) -> None:
+        name, problem = str(table.table), difference_text(table, record)
+        self.status.note_comparison(name, record, problem)
+        self.alerts.note_difference(name, problem)
+        self.alerts.note_failed_comparison(name, failure_text(record))
 
     def verified(self, result: Verification, problem: str | None) -> None:
         self.status.note_verification(result.model.unique_id, result.status, problem)
@@ -147,6 +155,7 @@ def _watch(
     listener: WatchListener,
     samples: WatchVerification,
 ) -> WatchResult:
+    from sqlmesh_like.app.operations.verification.watch_comparison import WatchComparison
     from sqlmesh_like.cdc.stream.continuous import run_until_stopped
     from sqlmesh_like.cdc.stream.ingest_run import open_run
 
@@ -160,6 +169,7 @@ def _watch(
         with observers.status.building():
             rounds()
             samples()
+            comparison()
 
     def gates() -> ExitStack:
         held = ExitStack()
@@ -174,5 +184,6 @@ def _watch(
         listener.reading(source)
     listener.watching(len(models))
     loaded.reporter.phase(WAITING)
-    reports = run_until_stopped(runs, triggers(sources, trigger), between=between)
+    with closing(WatchComparison(runs, listener.notify, observers.compared)) as comparison:
+        reports = run_until_stopped(runs, triggers(sources, trigger), between=between)
     return WatchResult(tuple(reports), rounds.result)

@@ -12,6 +12,15 @@ FORMAT = 1
 """Notes of this format are the bare value; those of later ones are `{"format": 2, "notes": …}`."""
 
 
+def write_notes(place: Folder, name: str, value: object) -> None:
+    """Write a note as a whole: a reader has the former one or this one."""
+    path = f"{place.path}/{name}"
+    place.fs.makedirs(place.path, exist_ok=True)
+    with place.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps(value, indent=1).encode())
+    place.fs.mv(f"{path}.new", path)
+
+
 def read_notes(place: Folder, name: str) -> Any:
     """Return the value of a note. Raises NewerVersionError."""
     data = json.loads(place.read(name))

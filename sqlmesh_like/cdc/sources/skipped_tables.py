@@ -6,13 +6,12 @@ record is written before a batch counts as done. It is of one query: another one
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.discover import SourceName
-from sqlmesh_like.cdc.sources.notes import read_notes
+from sqlmesh_like.cdc.sources.notes import read_notes, write_notes
 from sqlmesh_like.cdc.sources.offset_range import Offsets
 from sqlmesh_like.cdc.sources.query_log import PartitionOffsets
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -76,10 +75,4 @@ def _write(place: SourcePaths, tables: Iterable[SkippedTable]) -> None:
         }
         for each in tables
     ]
-    notes = folder(place.skipped)
-    path = f"{notes.path}/{_FILE}"
-    notes.fs.makedirs(notes.path, exist_ok=True)
-    # Write and rename: a partly written record must never be read.
-    with notes.fs.open(f"{path}.new", "wb") as file:
-        file.write(json.dumps(entries, indent=1).encode())
-    notes.fs.mv(f"{path}.new", path)
+    write_notes(folder(place.skipped), _FILE, entries)

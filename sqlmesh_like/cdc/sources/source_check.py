@@ -8,7 +8,7 @@ from sqlmesh_like.cdc.formats.source_types import normal_type
 from sqlmesh_like.cdc.schema.ods_layout import check_declaration
 from sqlmesh_like.errors import ProjectError, UsageError
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.project.keys.source_keys import TRIGGER
+from sqlmesh_like.project.keys.value_types import DURATION
 from sqlmesh_like.project.nodes import ParsedProject, Source
 
 
@@ -76,7 +76,7 @@ def check_trigger(trigger: str | None, *, continuous: bool) -> None:
         return
     if not continuous:
         raise UsageError("--trigger is for --continuous", hint="without it, everything is ingested at once")
-    if not TRIGGER.fullmatch(trigger):
+    if not DURATION.fullmatch(trigger):
         raise UsageError(f"--trigger is {trigger!r}", hint="write it as: 30 seconds")
 
 

@@ -51,6 +51,10 @@ class SourcePaths:
         """The record of source tables whose events were skipped."""
         return f"{self.target.warehouse}/_sml/skipped/{self.source.name}"
 
+    def compared(self, table: SourceTable) -> str:
+        """The record of the table's comparisons with its database."""
+        return f"{self.target.warehouse}/_sml/compared/{table.table.schema}/{table.table.identifier}"
+
     def truncates(self, table: SourceTable) -> str:
         """The record of when the source emptied a table."""
         return f"{self.target.warehouse}/_sml/truncates/{table.table.schema}/{table.table.identifier}"

@@ -7,12 +7,18 @@ from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import count, plain_mapping, text, texts
-from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings
+from sqlmesh_like.project.keys.value_types import count, duration, entry, percent, plain_mapping, text, texts
+from sqlmesh_like.project.nodes import ComparisonSchedule, DatabaseKind, DatabaseSettings
 from sqlmesh_like.project.reading.patterns import PatternError, compile_pattern
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.secrets import learn
 
+VERIFY = Shape("verify", {
+    "every": Key(duration, is_required=True, help="Time between two comparisons of a table.", example="24 hours"),
+    "share": Key(percent, 100, help="Per cent of the rows that are compared, as `sml verify --share`.", example=1),
+    "max_rows_per_second": Key(count(), help="The database is read no faster. Default: as fast as it gives.",
+                               example=20000),
+})  # fmt: skip
 DATABASE = Shape("database", {
     "url": Key(text, is_required=True, help="`mysql://user@host:port/database` (MariaDB too), or `postgresql://…`.",
                example="mysql://sml@localhost:3306/shop"),
@@ -22,6 +28,8 @@ DATABASE = Shape("database", {
                   "`schema.table`. Default: those declared; with `discover`, all.", example=["orders", r"user_\d+"]),
     "keep_days": Key(count(), 7, help="Days that events stay in the warehouse after they are in the tables, so that a "
                      "table can catch up.", example=2),
+    "verify": Key(entry(VERIFY), help="`sml watch` compares the lake with the database so often.",
+                  example={"every": "24 hours", "share": 1}),
     "options": Key(plain_mapping, help="Settings of Debezium's connector.",
                    example={"database.ssl.mode": "required"}),
 })  # fmt: skip
@@ -57,7 +65,22 @@ def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
         keep_days=cast(int, values["keep_days"]),
         options={name: _text(value) for name, value in options.items()},
         declared_at=node.children["url"].location,
+        verify=_schedule(node.get("verify")),
     )
+
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+
+
+def _schedule(node: YamlNode | None) -> ComparisonSchedule | None:
+    if node is None:
+        return None
+    values = VERIFY.read(node)
+    number, unit = str(values["every"]).removesuffix("s").split()
+    if not int(number):
+        raise node.children["every"].error("every must be more than zero", "write it as: 24 hours")
+    share, most = cast(float, values["share"]), cast(int | None, values["max_rows_per_second"])
+    return ComparisonSchedule(int(number) * _SECONDS[unit], share / 100, most)
 
 
 def read_address(url: str) -> DatabaseSettings | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import get_args
 
 from sqlmesh_like.project.keys.column_keys import COLUMN_KEYS, data_tests
@@ -16,6 +15,7 @@ from sqlmesh_like.project.keys.value_types import (
     choice,
     count,
     custom,
+    duration,
     each,
     entry,
     flag,
@@ -29,7 +29,6 @@ from sqlmesh_like.project.keys.value_types import (
 from sqlmesh_like.project.nodes import CdcFormat, TableType, TimeUnit
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 _NAME = Key(text, is_required=True, help="Its name.", example="shop")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
@@ -43,12 +42,6 @@ def _offsets(node: YamlNode, key: str) -> object:
     return node.value if isinstance(node.value, dict) else node.choice(key, ("earliest", "latest"))
 
 
-def _trigger(node: YamlNode, key: str) -> str:
-    if not TRIGGER.fullmatch(node.text(key)):
-        raise node.error("trigger must be a number and a unit", "write it as: 60 seconds")
-    return node.text(key)
-
-
 _FRESHNESS = Key(entry(FRESHNESS), help="When it is stale; null: not checked.",
                  example={"warn_after": {"count": 12, "period": "hour"}})  # fmt: skip
 _LOADED_AT = Key(
@@ -56,7 +49,6 @@ _LOADED_AT = Key(
     help="SQL for the time when a row was loaded. Default: the time of the table's last commit.",
     example="loaded_at",
 )
-_TRIGGER = Form(_trigger, "number and unit", {"type": "string", "pattern": f"^{TRIGGER.pattern}$"})
 _UNITS: dict[str, TimeUnit] = {
     "days": "days",
     "seconds": "seconds",
@@ -125,7 +117,7 @@ STREAM = Shape("ingest", {
                     example={"url": "mysql://sml@localhost:3306/shop"}),
     "registry": Key(entry(REGISTRY), help="For Debezium's events in Avro: the schema registry of the topics.",
                     example={"url": "http://localhost:8081"}),
-    "trigger": Key(_TRIGGER, "60 seconds",
+    "trigger": Key(duration, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),
     "max_events_per_batch": Key(count(), help="For Kafka and databases: most events in a batch.", example=100000),
     "concurrency": Key(count(), 4, help="Number of tables written in parallel.", example=8),

@@ -14,6 +14,7 @@ GRANULARITIES = (
     *("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter"),
     "year",
 )
+DURATION = re.compile(r"\d+ (?:second|minute|hour)s?")
 TEXT: JsonSchema = {"type": ["string", "number"]}
 _TEXTS: JsonSchema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
 _OBJECT: JsonSchema = {"type": "object"}
@@ -41,6 +42,19 @@ def _filters(node: YamlNode, key: str) -> object:
     return {"where_filters": [{"where_sql_template": filter_} for filter_ in node.texts(key)]}
 
 
+def _duration(node: YamlNode, key: str) -> str:
+    if not DURATION.fullmatch(node.text(key)):
+        raise node.error(f"{key} must be a number and a unit", "write it as: 60 seconds")
+    return node.text(key)
+
+
+def _percent(node: YamlNode, key: str) -> float:
+    share = _number(node, key)
+    if not 0 < share <= 100:
+        raise node.error(f"{key} is {share:g}; it must be more than 0 and at most 100", "per cent of the rows")
+    return share
+
+
 def _window(node: YamlNode, key: str) -> object:
     match = re.fullmatch(r"(\d+) (\S+)", node.text(key).lower())
     if match is None:
@@ -66,6 +80,10 @@ list_of_texts = Form(
     example=["orders"],
 )
 flag = Form(lambda node, key: node.flag(key), "true or false", {"type": "boolean"}, example=True)
+duration = Form(_duration, "number and unit", {"type": "string", "pattern": f"^{DURATION.pattern}$"})
+percent = Form(
+    _percent, "number up to 100", {"type": "number", "exclusiveMinimum": 0, "maximum": 100}, "up to 100", example=1
+)
 anything = Form(lambda node, _key: node.value, "anything", {}, example="…")
 """Any value, unchanged."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -19,6 +20,7 @@ from sqlmesh_like.app.monitoring.status_server import parse_address, serving_sta
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import STALE_AFTER, WatchStatus
 from sqlmesh_like.cdc.report import IngestReport, TableReport
+from sqlmesh_like.cdc.sources.database.comparison.record import ComparisonRecord, Finding
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.app import main
@@ -79,6 +81,37 @@ def test_a_table_that_differs_is_unhealthy_until_a_sample_is_right(address: tupl
     lines = requests.get(f"{url}/metrics", timeout=120).text.splitlines()
     for result in ("fail", "error", "pass"):
         assert f'sml_verifications_total{{model="model.shop.agg",result="{result}"}} 1.0' in lines
+
+
+def test_a_table_that_differs_from_its_database_is_shown_in_health_and_metrics(
+    address: tuple[WatchStatus, str],
+) -> None:
+    status, url = address
+    now = status.started + 1
+    differs = ComparisonRecord(Finding(now, "fail", 1000, 2, 3, 0.01, 7))
+    status.note_comparison("ods.orders", differs, "2 rows differ from the database")
+    away = replace(differs, failed_at=now, error="the database is away")
+    status.note_comparison("ods.orders", away, "2 rows differ from the database")
+    failing = requests.get(f"{url}/health", timeout=120)
+    assert failing.status_code == 503
+    assert failing.json()["problems"] == {"rows of ods.orders": "2 rows differ from the database"}
+    assert failing.json()["comparisons"]["ods.orders"] == {
+        "finding": {
+            "at": now, "status": "fail", "rows": 1000, "different": 2, "undecided": 3, "share": 0.01, "seed": 7,
+        },
+        "failed_at": now, "error": "the database is away",
+    }  # fmt: skip
+    lines = requests.get(f"{url}/metrics", timeout=120).text.splitlines()
+    for line in (
+        'sml_source_different_rows{table="ods.orders"} 2.0',
+        'sml_source_compared_rows{table="ods.orders"} 1000.0',
+        'sml_source_undecided_rows{table="ods.orders"} 3.0',
+        'sml_source_comparisons_total{result="fail",table="ods.orders"} 1.0',
+        'sml_source_comparisons_total{result="error",table="ods.orders"} 1.0',
+    ):
+        assert line in lines
+    status.note_comparison("ods.orders", ComparisonRecord(Finding(now, "pass", 1000, 0, 0, 0.01, 7)), None)
+    assert requests.get(f"{url}/health", timeout=120).status_code == 200
 
 
 def test_metrics_are_those_that_prometheus_reads(address: tuple[WatchStatus, str]) -> None:
@@ -181,14 +214,17 @@ def test_what_is_worth_an_alert() -> None:
     watched.note_round(round_of("success", "full_refresh", reason("HIS001", "first build")))
     watched.note_round(round_of("success", "full_refresh", reason("CFG001", "configured")))
     watched.note_difference("model.shop.agg", None)
+    watched.note_failed_comparison("ods.orders", None)
     assert sent == []
     watched.note_batch(batch("disk full", lag=11, dead_letters=2))
     watched.note_round(round_of("error"))
     watched.note_round(round_of("success", "full_refresh", reason("HIS003", "cleaned")))
     watched.note_difference("model.shop.agg", "2 rows differ")
+    watched.note_failed_comparison("ods.orders", "the database is away")
     assert [(each.kind, each.subject) for each in sent] == [
         ("dead letters", "shop"), ("failure", "ods.orders"), ("lag", "ods.orders"),
         ("failure", "model.shop.agg"), ("full refresh", "model.shop.agg"), ("difference", "model.shop.agg"),
+        ("failure", "comparison of ods.orders"),
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Only sources that the selection names are compared: it costs the database work.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.ingestion import IngestListener, IngestRequest, ingest
 from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.record import note_comparison
 from sqlmesh_like.cdc.sources.database.comparison.repair import Repair, add_repair
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
@@ -56,7 +58,7 @@ def named_sources(loaded: Loaded) -> tuple[Source, ...]:
 def verify_sources(
     loaded: Loaded, sources: tuple[Source, ...], request: ComparisonRequest, on_compared: OnCompared
 ) -> tuple[TableComparison, ...]:
-    """Compare these tables of sources with their databases.
+    """Compare these tables of sources with their databases, and record what was found.
 
     Raises UsageError where the target has no lake, MachineError where a database cannot be asked.
     """
@@ -74,6 +76,12 @@ def verify_sources(
                 spool_log(place)
 
         for result in compare_tables(place, tables, request, read_log, loaded.reporter.phase):
+            try:
+                note_comparison(place, result, request, time.time())
+            except OSError as error:  # the warehouse may be read-only
+                loaded.reporter.notify(
+                    f"warning: what was found of {result.table.table} is not recorded: {error}", "warn"
+                )
             results.append(result)
             on_compared(len(results), total, result)
     return tuple(results)

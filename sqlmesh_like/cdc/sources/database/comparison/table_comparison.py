@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
+_LONGEST_PAUSE = 0.5
+"""Seconds without asking whether to go on."""
+
+
 @dataclass(frozen=True)
 class ComparisonRequest:
     """How tables are compared. `limit`: rows that differ which are shown; `rows_per_second`: most that are read.
@@ -58,11 +62,12 @@ def compare_tables(
     request: ComparisonRequest,
     read_log: Callable[[], None],
     phase: Callable[[str], None] = lambda _: None,
+    require_going: Callable[[], None] = lambda: None,
 ) -> Iterator[TableComparison]:
     """Compare tables of a source with its database; those that differ come last.
 
-    `read_log` spools the log to its end; it is called once, if a table differs. Raises MachineError where the database
-    cannot be asked.
+    `read_log` spools the log to its end; it is called once, if a table differs. `require_going` is called between
+    queries, and raises what ends the comparison. Raises MachineError where the database cannot be asked.
     """
     settings = database_of(place.source)
     with connected(settings) as connection:
@@ -72,7 +77,7 @@ def compare_tables(
         every = tuple(table for table in every if wanted.isdisjoint(table.partition_of))
         for statement in DATABASES[settings.kind].settings:
             db.exec_driver_sql(statement)
-        comparer = _Comparer(place, settings, db, every, request)
+        comparer = _Comparer(place, settings, db, every, request, require_going)
         waiting = []
         for table in tables:
             phase(f"comparing {table.table} with {settings.address}")
@@ -132,6 +137,7 @@ class _Comparer:
     db: sa.Connection
     every: tuple[Table, ...]
     request: ComparisonRequest
+    require_going: Callable[[], None]
 
     def narrowed_parts(self, table: SourceTable) -> list[_NarrowedPart]:
         """Narrow each of the database's tables that the declared one takes. Raises SmlError where it cannot."""
@@ -198,8 +204,10 @@ class _Comparer:
         def pause(rows: Sum) -> None:
             nonlocal read
             read += rows.rows
-            if most is not None:
-                time.sleep(max(0.0, read / most - (time.monotonic() - began)))
+            self.require_going()
+            while most is not None and (left := read / most - (time.monotonic() - began)) > 0:
+                time.sleep(min(left, _LONGEST_PAUSE))
+                self.require_going()
 
         return pause
 
