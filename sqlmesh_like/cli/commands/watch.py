@@ -52,7 +52,8 @@ def command(
     """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C.
 
     An alert is sent for a failure, dead letters, a full refresh forced by lost history, lag, and a table that differs
-    from its query in a sample or from its source's database: a command receives it as JSON on standard input, an address by POST.
+    from its query in a sample, or from the database of its source: a command receives it as JSON on standard input, an
+    address by POST.
     """
     loaded, output = open_project(flags), make_output(flags)
     root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag, verify_share)

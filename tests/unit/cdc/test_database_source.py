@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,6 +92,11 @@ def test_columns_that_do_not_fit_to_the_log_are_not_taken_for_a_database_that_is
         ([("alter table b rename to item", "ALTER item")], ["item"], []),
         ([("alter table item rename column a to b", "ALTER item")], [], []),
         ([("CREATE OR REPLACE TABLE shop . `It``em` (id int)", "")], [], ["it`em"]),
+        ([("alter table item ", "ALTER item")], [], ["item"]),  # what Debezium records of `/*! modify … */`
+        ([("alter table item , add n int", "ALTER item")], [], ["item"]),
+        ([("/*!50000 ALTER ONLINE TABLE `shop`.`item` modify n bigint */", "")], [], ["item"]),
+        ([("/*M!100000 alter table item add n int*/", "")], [], ["item"]),
+        ([("/*!40000 ALTER TABLE `item` DISABLE KEYS */", "")], [], []),
         ([("alter table item drop partition p1", "ALTER item")], [], []),
         ([("alter table a exchange partition p with table `item`", "ALTER a")], [], []),
         ([("alter table item add partition (partition p4 values less than (40))", "ALTER item")], [], []),
@@ -126,6 +132,18 @@ def test_settings_go_to_the_engine_as_lines(tmp_path: Path) -> None:
     assert "sml.end.position" not in connector_settings(
         source, Spool(tmp_path), TABLES, end, mariadb=True, follows=True
     )
+
+
+def test_columns_that_the_log_lacks_are_left_out_of_those_that_a_source_names(tmp_path: Path) -> None:
+    one = DatabaseSettings(
+        "postgresql", "h", 1, "u", "shop", options={"column.include.list": r"s\.item\..*,s.b.(x\,y)"}
+    )
+    tables = (Table("s", "item", ("id",), generated=("twice, it's",)),)
+    settings = connector_settings(source_of(one, "item"), Spool(tmp_path), tables, None, mariadb=False, follows=False)
+    patterns = re.split(r"(?<!\\),", settings["column.include.list"])
+    assert len(patterns) == 2 and "column.exclude.list" not in settings
+    names = ("s.item.id", "s.item.twice, it's", "s.item.twice")
+    assert [bool(re.fullmatch(patterns[0], name)) for name in names] == [True, False, True]
 
 
 def test_which_tables_are_complete_survives_other_declarations(tmp_path: Path) -> None:
@@ -206,6 +224,6 @@ def test_rows_of_partitions_stay_where_deletes_are_retention(tmp_path: Path) -> 
     say("alter table x drop partition p", "item", "user_1")
     assert set(statements_of_tables(spool, source, TABLES).places) == {"item"}
     say("create or replace table user_1 (id int)")
-    with pytest.raises(IngestError, match="has made user_1 by CREATE OR REPLACE TABLE"):
+    with pytest.raises(IngestError, match="has changed the columns of user_1 by CREATE OR REPLACE TABLE"):
         statements_of_tables(spool, source, TABLES)
     assert "item" in statements_of_tables(spool, source, TABLES[:1]).places, "the source does not read the other one"

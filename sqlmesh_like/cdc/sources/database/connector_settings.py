@@ -18,7 +18,7 @@ from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
 from sqlmesh_like.project.reading.patterns import matches_whole
 
 MARKER = "sml"
-_EXCLUDED = "column.exclude.list"
+_EXCLUDED, _INCLUDED = "column.exclude.list", "column.include.list"
 _SHARED = {
     "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
     "offset.flush.interval.ms": "0",
@@ -108,10 +108,13 @@ def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, fo
 
 
 def _without_generated(settings: DatabaseSettings, tables: Iterable[Table]) -> dict[str, str]:
-    """Leaves out columns that the log lacks, in snapshots too, beside those that the source leaves out."""
+    """Leaves out columns that the log lacks, in snapshots too, of those that the source takes or leaves out."""
     excluded = [f"{_pattern(settings, table)}\\.{_escaped(name)}" for table in tables for name in table.generated]
-    if not excluded or "column.include.list" in settings.options:
+    if not excluded:
         return {}
+    if (included := settings.options.get(_INCLUDED)) is not None:  # Debezium takes one of both lists alone
+        others = f"(?!(?:{'|'.join(excluded)})$)"
+        return {_INCLUDED: ",".join(f"{others}(?:{each.strip()})" for each in re.split(r"(?<!\\),", included))}
     return {_EXCLUDED: ",".join([*excluded, *filter(None, [settings.options.get(_EXCLUDED)])])}
 
 

@@ -15,12 +15,21 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import TableColumns, changing_clause
+from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import (
+    TableColumns,
+    changing_clause,
+    has_lost_clause,
+)
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, definitions
 from sqlmesh_like.cdc.sources.database.spool import Spool
 
 _NAME = r"(?:`(?:[^`]|``)+`|\w+)"
 _REPLACED = re.compile(rf"\s*create\s+or\s+replace\s+table\s+(?:{_NAME}\s*\.\s*)?({_NAME})", re.I)
+_ALTERED_WITHIN_COMMENT = re.compile(
+    r"\s*/\*M?!\d*\s*alter\s+(?:(?:online|offline|ignore)\s+)*table\s+(?:if\s+exists\s+)?"
+    rf"(?:{_NAME}\s*\.\s*)?({_NAME})(?!\s+(?:enable|disable)\s+keys\b)",
+    re.I,
+)
 _OF_PARTITIONS = re.compile(r"\b(?:drop|truncate|exchange|discard|import)\s+(?:partition|tablespace)\b", re.I)
 _EXCHANGED = re.compile(rf"\bwith\s+table\s+(?:{_NAME}\s*\.\s*)?({_NAME})", re.I)
 _RENAMED = re.compile(r"\brename\s+(?!column\b|index\b|key\b)", re.I)
@@ -31,8 +40,8 @@ class MadeTables:
     """Tables that have other rows than their events say, and where in the log the newest statement is.
 
     Names are in lower case. `anew`: they were made anew. `emptied`: rows came or went with a partition. `rewritten`:
-    values may have changed, by which clause is in `clauses`. `replaced`: those of `CREATE OR REPLACE TABLE`, which the
-    engine does not follow: it reads their changes with the columns that the former table had.
+    values may have changed, by which clause is in `clauses`. `replaced`: those of statements that the engine does not
+    follow (`CREATE OR REPLACE TABLE`, `ALTER TABLE … /*! … */`): it reads their changes with the columns that they had.
     """
 
     anew: dict[str, str] = field(default_factory=dict)
@@ -80,8 +89,8 @@ def made_tables(
     """
     made, gone, columns = MadeTables(), set[str](), dict[str, TableColumns]()
     for statement in _statements(spool, database):
-        if statement.place is not None and (match := _REPLACED.match(statement.text)):
-            made.replaced.add(_unquoted(match[1]))
+        if statement.place is not None:
+            made.replaced.update(_not_followed(statement))
         if size is not None and statement.end > size:
             continue
         if statement.place is not None:
@@ -94,6 +103,16 @@ def made_tables(
                     made.rewritten[change.name], made.clauses[change.name] = statement.place, clause
             known.become(change.columns)
     return made
+
+
+def _not_followed(statement: _Statement) -> Iterator[str]:
+    """The tables whose columns a statement changes without the engine's knowing."""
+    for pattern in (_REPLACED, _ALTERED_WITHIN_COMMENT):
+        if match := pattern.match(statement.text):
+            yield _unquoted(match[1])
+    for change in statement.changes:
+        if change.kind == "ALTER" and has_lost_clause(statement.text):
+            yield change.name
 
 
 def _note_rows(made: MadeTables, gone: set[str], place: str, statement: _Statement) -> None:

@@ -104,6 +104,21 @@ def changing_clause(
     return None
 
 
+def has_lost_clause(statement: str) -> bool:
+    """Whether a clause of a recorded ALTER TABLE is missing: one within `/*! … */`, which servers execute.
+
+    Debezium neither follows nor records it.
+
+    >>> has_lost_clause("alter table item "), has_lost_clause("alter table item , add n int"), has_lost_clause(
+    ... "alter table item force")
+    (True, True, False)
+    """
+    known = tokens(statement)
+    clauses = [] if known is None else [clause_text(each) for each in split(known)]
+    head = _ALTER.match(clauses[0]) if clauses else None
+    return head is not None and not all((clauses[0][head.end() :], *clauses[1:]))
+
+
 def _is_harmless(
     clause: str,
     own: Sequence[Token],

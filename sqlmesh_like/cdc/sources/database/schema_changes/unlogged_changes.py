@@ -58,8 +58,8 @@ def statements_of_tables(
     made = made_tables(spool, settings.database, columns_without_defaults(source, tables), size)
     if replaced := [table.name for table in tables if table.name.lower() in made.replaced]:
         raise IngestError(
-            f"{settings.address} has made {', '.join(replaced)} by CREATE OR REPLACE TABLE, of which Debezium"
-            " does not take over the columns",
+            f"{settings.address} has changed the columns of {', '.join(replaced)} by CREATE OR REPLACE TABLE, or within"
+            " a comment (/*! … */): Debezium does not follow that",
             location=source.declared_at,
             hint=f"sml ingest -s source:{source.name} --from earliest reads all of its tables again",
         )
