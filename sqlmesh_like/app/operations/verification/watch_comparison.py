@@ -19,13 +19,14 @@ from threading import Event, Thread
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.operations.verification.comparison_texts import difference_text, failure_text
 from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.record import ComparisonRecord, comparison_record, note_comparison
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest, compare_tables
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.ingest_run import IngestRun
-from sqlmesh_like.errors import IngestError, SmlError
+from sqlmesh_like.errors import SmlError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import ComparisonSchedule, SourceTable
 
@@ -163,14 +164,7 @@ class WatchComparison:
         try:
             with run.gate:  # a batch that ends would speak to the engine
                 capture.close()
-            try:
-                capture.prepare(None)
-                capture.read_to_end()
-            finally:
-                with run.gate:
-                    capture.close()
-            if stop_signals.is_wished():
-                raise IngestError("stopped before the log was read to its end")
+            spool_log(run.place)
         except Exception as error:  # noqa: BLE001 (it is the comparison's)
             answer.set_exception(error)
         else:
