@@ -12,7 +12,17 @@ import vl_convert
 
 from bench.result import WHOLE, Figure, SuiteResult, from_json, means_of, to_json
 
-ORDER = ("tpch", "five_models", "fixed_costs", "ingestion", "kafka", "change_reading", "many_models", "releases")
+ORDER = (
+    "tpch",
+    "five_models",
+    "fixed_costs",
+    "ingestion",
+    "kafka",
+    "database",
+    "change_reading",
+    "many_models",
+    "releases",
+)
 DEFAULT_SCALE = 0.1
 _MOST_NAMED = 60
 """Above this number of figures a plot names only groups; each figure is a stroke in the line of its group."""

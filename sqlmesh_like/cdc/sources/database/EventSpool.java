@@ -50,6 +50,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private static final int SEGMENT_EVENTS = 50000;
     private static final long SEGMENT_BYTES = 256L * 1024 * 1024;
     private static final long SEGMENT_MILLIS = 1000;
+    /** Where all up to an end is read first: a batch takes so many segments, whatever they hold. */
+    private static final long SEGMENT_MILLIS_TO_END = 60000;
     private static final long CLOSING_MILLIS = 15000;
     /** A server says each second that there is nothing new; connectors do not always notice that it is gone. */
     private static final long SILENT_MILLIS = 30000;
@@ -338,7 +340,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
 
     private void endBatch(SourceRecord last, Object event) throws IOException {
         if (lines != null) {
-            boolean isLate = System.currentTimeMillis() - began >= SEGMENT_MILLIS;
+            boolean isToEnd = settings.getProperty("sml.end.file") != null || settings.getProperty("sml.marker") != null;
+            boolean isLate = System.currentTimeMillis() - began >= (isToEnd ? SEGMENT_MILLIS_TO_END : SEGMENT_MILLIS);
             if (hasEnded || !isInSnapshot && isLate) closeSegment(last, event);
         } else if (!isInSnapshot) {
             // Nothing of the declared tables: only the position has moved on.
