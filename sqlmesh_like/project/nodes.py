@@ -95,7 +95,8 @@ class RegistrySettings:
 class DatabaseSettings:
     """A database whose tables and log are read. `tables`: patterns; None: those that the source declares.
 
-    `keep_days`: how long events that are in tables are kept. `options`: settings of Debezium's connector.
+    `keep_days`: how long events that are in tables are kept. `rows_per_query`: how many rows of a table are read at a
+    time. `options`: settings of Debezium's connector.
     """
 
     kind: DatabaseKind
@@ -106,6 +107,7 @@ class DatabaseSettings:
     password: str | None = field(default=None, repr=False)
     tables: tuple[str, ...] | None = field(default=None, repr=False)
     keep_days: int = field(default=7, repr=False)
+    rows_per_query: int = field(default=2_000_000, repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold passwords
     declared_at: Location | None = field(default=None, repr=False)
 

@@ -22,6 +22,9 @@ DATABASE = Shape("database", {
                   "`schema.table`. Default: those declared; with `discover`, all.", example=["orders", r"user_\d+"]),
     "keep_days": Key(count(), 7, help="Days that events stay in the warehouse after they are in the tables, so that a "
                      "table can catch up.", example=2),
+    "rows_per_query": Key(count(), 2_000_000, help="Rows of a table that are read by one query: a table with more is "
+                          "read in ranges of its primary key, and after a kill the first load goes on with the range "
+                          "that it was at.", example=500_000),
     "options": Key(plain_mapping, help="Settings of Debezium's connector.",
                    example={"database.ssl.mode": "required"}),
 })  # fmt: skip
@@ -55,6 +58,7 @@ def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
         password=password,
         tables=None if tables is None else tuple(cast(list[str], tables)),
         keep_days=cast(int, values["keep_days"]),
+        rows_per_query=cast(int, values["rows_per_query"]),
         options={name: _text(value) for name, value in options.items()},
         declared_at=node.children["url"].location,
     )
