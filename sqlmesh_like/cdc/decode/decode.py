@@ -53,6 +53,7 @@ from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.project.reading.patterns import names_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -409,9 +410,10 @@ def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Tr
     """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
-    is_all = f"{sql_literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"
+    tables = ", ".join(map(sql_literal, names_of(ingest.table)))
+    is_all = f"(source_table in ({tables}) or concat_ws('.', source_schema, source_table) in ({tables}))"
     if ingest.database is not None:
-        is_all += f" and {sql_literal(ingest.database)} <=> database"
+        is_all += f" and coalesce(database, '') in ({', '.join(map(sql_literal, names_of(ingest.database)))})"
     elif len(share.sources) > 1:
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():

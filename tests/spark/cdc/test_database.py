@@ -226,7 +226,11 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
         "create table again (id int primary key)",
         "insert into again values (1)",
     )
-    lake.tables = (*lake.tables, table("other", database="postgres"), table("again", database="postgres"))
+    lake.tables = (
+        *lake.tables,
+        table("other", database="postgres"),
+        table("again", database="postgres", table=r"public\.again"),
+    )
     assert lake.run().dead_letters == 0
     assert lake.rows("other") == [(1,)] == lake.rows("again")
     pg.run("drop table again", "create table again (id int primary key)", "insert into again values (2)")
