@@ -45,7 +45,7 @@ def row_segments(
 
     Those that are not moved away are removed at the end. Raises SmlError where the database cannot be read.
     """
-    spool = Spool(spool_of(place).folder / "rows")
+    spool = Spool(spool_of(place).folder / "rows", of_rows=True)
     shutil.rmtree(spool.folder, ignore_errors=True)
     try:
         spool.prepare()
