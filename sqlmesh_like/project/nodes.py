@@ -28,7 +28,7 @@ DatabaseKind = Literal["mysql", "postgresql"]
 """`mysql` is MariaDB, too."""
 ZeroDates = Literal["dead_letter", "null"]
 """What a date `0000-00-00` of MySQL becomes."""
-CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg"]
+CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg", "rows"]
 TimeUnit = Literal["days", "seconds", "millis", "micros", "nanos"]
 """What a number counts, from the start of 1970 in UTC, or from midnight for a time of day."""
 
