@@ -20,6 +20,7 @@ from bench.result import Options, SuiteResult, Timings, Unavailable
 from bench.spark import seconds_of, spark_session
 from sqlmesh_like.cdc.sources.database.capture import spool_log
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import DatabaseSettings
@@ -175,14 +176,18 @@ def _run(lake: Lake) -> float:
 
 def _send(spark: SparkSession, kafka: str, lake: Lake, before: Sequence[str]) -> list[str]:
     """Send the segments of the lake's spool that were not sent before, in order; a topic for each table."""
-    paths = sorted(map(str, (Path(lake.warehouse) / "_sml/database/shop/log").glob("*.gz")))
+    spool = spool_of(_place(lake))
+    paths = sorted(map(str, (spool.folder / "log").glob("*.gz")))
     for path in paths:
         if path in before:
             continue
         parts = F.split("value", "\t", 2)
         topic = F.regexp_extract(parts[0], '"table":"([a-z]+)"', 1)
-        lines = spark.read.text(path, lineSep="\n").coalesce(1)
-        out = lines.select(parts[0].alias("value"), F.get(parts, F.lit(1)).alias("key"), topic.alias("topic"))
+        lines, value = spark.read.text(path, lineSep="\n").coalesce(1), parts[0]
+        for file in spool.schemas.glob("*.json"):  # in Kafka each event has its schema
+            whole = f'"type":"struct","fields":{file.read_text(encoding="utf-8")}'
+            value = F.replace(value, F.lit(f'"fields":"spool:{file.stem}"'), F.lit(whole))
+        out = lines.select(value.alias("value"), F.get(parts, F.lit(1)).alias("key"), topic.alias("topic"))
         out.write.format("kafka").option("kafka.bootstrap.servers", kafka).save()
     return paths
 

@@ -54,8 +54,8 @@ SMALL_BATCH_POINTS = ("ingest.listed", "ingest.planned")
 """Steps of a batch without Spark, before its tables: its files are recorded, then the batch."""
 DATABASE_POINTS = ("database.begin", "database.spooled", "database.confirmed")
 """Steps of an ingestion from a database, around those of its batches."""
-DATABASE_ROW_POINTS = ("database.added", "database.read_again")
-"""Before rows that were read apart from the log are added to the spool, and after all of a table are."""
+DATABASE_ROW_POINTS = ("database.added", "database.range", "database.read_again")
+"""Before rows that were read apart from the log are added to the spool, after those of a range, and after all."""
 DATABASE_CASCADE_POINTS = ("database.cascades_read", "database.cascades_added")
 """Before rows that foreign keys have changed are added to the spool, and before that is noted."""
 ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")

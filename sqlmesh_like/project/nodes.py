@@ -28,7 +28,7 @@ DatabaseKind = Literal["mysql", "postgresql"]
 """`mysql` is MariaDB, too."""
 ZeroDates = Literal["dead_letter", "null"]
 """What a date `0000-00-00` of MySQL becomes."""
-CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg"]
+CdcFormat = Literal["debezium", "debezium_flat", "flink_cdc", "canal", "maxwell", "dms", "ogg", "rows"]
 TimeUnit = Literal["days", "seconds", "millis", "micros", "nanos"]
 """What a number counts, from the start of 1970 in UTC, or from midnight for a time of day."""
 
@@ -107,7 +107,8 @@ class ComparisonSchedule:
 class DatabaseSettings:
     """A database whose tables and log are read. `tables`: patterns; None: those that the source declares.
 
-    `keep_days`: how long events that are in tables are kept. `options`: settings of Debezium's connector.
+    `keep_days`: how long events that are in tables are kept. `rows_per_query`: how many rows of a table are read at a
+    time. `options`: settings of Debezium's connector.
     """
 
     kind: DatabaseKind
@@ -118,6 +119,7 @@ class DatabaseSettings:
     password: str | None = field(default=None, repr=False)
     tables: tuple[str, ...] | None = field(default=None, repr=False)
     keep_days: int = field(default=7, repr=False)
+    rows_per_query: int = field(default=2_000_000, repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold passwords
     declared_at: Location | None = field(default=None, repr=False)
     verify: ComparisonSchedule | None = field(default=None, repr=False)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from sqlmesh_like.cdc.sources.database import later_tables
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.database.spool import Spool
@@ -168,6 +169,86 @@ def test_every_event_is_spooled_once(database: tuple[DatabaseSettings, Run], tmp
     assert set(events.values()) == {1}
     assert rows.pop(-1) == 7, "what a repair had added"
     assert sorted(rows.items()) == sorted(run("select id, n from k"))
+
+
+class Killed(BaseException):
+    """Ends a call where a kill would."""
+
+
+def rows_and_reads(root: Path) -> tuple[dict[tuple[str, int], int], Counter[tuple[str, int]]]:
+    """The rows that the spool's events leave, by table and id, and how often each was read apart from the log."""
+    rows: dict[tuple[str, int], int] = {}
+    reads: Counter[tuple[str, int]] = Counter()
+    for segment in sorted((root / "warehouse/_sml/database/shop/log").glob("*.gz")):
+        with gzip.open(segment, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                event = json.loads(line.split("\t")[0])
+                event = event.get("payload", event)
+                image, name = event["after"] or event["before"], event["source"]["table"]
+                key = name, int(image["name"][2:]) if "name" in image else image["id"]  # a delete has its key alone
+                if event["op"] == "d":
+                    rows.pop(key, None)
+                else:
+                    rows[key] = image["n"]
+                    reads[key] += event["op"] == "r"
+    return rows, reads
+
+
+def ingest_log(settings: DatabaseSettings, root: Path) -> None:
+    """As an ingestion reads a database."""
+    capture = capture_of(settings, root)
+    try:
+        capture.prepare(None)
+        capture.read_later_tables()
+        capture.read_to_end()
+    finally:
+        capture.close()
+
+
+@pytest.mark.release
+def test_a_first_load_goes_on_with_the_range_that_it_was_at(
+    database: tuple[DatabaseSettings, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`k` has three ranges, `k_text` two, `k_small` one; while they are read, rows change, move and go."""
+    settings, run = database
+    settings = replace(settings, tables=("k.*",), rows_per_query=4000)
+    numbers = "seq_{}_to_{}" if settings.kind == "mysql" else "generate_series({}, {}) as seq"
+    run(
+        "create table k (id int, part int, n int, primary key (id, part))",
+        f"insert into k select seq, 1, seq from {numbers.format(10_001, 20_000)}",
+        "create table k_text (name varchar(20) primary key, id int, n int)",
+        f"insert into k_text select concat('Ü ', seq), seq, 0 from {numbers.format(100_001, 107_000)}",
+        "create table k_small (id int primary key, n int)",
+        "insert into k_small values (1, 1)",
+    )
+    changes = iter([
+        ("update k set n = -1 where id = 10001", "delete from k where id = 10002"),
+        ("update k set id = 1 where id = 19999", "update k set id = 30000 where id = 10003"),
+        ("insert into k values (2, 1, 2), (40000, 1, 4)", "update k_small set n = 2", "delete from k where id = 10700"),
+        ("update k_text set n = 7 where id < 100010", "delete from k_text where id > 106990"),
+    ])  # fmt: skip
+    left = [0]
+
+    def end_here(name: str) -> None:
+        left[0] -= name == "database.range"
+        if left[0] == 0:
+            raise Killed
+
+    monkeypatch.setattr(later_tables, "fault_point", end_here)
+    for ranges in (1, 1, 1, 1):
+        left[0] = ranges
+        with pytest.raises(Killed):
+            ingest_log(settings, tmp_path)
+        run(*next(changes))
+    left[0] = -1
+    ingest_log(settings, tmp_path)
+    run("update k set n = 0 where id = 15000", "delete from k_text where id = 100020")
+    ingest_log(settings, tmp_path)
+    rows, reads = rows_and_reads(tmp_path)
+    stored = {(name, key): n for name in ("k", "k_text", "k_small") for key, n in run(f"select id, n from {name}")}
+    assert rows == stored
+    assert max(reads.values()) == 1, "no range was read twice"
+    assert sum(reads.values()) > 16_000
 
 
 @pytest.mark.parametrize("database", ["postgresql", pytest.param("mysql", marks=pytest.mark.release)], indirect=True)

@@ -15,9 +15,8 @@ from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_eve
 from sqlmesh_like.cdc.decode.events import Share, Variant
 from sqlmesh_like.cdc.formats import columnar
 from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
-from sqlmesh_like.cdc.formats.dms import ROW
 from sqlmesh_like.cdc.formats.encoding import Encoding
-from sqlmesh_like.cdc.formats.format_registry import MESSAGE_STYLES
+from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS, FILE_ROWS, MESSAGE_STYLES
 from sqlmesh_like.cdc.formats.message import CHANGES, Message
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
@@ -52,7 +51,8 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.project.nodes import CdcFormat, SourceTable
+from sqlmesh_like.project.reading.patterns import names_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -119,7 +119,8 @@ def decode(
     ascii_names = frozenset(column.name for column in stored) if is_older else frozenset()
     placeholder = place.source.ingest.unavailable_value_placeholder
     groups = [
-        (group, _shape(group, share, stored, placeholder, ascii_names=ascii_names)) for group in _groups(share, events)
+        (group, _shape(group, share, stored, placeholder, ascii_names=ascii_names))
+        for group in _groups(share, events, place.source.ingest.format)
     ]
     readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = evolve_schema(
@@ -192,11 +193,12 @@ class _Group:
     schema: FileSchema | None = None
 
 
-def _groups(share: Share, events: Frame | None) -> list[_Group]:
+def _groups(share: Share, events: Frame | None, form: CdcFormat) -> list[_Group]:
     if events is None:
+        layout = FILE_ROWS[form]
         origin = "concat_ws('.', log_database, log_table) as origin"
         return [
-            _Group(Variant(ROW, "", stated(files.schema)), files.frame.selectExpr("*", origin), files.schema)
+            _Group(Variant(layout, "", stated(files.schema)), files.frame.selectExpr("*", origin), files.schema)
             for files in share.files
         ]
     own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
@@ -310,7 +312,7 @@ def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) ->
     images |= {name: _with_origin(images[name], layout) for name in IMAGES}
     # A row does not say in which partition it was before, not even when it is deleted.
     images |= {"item": "0", "is_told": "false"}
-    row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema)))
+    row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema, FILE_OPERATIONS[group.variant.message])))
     line = columnar.line(group.schema, f"{columnar.RAW}.")
     # Only dead letters need the text. A partial update may still become one when its missing values are looked up.
     value = line if partial else f"if(reason is null, cast(null as string), {line})"
@@ -409,9 +411,10 @@ def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Tr
     """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
-    is_all = f"{sql_literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"
+    tables = ", ".join(map(sql_literal, names_of(ingest.table)))
+    is_all = f"(source_table in ({tables}) or concat_ws('.', source_schema, source_table) in ({tables}))"
     if ingest.database is not None:
-        is_all += f" and {sql_literal(ingest.database)} <=> database"
+        is_all += f" and coalesce(database, '') in ({', '.join(map(sql_literal, names_of(ingest.database)))})"
     elif len(share.sources) > 1:
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():

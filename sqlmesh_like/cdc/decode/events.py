@@ -18,6 +18,7 @@ from sqlmesh_like.cdc.registry.wire_header import FAULT, fault_without_registry,
 from sqlmesh_like.cdc.report import UNDECLARED
 from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.schema.schema_inference import HOLDS_EMPTY
+from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
@@ -195,7 +196,7 @@ def routed(place: SourcePaths, events: Frame, registry: SchemaRegistry | None = 
     groups = frame_query(f"select {named} from {{events}} group by {', '.join(by)}", events=events).collect()
     source_tables = _with_discovered(place, groups).source
     texts = _schema_texts(events, place.source.ingest, groups)
-    stated = {schema_id: referenced_schema(text, registry) for schema_id, text in texts.items()}
+    stated = {schema_id: _stated(place, text, registry) for schema_id, text in texts.items()}
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     undeclared: set[SourceName] = set()
@@ -223,6 +224,12 @@ def routed(place: SourcePaths, events: Frame, registry: SchemaRegistry | None = 
                 share.name(row["members"])
     bad = skipped.pop("bad", 0)
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad, frozenset(undeclared))
+
+
+def _stated(place: SourcePaths, text: str, registry: SchemaRegistry | None) -> str:
+    """The `fields` that a message states or refers to."""
+    assert place.source.ingest is not None
+    return spool_of(place).schema(text) if place.source.ingest.database else referenced_schema(text, registry)
 
 
 def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from sqlmesh_like.cdc.formats.dms import OP, OPS, ROW_OPS
+from sqlmesh_like.cdc.formats.dms import OPS, ROW_OPS
 from sqlmesh_like.cdc.formats.message import op_of
 from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice
 from sqlmesh_like.cdc.formats.source_types import (
@@ -71,16 +71,19 @@ def line(schema: FileSchema, row: str = "") -> str:
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
-def envelope(schema: FileSchema) -> dict[str, str]:
-    """Spark SQL of a row's `kind`, its `op`, and `wrong`: why its operation is not valid, or NULL."""
-    if all(name != OP for name, _ in schema):
+def envelope(schema: FileSchema, operation: str) -> dict[str, str]:
+    """Spark SQL of a row's `kind`, its `op`, and `wrong`: why its operation is not valid, or NULL.
+
+    `operation`: the column that says it, if the file has it.
+    """
+    if all(name != operation for name, _ in schema):
         return {"kind": "'upsert'", "op": "'r'", "wrong": "cast(null as string)"}
-    said = f"coalesce(cast({RAW}.{OP} as string), 'load')"
+    said = f"coalesce(cast({RAW}.{operation} as string), 'load')"
     return {
         "kind": f"coalesce(case {said} {_whens({name: kind for name, (kind, _) in ROW_OPS.items()})} end, 'bad')",
         "op": op_of(said, OPS),
         "wrong": f"if({said} in ({', '.join(map(sql_literal, ROW_OPS))}), null,"
-        f" concat('unknown ', if(op is null, 'operation', {sql_literal(OP)}), ' `', {said}, '`'))",
+        f" concat('unknown ', if(op is null, 'operation', {sql_literal(operation)}), ' `', {said}, '`'))",
     }
 
 

@@ -16,7 +16,16 @@ from decimal import Decimal
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_KEY, DEBEZIUM_KINDS
 from sqlmesh_like.cdc.formats.debezium_types import schema_column
-from sqlmesh_like.cdc.formats.message import CORRUPT, Message, MessageDialect, is_tombstone, op_of, parsed_message
+from sqlmesh_like.cdc.formats.message import (
+    CORRUPT,
+    Message,
+    MessageDialect,
+    has_no_value,
+    is_tombstone,
+    key_as_row,
+    op_of,
+    parsed_message,
+)
 from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
 
 FLAT, FLAT_ENVELOPED = "debezium flat", "debezium flat in payload"
@@ -35,18 +44,7 @@ METADATA = (
 """Names that `add.fields` gives to parts of an event that are not columns of its table."""
 
 
-def _is_delete(line: str) -> str:
-    """Spark SQL: whether a message has no value. An empty line of a file is none."""
-    return f"({line} is null or trim({line}) = 'null')"
-
-
-_KEY_ROW = "coalesce(get_json_object(log_key, '$.payload'), log_key)"
-_IS_KEY = f"left(ltrim({_KEY_ROW}), 1) = '{{' and size(json_object_keys({_KEY_ROW})) > 0"
-VALUE = (
-    f"if({_is_delete('value')} and {_IS_KEY}, "
-    f"""concat('{{"__deleted":"true",', substr(ltrim({_KEY_ROW}), 2)), value)"""
-)
-"""Spark SQL of a message's text: of one without a value, the row of its key, marked as deleted."""
+VALUE = key_as_row('"__deleted":"true"')
 
 
 def flat_envelope(line: str) -> dict[str, str]:
@@ -82,7 +80,7 @@ def _reason(line: str) -> str:
     )
     whole = "not a flattened event but a whole one: set format: debezium"
     return (
-        f"case when {_is_delete(line)} then {sql_literal(no_key)} when {is_tombstone(line)} then null "
+        f"case when {has_no_value(line)} then {sql_literal(no_key)} when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a flattened event' "
         f"when get_json_object(value, '$.op') is not null and get_json_object(value, '$.source') is not null "
         f"then {sql_literal(whole)} "

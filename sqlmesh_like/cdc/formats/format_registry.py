@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.cdc.formats import canal, debezium, debezium_flat, dms, maxwell, ogg
+from sqlmesh_like.cdc.formats import canal, debezium, debezium_flat, dms, maxwell, ogg, rows
 from sqlmesh_like.cdc.formats.canal import CANAL
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM
 from sqlmesh_like.cdc.formats.debezium_flat import DEBEZIUM_FLAT
@@ -13,6 +13,7 @@ from sqlmesh_like.cdc.formats.flink_cdc import FLINK_MESSAGES, IS_CANAL, LIKE_CA
 from sqlmesh_like.cdc.formats.maxwell import MAXWELL
 from sqlmesh_like.cdc.formats.message import Message, MessageDialect
 from sqlmesh_like.cdc.formats.ogg import OGG
+from sqlmesh_like.cdc.formats.rows import ROWS
 from sqlmesh_like.project.nodes import CdcFormat
 
 FORMATS: Mapping[CdcFormat, tuple[tuple[str, MessageDialect], ...]] = {
@@ -23,6 +24,7 @@ FORMATS: Mapping[CdcFormat, tuple[tuple[str, MessageDialect], ...]] = {
     "maxwell": (("true", MAXWELL),),
     "dms": (("true", DMS),),
     "ogg": (("true", OGG),),
+    "rows": (("true", ROWS),),
 }
 """The dialects of a format, each with the condition (Spark SQL over a line's `value`) for the lines it reads."""
 
@@ -34,5 +36,11 @@ MESSAGE_STYLES: Mapping[str, Message] = {
     **dms.DMS_MESSAGES,
     **FLINK_MESSAGES,
     **ogg.OGG_MESSAGES,
+    **rows.ROW_MESSAGES,
 }
 """Layouts of messages, by the `message` that the envelope gives."""
+
+FILE_ROWS: Mapping[CdcFormat, str] = {"dms": dms.ROW, "rows": rows.FILE_ROW}
+"""The layout of rows in Parquet and CSV files, of the formats that have such files."""
+FILE_OPERATIONS: Mapping[str, str] = {dms.ROW: dms.OP, rows.FILE_ROW: rows.OPERATION}
+"""The column of such rows that says what happened to them, if they have one, by their layout."""

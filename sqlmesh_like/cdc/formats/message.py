@@ -95,6 +95,18 @@ def is_tombstone(line: str) -> str:
     return f"coalesce(trim({line}), '') in ('', 'null')"
 
 
+def has_no_value(line: str) -> str:
+    """Spark SQL: whether a message has no value. An empty line of a file is none."""
+    return f"({line} is null or trim({line}) = 'null')"
+
+
+def key_as_row(member: str) -> str:
+    """Spark SQL of a message's text: of one without a value, the row of its key, with a JSON `member` that says so."""
+    row = "coalesce(get_json_object(log_key, '$.payload'), log_key)"
+    has_key = f"left(ltrim({row}), 1) = '{{' and size(json_object_keys({row})) > 0"
+    return f"if({has_no_value('value')} and {has_key}, concat('{{{member},', substr(ltrim({row}), 2)), value)"
+
+
 def op_of(value: str, ops: Mapping[str, tuple[str, str]]) -> str:
     """Spark SQL of an event's `op`. `ops`: (kind, op) by the operation that the format writes in `value`."""
     return f"case {value} {_whens({name: op for name, (_, op) in ops.items()})} end"

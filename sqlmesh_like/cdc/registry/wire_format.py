@@ -48,7 +48,7 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
     held = cached(framed.selectExpr("*", f"{_number('value')} as value_schema", f"{_number('log_key')} as key_schema"))
     try:
         schemas = registry.schemas(_numbers(held.frame))
-        yield _decoded(held.frame, lines.columns, schemas, needs_key=form == "debezium_flat")
+        yield _decoded(held.frame, lines.columns, schemas, needs_key=form != "debezium")
     finally:
         held.release()
 

@@ -1,7 +1,8 @@
-"""CSV files of a batch, as DMS writes them, with rows of texts. Owns reading them as Spark frames.
+"""CSV files of a batch, with rows of texts. Owns reading them as Spark frames.
 
-Every row gets an operation: that of its `Op`, `load` where its file has none, or a text that says how many values its
-record lacks. Values keep line breaks; what is NULL and what is an empty text, the source's `csv` settings say.
+Every row gets an operation: in files of DMS that of its `Op`, `load` where its file has none, or a text that says how
+many values its record lacks. Values keep line breaks; what is NULL and what is an empty text, the source's `csv`
+settings say.
 Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
 """
 
@@ -35,15 +36,18 @@ _ABSENT = "\x01"
 
 
 def csv_row_files(
-    spark: SparkSession, listed: Sequence[Listed], csv_format: CsvFormat, columns_of: ColumnsOf
+    spark: SparkSession, listed: Sequence[Listed], csv_format: CsvFormat, columns_of: ColumnsOf, operation: str
 ) -> list[RowFiles]:
-    """Group files by table and columns, without those that are gone. Raises IngestError where columns are not known."""
+    """Group files by table and columns, without those that are gone. `operation`: the column that has it.
+
+    Raises IngestError where columns are not known.
+    """
     groups: defaultdict[tuple[str | None, str | None, tuple[str, ...]], list[Listed]] = defaultdict(list)
     for each in listed:
         first = _first_record(each, csv_format)
         if first:
-            groups[each.database, each.table, _names(each, first, csv_format, columns_of(each))].append(each)
-    return [_read(spark, files, names, csv_format) for (_, _, names), files in groups.items()]
+            groups[each.database, each.table, _names(each, first, csv_format, columns_of(each), operation)].append(each)
+    return [_read(spark, files, names, csv_format, operation) for (_, _, names), files in groups.items()]
 
 
 def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
@@ -59,29 +63,36 @@ def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
 
 
 def _names(
-    file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None
+    file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None, operation: str
 ) -> tuple[str, ...]:
     if csv_format.header:
         return tuple(first)
     if declared is None:
         return tuple(f"column_{number}" for number in range(len(first)))
-    if len(first) - len(declared) not in (0, 1) or not declared:
+    is_dms = operation == OP
+    if len(first) - len(declared) not in ((0, 1) if is_dms else (0,)) or not declared:
         what = f"has {len(first)} values a record, and its table declares {len(declared)} columns"
         hint = f"list all columns in their order under `columns:` ({OP} left out), or let DMS write their names "
         hint += "(AddColumnName) and set files: {csv: {header: true}}"
-        raise IngestError(f"{file.path} {what}", hint=hint)
+        plain = "list all columns in their order under `columns:`; files: {csv: {header: true}} if they name them"
+        raise IngestError(f"{file.path} {what}", hint=hint if is_dms else plain)
     return declared if len(first) == len(declared) else (OP, *declared)
 
 
-def _read(spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], csv_format: CsvFormat) -> RowFiles:
+def _read(
+    spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], csv_format: CsvFormat, operation: str
+) -> RowFiles:
     from pyspark.sql import functions as F
 
     columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, _CORRUPT))
     options = {"sep": csv_format.delimiter, "header": str(csv_format.header).lower(), "nullValue": _ABSENT}
     options |= {"quote": '"', "escape": '"', "multiLine": "true", "columnNameOfCorruptRecord": _CORRUPT}
     read = spark.read.schema(columns).options(**options).csv([file.path for file in files])
-    types: FileSchema = [(name, "string") for name in (OP, *(name for name in names if name != OP))]
-    values = ", ".join(f"{_operation(names)} as {OP}" if name == OP else _value(name, csv_format) for name, _ in types)
+    types: FileSchema = [(name, "string") for name in (operation, *(name for name in names if name != operation))]
+    values = ", ".join(
+        f"{_operation(names, operation)} as {operation}" if name == operation else _value(name, csv_format)
+        for name, _ in types
+    )
     numbered = read.selectExpr(
         f"struct({values}) as {RAW}",
         "_metadata.file_path as file",
@@ -111,8 +122,8 @@ def _with_lines(numbered: DataFrame, firsts: Sequence[tuple[str, int]]) -> DataF
     return numbered.join(F.broadcast(known), "file").withColumn("line", F.expr("seen - first + 1"))
 
 
-def _operation(names: Sequence[str]) -> str:
-    said = f"coalesce({OP}, 'load')" if OP in names else "'load'"
+def _operation(names: Sequence[str], operation: str) -> str:
+    said = f"coalesce({operation}, 'load')" if operation in names else "'load'"
     # Of a query that does not need all columns, Spark reads and checks only those that it needs.
     is_whole = f"{_CORRUPT} is null and length(concat_ws('', {', '.join(map(quoted_name, names))})) >= 0"
     return f"if({is_whole}, {said}, concat({sql_literal(_BROKEN)}, left({_CORRUPT}, 80)))"

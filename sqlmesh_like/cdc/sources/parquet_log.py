@@ -1,4 +1,4 @@
-"""Logs of Parquet and CSV files, as DMS writes them: each row is a message.
+"""Logs of Parquet and CSV files, of DMS or of plain rows: each row is a message.
 
 Owns the stream of files; `row_files` and `csv_files` read rows.
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sqlmesh_like.cdc.formats.dms import OP
 from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.sources.csv_files import csv_row_files
 from sqlmesh_like.cdc.sources.event_log import ExtentOf
@@ -67,12 +68,13 @@ class ParquetLog:
 
 @dataclass(frozen=True)
 class CsvLog(ParquetLog):
-    """The CSV files of a glob, written as `csv` says."""
+    """The CSV files of a glob, written as `csv` says. `operation`: the column that says what happened to a row."""
 
     csv: CsvFormat = field(default_factory=CsvFormat)
+    operation: str = OP
 
     def rows(self, spark: SparkSession, listed: list[Listed]) -> list[RowFiles]:
-        return csv_row_files(spark, listed, self.csv, self._columns)
+        return csv_row_files(spark, listed, self.csv, self._columns, self.operation)
 
     def _columns(self, file: Listed) -> tuple[str, ...] | None:
         own = (table for table in self.tables if declares((table,))(file.database, file.table))

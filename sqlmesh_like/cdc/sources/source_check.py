@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from sqlmesh_like.cdc.formats.format_registry import FILE_ROWS
 from sqlmesh_like.cdc.formats.source_types import normal_type
 from sqlmesh_like.cdc.schema.ods_layout import check_declaration
 from sqlmesh_like.errors import ProjectError, UsageError
@@ -19,9 +20,11 @@ def check_source(project: ParsedProject, source: Source) -> None:
     ingest = source.ingest
     if ingest is None:
         raise UsageError(f"source {source.name!r} has no `ingest` block", location=source.declared_at)
+    if ingest.format == "rows":
+        _check_rows(source)
     if ingest.files is None:
         return
-    if ingest.format == "dms" and is_csv(ingest.files):
+    if ingest.format in FILE_ROWS and is_csv(ingest.files):
         _check_csv(source)
     if ingest.max_events_per_batch is not None:
         hint = "files are ingested whole: set files: {max_files_per_batch: …}"
@@ -48,8 +51,18 @@ def _check_csv(source: Source) -> None:
                 raise ProjectError(
                     f"column {column.name!r} of {table.name!r} is binary, and CSV files hold texts",
                     location=table.declared_at,
-                    hint="declare it as string, or set DataFormat: parquet of the S3 endpoint",
+                    hint="declare it as string, or use Parquet files (DMS: DataFormat: parquet of the S3 endpoint)",
                 )
+
+
+def _check_rows(source: Source) -> None:
+    for table in source.tables:
+        if table.ingest and table.ingest.updates == "partial":
+            raise ProjectError(
+                f"updates: partial of {table.name!r} is for change events; format: rows has whole rows",
+                location=table.declared_at,
+                hint="leave it out, or let the source write events (Debezium, …)",
+            )
 
 
 def check_start(source: Source, start: str | None) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS, FILE_ROWS
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
@@ -373,8 +374,8 @@ def event_log_of(project: ParsedProject, target: Target, source: Source) -> Log:
     if ingest.files is None:
         return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
     glob = files_glob(project, ingest.files)
-    # Only DMS writes files of rows; its JSON files are read as lines.
-    if ingest.format == "dms" and is_csv(glob):
-        return CsvLog(glob, ingest.max_files_per_batch, source.tables, ingest.csv)
-    kind = ParquetLog if ingest.format == "dms" and glob.endswith(".parquet") else FileLog
+    layout = FILE_ROWS.get(ingest.format)
+    if layout is not None and is_csv(glob):
+        return CsvLog(glob, ingest.max_files_per_batch, source.tables, ingest.csv, FILE_OPERATIONS[layout])
+    kind = ParquetLog if layout is not None and glob.endswith(".parquet") else FileLog  # JSON is read as lines
     return kind(glob, ingest.max_files_per_batch, source.tables)

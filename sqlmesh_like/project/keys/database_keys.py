@@ -30,6 +30,9 @@ DATABASE = Shape("database", {
                      "table can catch up.", example=2),
     "verify": Key(entry(VERIFY), help="`sml watch` compares the lake with the database so often.",
                   example={"every": "24 hours", "share": 1}),
+    "rows_per_query": Key(count(), 2_000_000, help="Rows of a table that are read by one query: a table with more is "
+                          "read in ranges of its primary key, and after a kill the first load goes on with the range "
+                          "that it was at.", example=500_000),
     "options": Key(plain_mapping, help="Settings of Debezium's connector.",
                    example={"database.ssl.mode": "required"}),
 })  # fmt: skip
@@ -63,6 +66,7 @@ def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
         password=password,
         tables=None if tables is None else tuple(cast(list[str], tables)),
         keep_days=cast(int, values["keep_days"]),
+        rows_per_query=cast(int, values["rows_per_query"]),
         options={name: _text(value) for name, value in options.items()},
         declared_at=node.children["url"].location,
         verify=_schedule(node.get("verify")),

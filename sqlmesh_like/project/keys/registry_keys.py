@@ -12,7 +12,7 @@ from sqlmesh_like.project.nodes import RegistrySettings
 from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-REGISTRY_FORMATS = ("debezium", "debezium_flat")
+REGISTRY_FORMATS = ("debezium", "debezium_flat", "rows")
 """Formats whose events are also written in Avro."""
 
 REGISTRY = Shape("registry", {

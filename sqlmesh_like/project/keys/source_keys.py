@@ -90,7 +90,7 @@ CSV = Shape("csv", {
     "delimiter": Key(text, ",", help="The sign between values (DMS: CsvDelimiter).", example=";"),
 })  # fmt: skip
 FILES = Shape("files", {
-    "csv": Key(entry(CSV), help="How CSV files (`format: dms`) are written.", example={"header": True}),
+    "csv": Key(entry(CSV), help="How CSV files (`format: dms` or `rows`) are written.", example={"header": True}),
     "path": Key(text, is_required=True, help="A glob relative to the project, an absolute glob or a URI.",
                 example="landing/shop/*.jsonl"),
     "max_files_per_batch": Key(count(), help="Largest number of files in a batch. Default: all pending files.",

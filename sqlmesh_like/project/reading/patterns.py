@@ -20,6 +20,8 @@ _LACKING = {
 
 _PLAIN = re.compile(r"\w*")
 """A name that matches only itself, as most do: the engine is not imported for it."""
+_ESCAPED = re.compile(r"(\w|\\[^\w\s\\])*")
+"""A name with signs that would mean something else without a backslash."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -49,6 +51,17 @@ def matches_whole(pattern: str, name: str) -> bool:
     if _PLAIN.fullmatch(pattern):
         return pattern == name
     return _compiled(pattern).fullmatch(_encodable(name)) is not None
+
+
+def names_of(pattern: str) -> tuple[str, ...]:
+    """The names that a declaration means which is meant for one table: its text, also without backslashes.
+
+    >>> names_of(r"public\\.orders"), names_of(r"user_\\d+")
+    (('public\\\\.orders', 'public.orders'), ('user_\\\\d+',))
+    """
+    if "\\" in pattern and _ESCAPED.fullmatch(pattern):
+        return pattern, pattern.replace("\\", "")
+    return (pattern,)
 
 
 def _encodable(text: str) -> str:

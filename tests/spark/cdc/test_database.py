@@ -81,8 +81,10 @@ def rows(server: Server, name: str) -> list[tuple[Any, ...]]:
     return sorted(run(server, f"select * from {name}"), key=str)
 
 
-def lake_of(server: Server, root: Path, spark: SparkSession, database: str, *names: str) -> Lake:
-    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database)
+def lake_of(
+    server: Server, root: Path, spark: SparkSession, database: str, *names: str, rows_per_query: int = 1000
+) -> Lake:
+    settings = DatabaseSettings("mysql", "127.0.0.1", server.port, server.user, database, rows_per_query=rows_per_query)
     return Lake(
         spark, root, tuple(table(name, database=database) for name in names), {"files": None, "database": settings}
     )
@@ -101,7 +103,7 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
         " on delete cascade)",
         "insert into store.tag values (1, 1)",
     )
-    lake = lake_of(server, tmp_path, spark, "store", "item", "tag")
+    lake = lake_of(server, tmp_path, spark, "store", "item", "tag", rows_per_query=2)
     assert lake.run().dead_letters == 0
     assert lake.rows("item") == rows(server, "store.item")
     run(
@@ -224,7 +226,11 @@ def test_snapshot_and_log_of_postgresql(pg: postgres.Server, tmp_path: Path, spa
         "create table again (id int primary key)",
         "insert into again values (1)",
     )
-    lake.tables = (*lake.tables, table("other", database="postgres"), table("again", database="postgres"))
+    lake.tables = (
+        *lake.tables,
+        table("other", database="postgres"),
+        table("again", database="postgres", table=r"public\.again"),
+    )
     assert lake.run().dead_letters == 0
     assert lake.rows("other") == [(1,)] == lake.rows("again")
     pg.run("drop table again", "create table again (id int primary key)", "insert into again values (2)")

@@ -39,8 +39,8 @@ def test_wider_types_are_cast_and_others_read_as_texts() -> None:
 
 
 def test_a_load_file_has_one_kind_of_row() -> None:
-    assert columnar.envelope(SCHEMA)["kind"] == "'upsert'"
-    assert "raw.Op" in columnar.envelope((("Op", "string"), *SCHEMA))["kind"]
+    assert columnar.envelope(SCHEMA, "Op")["kind"] == "'upsert'"
+    assert "raw.Op" in columnar.envelope((("Op", "string"), *SCHEMA), "Op")["kind"]
 
 
 def test_a_rewrite_carries_all_that_ingestion_remembers_in_metadata() -> None:

@@ -3,7 +3,8 @@
  * (`engine.py`) starts it, has it compiled in memory by Janino, and tells it which events are in tables.
  *
  * The spool's folder: `log/N.gz` are complete segments, a line for each event: its value, a tab, its key, as Connect's
- * JsonConverter writes them. `offsets/N` is the position in the database's log after segment N (its partition, its
+ * JsonConverter writes them, where instead of the fields of the value's schema, which are longer than most rows, stands
+ * `spool:HASH`; they are in `schemas/HASH.json`, once for all events. `offsets/N` is the position in the database's log after segment N (its partition, its
  * offset, and whether that is within a transaction, a line each): the engine continues after the newest segment, so
  * that no event is in two segments, wherever this process was killed. `staging/` has segments that may not be read yet:
  * the one that is being written, and those of a snapshot that is not complete, which begins anew after a kill.
@@ -31,9 +32,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -42,6 +46,7 @@ import java.util.zip.GZIPOutputStream;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
+import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -62,6 +67,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private final File folder;
     private final Properties settings;
     private final JsonConverter converter = new JsonConverter();
+    /** What stands before the rows of a schema, by the schema. */
+    private final IdentityHashMap beginnings = new IdentityHashMap();
     /** The last record of each segment that was not acknowledged, by the segment's number. */
     private final TreeMap unacknowledged = new TreeMap();
     private long segment;
@@ -241,7 +248,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             for (int i = 0; i < records.size() && !hasEnded; i++) {
                 last = ((EmbeddedEngineChangeEvent) records.get(i)).sourceRecord();
                 isInSnapshot = last.sourceOffset() != null && last.sourceOffset().containsKey("snapshot");
-                if (isChange(last)) write((ChangeEvent) records.get(i));
+                if (isChange(last)) write((ChangeEvent) records.get(i), last.valueSchema());
                 if (isChange(last)) reach(last.sourceOffset(), true);
                 hasEnded = !isInSnapshot && isEnd(last);
                 boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
@@ -321,21 +328,54 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         return "COMPLETED".equals(said.get("type"));
     }
 
-    private void write(ChangeEvent event) throws IOException {
+    private void write(ChangeEvent event, Schema schema) throws IOException {
         if (lines == null) {
             file = new FileOutputStream(new File(folder, "staging/part"));
             lines = new FastGzip(file);
             began = System.currentTimeMillis();
         }
-        byte[] value = ((String) event.value()).getBytes(StandardCharsets.UTF_8);
-        lines.write(value);
+        byte[] payload = ((String) event.value()).getBytes(StandardCharsets.UTF_8);
+        lines.write(beginning(schema));
+        lines.write(payload);
+        lines.write('}');
         if (event.key() != null) {
             lines.write('\t');
             lines.write(((String) event.key()).getBytes(StandardCharsets.UTF_8));
         }
         lines.write('\n');
         events++;
-        bytes += value.length;
+        bytes += payload.length;
+    }
+
+    /** What stands before the payload of an event; the schema is stored before the first event that refers to it. */
+    private byte[] beginning(Schema schema) throws IOException {
+        byte[] known = (byte[]) beginnings.get(schema);
+        if (known != null) return known;
+        byte[] fields = converter.asJsonSchema(schema).get("fields").toString().getBytes(StandardCharsets.UTF_8);
+        String hash = hash(fields);
+        File stored = new File(settings.getProperty("sml.schemas"), hash + ".json");
+        if (!stored.exists()) {
+            File part = new File(stored.getParentFile(), hash + ".part");
+            FileOutputStream out = new FileOutputStream(part);
+            out.write(fields);
+            out.getChannel().force(true);
+            out.close();
+            Files.move(part.toPath(), stored.toPath(), StandardCopyOption.ATOMIC_MOVE);
+        }
+        byte[] first = ("{\"schema\":{\"fields\":\"spool:" + hash + "\"},\"payload\":").getBytes(StandardCharsets.UTF_8);
+        beginnings.put(schema, first);
+        return first;
+    }
+
+    private static String hash(byte[] content) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(content);
+            StringBuilder text = new StringBuilder();
+            for (int i = 0; i < digest.length; i++) text.append(Integer.toHexString((digest[i] & 0xff) + 0x100).substring(1));
+            return text.toString();
+        } catch (NoSuchAlgorithmException error) {
+            throw new IllegalStateException(error); // every Java has it
+        }
     }
 
     private void endBatch(SourceRecord last, Object event) throws IOException {

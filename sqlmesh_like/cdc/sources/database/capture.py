@@ -17,18 +17,14 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
     connector_settings,
     database_of,
     declared_table,
-    publication_of,
-    wanted_tables,
 )
-from sqlmesh_like.cdc.sources.database.database_state import database_state
+from sqlmesh_like.cdc.sources.database.database_state import database_state, has_other_tables
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
 from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
-from sqlmesh_like.cdc.sources.database.partitions import partitions_of
+from sqlmesh_like.cdc.sources.database.load_progress import LoadProgress
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import generated_notes
-from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import table_layouts
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import (
-    changed_layouts,
     statements_of_tables,
     warn_of_changed_values,
 )
@@ -38,8 +34,6 @@ from sqlmesh_like.cdc.sources.database.server import (
     connected,
     engine_error,
     log_end,
-    published_tables,
-    tables_of,
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -146,13 +140,23 @@ class DatabaseCapture:
 
         Raises SmlError where the engine ends before.
         """
+        is_first = not self.spool.has_position
         self._read_log()
-        while self._note_made_tables() or self._note_changed_layouts() or self._add_cascaded_rows():
+        while (
+            self._note_made_tables()
+            or self._note_changed_layouts()
+            or self._add_cascaded_rows()
+            or (is_first and self._has_unread_tables())
+        ):
             self.close()
             self.read_later_tables()
             self._read_log()
         if not stop_signals.is_wished():
             self._cascades.forget_former_keys()
+
+    def _has_unread_tables(self) -> bool:
+        """Whether there are tables, large ones, that the first snapshot has left out."""
+        return not stop_signals.is_wished() and len(self._asked.followed) < len(self._asked.tables)
 
     def _add_cascaded_rows(self) -> bool:
         """Whether foreign keys had changed rows: these are in the spool now, or their tables must be read again."""
@@ -168,12 +172,11 @@ class DatabaseCapture:
         return True
 
     def _read_log(self) -> None:
-        attempt = 0
-        # Without a table the engine would read all of them.
-        while self._asked.followed and not self.spool.is_at(self._asked.end):
+        attempt, progress = 0, LoadProgress(f"tables of source {self.place.source.name}")
+        while self._has_log_to_read() and not self.spool.is_at(self._asked.end):
             engine, attempt = self._begin(follows=False), attempt + 1
             try:
-                has_all = engine.wait_until_caught_up(lambda: not stop_signals.is_wished())
+                has_all = engine.wait_until_caught_up(lambda: self._may_go_on(engine, progress))  # noqa: B023
             except EngineFailure as failure:
                 self.close()
                 error = engine_error(self._settings, str(failure), self.place.source.name)
@@ -184,6 +187,21 @@ class DatabaseCapture:
             if self._settings.kind == "mysql" or not has_all:  # there is nothing to confirm
                 self.close()
             return
+
+    def _read_first_tables(self) -> None:
+        """Spool the first snapshot, if there are tables that must come after it."""
+        if not self.spool.has_position and self._has_unread_tables():
+            self._read_log()
+            self.close()
+
+    def _has_log_to_read(self) -> bool:
+        """Without a table the engine would read all of them; its first position comes before rows of large ones."""
+        return bool(self._asked.followed or (self._asked.tables and not self.spool.has_position))
+
+    def _may_go_on(self, engine: Engine, progress: LoadProgress) -> bool:
+        if not self.spool.has_position:
+            progress.note(engine.events)
+        return not stop_signals.is_wished()
 
     def _note_made_tables(self) -> bool:
         """Whether tables were made anew in the log that has been read: their rows must be read again."""
@@ -229,6 +247,7 @@ class DatabaseCapture:
 
     def follow(self) -> None:
         """Begin to spool all that comes."""
+        self._read_first_tables()
         self._read_up_to_changes()
         self.read_later_tables()
         self._follows = True
@@ -236,14 +255,21 @@ class DatabaseCapture:
 
     def _begin(self, *, follows: bool) -> Engine:
         fault_point("database.begin")
+        asked = self._asked
+        if missed := asked.record.begun.keys() - set(map(str, asked.followed)):
+            # Their changes are left out from here on.
+            self._asked = asked = replace(asked, record=asked.record.without(missed))
+            store(self.spool, asked.record)
         settings = connector_settings(
             self.place.source,
             self.spool,
-            self._asked.followed,
-            self._asked.end,
-            mariadb=self._asked.is_mariadb,
+            asked.followed or asked.tables,
+            asked.end,
+            mariadb=asked.is_mariadb,
             follows=follows,
         )
+        if not asked.followed:
+            settings["snapshot.mode"] = "no_data"
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
         return self._engine
 
@@ -258,6 +284,7 @@ class DatabaseCapture:
         try:
             if self._engine is None:
                 self.prepare(None)
+                self._read_first_tables()
                 self._read_up_to_changes()
                 self._add_cascaded_rows()
                 self.read_later_tables()
@@ -282,17 +309,7 @@ class DatabaseCapture:
         if now < self._next_listing:
             return False
         self._next_listing = now + _LISTING_SECONDS
-        source, asked = self.place.source, self._asked
-        with connected(self._settings) as db:
-            tables = wanted_tables(source, tables_of(db, self._settings))
-            is_postgres = self._settings.kind == "postgresql"
-            published = published_tables(db, publication_of(source, self.spool)) if is_postgres else None
-            if is_postgres and partitions_of(db, tables) != asked.partitions:
-                return True
-            if is_postgres and changed_layouts(source, tables, asked.record, table_layouts(db, tables)):
-                return True
-        names = set(map(str, tables))
-        return names != set(map(str, asked.tables)) or (published is not None and not names <= published)
+        return has_other_tables(self.place, self._asked)
 
     def _engine_runs(self) -> None:
         """Raises SmlError where the engine has ended by itself."""

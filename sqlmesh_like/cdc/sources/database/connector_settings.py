@@ -30,7 +30,7 @@ _SHARED = {
     "max.batch.size": "8192",
     "max.queue.size": "32768",
     "max.queue.size.in.bytes": str(64 * 1024 * 1024),
-    "converter.schemas.enable": "true",
+    "converter.schemas.enable": "false",  # the spool has them once
     "converter.replace.null.with.default": "false",  # else a NULL in a column with a default reads as the default
     "record.processing.threads": "2",
 }
@@ -48,6 +48,7 @@ def connector_settings(
         "name": source.name,
         "topic.prefix": re.sub(r"\W", "_", source.name),
         "sml.folder": str(spool.folder),
+        "sml.schemas": str(spool.schemas),
         "offset.storage.file.filename": str(spool.folder / "engine.offsets"),
         "schema.history.internal.file.filename": str(spool.folder / "schema_history"),
         "database.hostname": settings.host,

@@ -6,11 +6,12 @@ Tables that are not read on miss changes from then on: the record (`read_tables`
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import CascadedRows
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of, slot_of, wanted_tables
+from sqlmesh_like.cdc.sources.database.key_ranges import large_tables
 from sqlmesh_like.cdc.sources.database.partitions import (
     partitions_of,
     publish_whole,
@@ -86,9 +87,32 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
                 drop_slot(db, settings, slot_of(source, spool))
             record, added = begin(spool, source, tables, partitions, layouts), {}
         record = cascades.prepare(db, tables, record)
+        if not spool.has_position and (large := large_tables(db, settings, tables)):
+            first = cascades.with_children(record.without(large), tables).complete
+            record = replace(record, complete=first)  # the others are read when the log has a position
+            store(spool, record)
         changed = changed_layouts(source, tables, record, layouts)
         record = _with_layouts(place, record, layouts, changed)
         return DatabaseState(tables, record, log_end(db), is_mariadb(db), partitions, added, layouts, changed)
+
+
+def has_other_tables(place: SourcePaths, state: DatabaseState) -> bool:
+    """Whether a database that is followed has other tables, partitions or columns by now, so that it is asked again.
+
+    Raises SmlError where it cannot be asked.
+    """
+    source, settings = place.source, database_of(place.source)
+    with connected(settings) as db:
+        tables = wanted_tables(source, tables_of(db, settings))
+        if settings.kind == "postgresql":
+            published = published_tables(db, publication_of(source, spool_of(place)))
+            if published is not None and not set(map(str, tables)) <= published:
+                return True
+            if partitions_of(db, tables) != state.partitions:
+                return True
+            if changed_layouts(source, tables, state.record, table_layouts(db, tables)):
+                return True
+    return set(map(str, tables)) != set(map(str, state.tables))
 
 
 def _continued(

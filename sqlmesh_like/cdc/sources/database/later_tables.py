@@ -9,15 +9,22 @@ read: what changes in between is in the log.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of
-from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
+from sqlmesh_like.cdc.sources.database.key_ranges import estimated_rows, large_tables, next_range
+from sqlmesh_like.cdc.sources.database.load_progress import LoadProgress
+from sqlmesh_like.cdc.sources.database.read_tables import ReadRows, ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
 from sqlmesh_like.cdc.sources.database.server import Table, connected, publish_tables, published_tables
-from sqlmesh_like.cdc.sources.database.spool import spool_of, truncates
+from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of, truncates
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 
 def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, places: Mapping[str, str]) -> ReadTables:
@@ -25,29 +32,79 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
 
     `places`: where in the log that was read tables were made anew.
 
-    Of a table that the spool has had before, all rows of the lake go first: changes since are missing. After a kill the
-    tables count as such. Raises SmlError where they cannot be read.
+    Of a table that the spool has had before, all rows of the lake go first: changes since are missing. A large table is
+    read in ranges of its key, and where the record has some of them, without missing a change since, from there on;
+    after a kill other tables are read once more. Raises SmlError where they cannot be read.
     """
     spool, settings = spool_of(place), database_of(place.source)
-    outdated = [table for table in tables if str(table) in record.outdated]
-    names = frozenset(map(str, tables))
     with connected(settings) as db:
         require_keys(db, place.source, tables)
-        if settings.kind == "postgresql":
-            publication = publication_of(place.source, spool)
-            published = published_tables(db, publication)
-            if published is not None and (hidden := [each for each in tables if str(each) not in published]):
-                publish_tables(db, publication, hidden)
-    record = record.without(names)
-    store(spool, record)
+        hidden = _publish(db, publication_of(place.source, spool), tables) if settings.kind == "postgresql" else ()
+    begun = {str(table) for table in tables if _goes_on(table, record) and table not in hidden}
+    fresh = [table for table in tables if str(table) not in begun]
+    outdated = [table for table in fresh if str(table) in record.outdated]
     if outdated:
+        record = _begin(spool, record, outdated, places)
         spool.append(truncates(outdated, settings.database))
-    with row_segments(place, dict.fromkeys(tables)) as segments:
-        for segment in segments:
-            spool.append_file(segment)
+    with connected(settings) as db:
+        large = large_tables(db, settings, fresh) | begun
+    for table in tables:
+        if str(table) in large:
+            record = record if str(table) in begun else _begin(spool, record, [table], places)
+            record = _add_ranges(place, table, record)
+    if whole := [table for table in tables if str(table) not in large]:
+        record = _begin(spool, record, whole, places)
+        with row_segments(place, dict.fromkeys(whole)) as segments:
+            for segment in segments:
+                spool.append_file(segment)
     fault_point("database.read_again")
-    record = record.completed(names, places)
+    record = record.completed(frozenset(map(str, tables)))
     store(spool, record)
+    return record
+
+
+def _begin(spool: Spool, record: ReadTables, tables: Sequence[Table], places: Mapping[str, str]) -> ReadTables:
+    """The record as rows of tables are begun to be added: after a kill all that the lake has of them goes."""
+    names = frozenset(map(str, tables))
+    record = record.without(names).made_at(names, places)
+    store(spool, record)
+    return record
+
+
+def _publish(db: sa.Connection, publication: str, tables: Sequence[Table]) -> Sequence[Table]:
+    """Have PostgreSQL publish the changes of these tables; returns those of which it did not."""
+    published = published_tables(db, publication)
+    hidden = [each for each in tables if published is not None and str(each) not in published]
+    if hidden:
+        publish_tables(db, publication, hidden)
+    return hidden
+
+
+def _goes_on(table: Table, record: ReadTables) -> bool:
+    """Whether the rows after those that have been read are all that is missing of a table."""
+    rows = record.begun.get(str(table))
+    return rows is not None and table.key[:1] == (rows.key,)
+
+
+def _add_ranges(place: SourcePaths, table: Table, record: ReadTables) -> ReadTables:
+    """Add the rows of a large table that the record does not have yet, one range after the other."""
+    spool, settings, name = spool_of(place), database_of(place.source), str(table)
+    before = record.begun.get(name)
+    progress = LoadProgress(name, before=before.rows if before else 0)
+    rows = 0
+    while before is None or before.upto is not None:
+        with connected(settings) as db:
+            progress.total = estimated_rows(db, table)
+            part = next_range(db, settings, table, before.upto if before else None)
+        on_rows = partial(progress.note, rows)
+        with row_segments(place, {table: part.query}, on_rows) as segments:
+            for segment in segments:
+                spool.append_file(segment)
+        rows += settings.rows_per_query
+        before = ReadRows(part.key, part.upto, progress.before + rows)
+        record = record.with_rows(name, before)
+        store(spool, record)
+        fault_point("database.range")
     return record
 
 

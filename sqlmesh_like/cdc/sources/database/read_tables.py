@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,6 +21,18 @@ from sqlmesh_like.project.nodes import Source
 
 
 @dataclass(frozen=True)
+class ReadRows:
+    """How far the rows of a table have been read, by its column `key`: up to a literal; None: all of them.
+
+    `rows`: how many, about.
+    """
+
+    key: str
+    upto: str | None
+    rows: int
+
+
+@dataclass(frozen=True)
 class ReadTables:
     """Tables of a database, by name (`schema.table` in PostgreSQL).
 
@@ -29,7 +41,8 @@ class ReadTables:
     partitions that it had (`partitions`), by its name in lower case. `layouts`: the columns that a table of PostgreSQL
     had, at a moment up to which its log had been read before its rows were. `statements`: how much of the record of
     statements (`schema_history`) is of the log that the spool has: the engine notes a statement before the events that
-    precede it are spooled.
+    precede it are spooled. `begun`: what the spool has of the rows of tables that are not complete; it has not missed
+    changes of them since.
     """
 
     database: str
@@ -38,10 +51,16 @@ class ReadTables:
     made: Mapping[str, str] = field(default_factory=dict)
     layouts: Mapping[str, TableLayout] = field(default_factory=dict)
     statements: int = 0
+    begun: Mapping[str, ReadRows] = field(default_factory=dict)
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
-        return replace(self, complete=self.complete.difference(names), outdated=self.outdated.union(names))
+        begun = {name: rows for name, rows in self.begun.items() if name not in names}
+        return replace(self, complete=self.complete.difference(names), outdated=self.outdated.union(names), begun=begun)
+
+    def with_rows(self, name: str, rows: ReadRows) -> ReadTables:
+        """Of a table that is not complete these rows have been read."""
+        return replace(self, begun={**self.begun, name: rows})
 
     def made_anew(self, places: Mapping[str, str]) -> frozenset[str]:
         """The complete tables that were made anew since they were read."""
@@ -55,9 +74,14 @@ class ReadTables:
 
     def completed(self, names: Collection[str], places: Mapping[str, str] = MappingProxyType({})) -> ReadTables:
         """These tables have been read. `places`: where in the log tables had been made anew before."""
-        made = {**self.made, **{name.lower(): places[name.lower()] for name in names if name.lower() in places}}
-        outdated = self.outdated.difference(names)
-        return replace(self, complete=self.complete.union(names), outdated=outdated, made=made)
+        begun = {name: rows for name, rows in self.begun.items() if name not in names}
+        record = replace(self, complete=self.complete.union(names), outdated=self.outdated.difference(names))
+        return replace(record, begun=begun).made_at(names, places)
+
+    def made_at(self, names: Collection[str], places: Mapping[str, str]) -> ReadTables:
+        """The rows of these tables are read after they were made anew at these places."""
+        made = {name.lower(): places[name.lower()] for name in names if name.lower() in places}
+        return replace(self, made={**self.made, **made})
 
     def with_layouts(self, layouts: Mapping[str, TableLayout], names: Collection[str]) -> ReadTables:
         """Take over the layouts that these tables have now, with what is known of columns that they had before."""
@@ -105,7 +129,8 @@ def _read(spool: Spool) -> ReadTables:
     outdated, made = known.get("outdated", ()), known.get("made", {})
     layouts = {name: layout_from(each) for name, each in known.get("layouts", {}).items()}
     names, statements = frozenset(known["tables"]), known.get("statements", 0)
-    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements)
+    begun = {name: ReadRows(**rows) for name, rows in known.get("begun", {}).items()}
+    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements, begun)
 
 
 def store(spool: Spool, record: ReadTables) -> None:
@@ -117,6 +142,7 @@ def store(spool: Spool, record: ReadTables) -> None:
         "made": dict(record.made),
         "layouts": {name: each.to_json() for name, each in sorted(record.layouts.items())},
         "statements": record.statements,
+        "begun": {name: asdict(rows) for name, rows in sorted(record.begun.items())},
     }
     replace_file(_file(spool), json.dumps(content).encode())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,22 +36,28 @@ def snapshot_lines(place: SourcePaths, queries: Mapping[Table, str]) -> Iterator
 
 
 @contextmanager
-def row_segments(place: SourcePaths, queries: Mapping[Table, str | None]) -> Iterator[Sequence[Path]]:
+def row_segments(
+    place: SourcePaths, queries: Mapping[Table, str | None], on_rows: Callable[[int], None] | None = None
+) -> Iterator[Sequence[Path]]:
     """Segments with an event for each row that these queries give, or for all rows of a table (None), in order.
+
+    `on_rows` is called every moment with the number of rows that have been read.
 
     Those that are not moved away are removed at the end. Raises SmlError where the database cannot be read.
     """
-    spool = Spool(spool_of(place).folder / "rows")
+    spool = Spool(spool_of(place).folder / "rows", of_rows=True)
     shutil.rmtree(spool.folder, ignore_errors=True)
     try:
         spool.prepare()
-        _read(place, spool, queries)
+        _read(place, spool, queries, on_rows or (lambda _: None))
         yield sorted((spool.folder / "log").glob("*.gz"))
     finally:
         shutil.rmtree(spool.folder, ignore_errors=True)
 
 
-def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str | None]) -> None:
+def _read(
+    place: SourcePaths, spool: Spool, queries: Mapping[Table, str | None], on_rows: Callable[[int], None]
+) -> None:
     settings = database_of(place.source)
     with connected(settings) as db:
         mariadb = is_mariadb(db)
@@ -69,8 +75,13 @@ def _read(place: SourcePaths, spool: Spool, queries: Mapping[Table, str | None])
     if settings.kind == "mysql":
         own["snapshot.locking.mode"] = "none"  # no position goes with the rows
     engine = Engine(own, settings.kind, spool.folder.parent / "rows.log")
+
+    def may_go_on() -> bool:
+        on_rows(engine.events)
+        return not stop_signals.is_wished()
+
     try:
-        if not engine.wait_until_caught_up(lambda: not stop_signals.is_wished()):
+        if not engine.wait_until_caught_up(may_go_on):
             raise IngestError(f"stopped before the rows of source {place.source.name!r} were read")
     except EngineFailure as failure:
         raise engine_error(settings, str(failure), place.source.name) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -16,20 +17,40 @@ from pathlib import Path
 
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.errors import IngestError, UsageError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder, local_path
 
 SEGMENT_EVENTS = 50_000
 """Most events of a segment, of small rows."""
 _FOLDERS = ("log", "staging", "offsets")
+_REFERENCE = re.compile(r"spool:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
 class Spool:
-    """The spool of one source in one warehouse."""
+    """The spool of one source in one warehouse. `of_rows`: of rows that are read apart from its log, in it."""
 
     folder: Path
+    of_rows: bool = False
+
+    @property
+    def schemas(self) -> Path:
+        """The folder of the schemas that events refer to."""
+        return (self.folder.parent if self.of_rows else self.folder) / "schemas"
+
+    def schema(self, text: str) -> str:
+        """The `fields` that an event states, where it refers to a schema those of the schema.
+
+        Raises IngestError where the spool does not have it.
+        """
+        reference = _REFERENCE.fullmatch(text)
+        if reference is None:
+            return text
+        try:
+            return (self.schemas / f"{reference[1]}.json").read_text(encoding="utf-8")
+        except OSError as error:
+            raise IngestError(f"{self.schemas} lacks a schema of events: {error}") from None
 
     @property
     def glob(self) -> str:
@@ -49,8 +70,8 @@ class Spool:
 
     def prepare(self) -> None:
         """Create its folders."""
-        for name in _FOLDERS:
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for path in (*(self.folder / name for name in _FOLDERS), self.schemas):
+            path.mkdir(parents=True, exist_ok=True)
         _drop_half_a_line(self.folder / "schema_history")
 
     @property
@@ -91,7 +112,7 @@ class Spool:
         # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
         shutil.rmtree(self.folder / "offsets")
         for path in self.folder.iterdir():
-            if path.name not in ("first", "lock", "tables.json", "truncates.gz"):
+            if path.name not in ("first", "lock", "schemas", "tables.json", "truncates.gz"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.prepare()
 
