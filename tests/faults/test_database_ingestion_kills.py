@@ -26,7 +26,7 @@ from sqlmesh_like.fault_points import (
 from sqlmesh_like.project.nodes import DatabaseKind
 from tests.faults.calls import KILLED, LIMIT, Call, finished, jvm_of, start
 from tests.faults.database_shop import COLUMNS, NAMES, DatabaseShop, database_shop
-from tests.faults.tally import Tally, tallied
+from tests.faults.tally import SEED, Tally, tallied
 from tests.levels import count
 
 STEPS = (*DATABASE_POINTS, *SMALL_BATCH_POINTS, *INGEST_POINTS, *COMMIT_POINTS, *CREATE_POINTS)
@@ -62,7 +62,7 @@ def kills(dice: random.Random) -> list[Kill]:
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("kind", ["mysql", "postgresql"])
 def test_nothing_is_lost_doubled_or_stuck(kind: DatabaseKind, tmp_path: Path) -> None:
-    dice = random.Random(f"{kind} 20240501")
+    dice = random.Random(f"{kind} {SEED}")
     name = NAMES[kind]
     with database_shop(kind, tmp_path) as shop, tallied(f"ingestion from {name} without Spark", "calls") as tally:
         shop.write_project()
