@@ -258,7 +258,7 @@ class DatabaseCapture:
         asked = self._asked
         if missed := asked.record.begun.keys() - set(map(str, asked.followed)):
             # Their changes are left out from here on.
-            self._asked = asked = replace(asked, record=asked.record.without(missed))
+            self._asked = asked = replace(asked, record=asked.record.without_ranges(missed))
             store(self.spool, asked.record)
         settings = connector_settings(
             self.place.source,

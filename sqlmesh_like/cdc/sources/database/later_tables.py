@@ -8,8 +8,11 @@ read: what changes in between is in the log.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of
@@ -19,7 +22,7 @@ from sqlmesh_like.cdc.sources.database.read_tables import ReadRows, ReadTables, 
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
 from sqlmesh_like.cdc.sources.database.server import Table, connected, publish_tables, published_tables
-from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of, truncates
+from sqlmesh_like.cdc.sources.database.spool import number_of, spool_of, truncates, write_lines
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
 
@@ -34,39 +37,28 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
 
     Of a table that the spool has had before, all rows of the lake go first: changes since are missing. A large table is
     read in ranges of its key, and where the record has some of them, without missing a change since, from there on;
-    after a kill other tables are read once more. Raises SmlError where they cannot be read.
+    none of its rows is in the spool before all have been read. After a kill other tables are read once more. Raises
+    SmlError where they cannot be read.
     """
     spool, settings = spool_of(place), database_of(place.source)
     with connected(settings) as db:
         require_keys(db, place.source, tables)
         hidden = _publish(db, publication_of(place.source, spool), tables) if settings.kind == "postgresql" else ()
-    begun = {str(table) for table in tables if _goes_on(table, record) and table not in hidden}
-    fresh = [table for table in tables if str(table) not in begun]
-    outdated = [table for table in fresh if str(table) in record.outdated]
-    if outdated:
-        record = _begin(spool, record, outdated, places)
-        spool.append(truncates(outdated, settings.database))
-    with connected(settings) as db:
-        large = large_tables(db, settings, fresh) | begun
-    for table in tables:
-        if str(table) in large:
-            record = record if str(table) in begun else _begin(spool, record, [table], places)
-            record = _add_ranges(place, table, record)
-    if whole := [table for table in tables if str(table) not in large]:
-        record = _begin(spool, record, whole, places)
+        begun = {str(table) for table in tables if _goes_on(table, record) and table not in hidden}
+        large = large_tables(db, settings, [table for table in tables if str(table) not in begun])
+    divided = [table for table in tables if str(table) in large | begun]
+    for table in divided:
+        record = _read_ranges(
+            place, table, record if str(table) in begun else _begin_ranges(place, table, record, places)
+        )
+    if whole := [table for table in tables if table not in divided]:
         with row_segments(place, dict.fromkeys(whole)) as segments:
-            for segment in segments:
-                spool.append_file(segment)
+            record = _add_whole(place, whole, segments, record, places)
+    for table in divided:
+        for segment in sorted(spool.ranges_of(table).glob("*.gz")):
+            spool.append_file(segment)
     fault_point("database.read_again")
     record = record.completed(frozenset(map(str, tables)))
-    store(spool, record)
-    return record
-
-
-def _begin(spool: Spool, record: ReadTables, tables: Sequence[Table], places: Mapping[str, str]) -> ReadTables:
-    """The record as rows of tables are begun to be added: after a kill all that the lake has of them goes."""
-    names = frozenset(map(str, tables))
-    record = record.without(names).made_at(names, places)
     store(spool, record)
     return record
 
@@ -80,16 +72,44 @@ def _publish(db: sa.Connection, publication: str, tables: Sequence[Table]) -> Se
     return hidden
 
 
+def _add_whole(
+    place: SourcePaths, tables: Sequence[Table], segments: Sequence[Path], record: ReadTables, places: Mapping[str, str]
+) -> ReadTables:
+    """Add segments with all rows of tables. After a kill the lake may have some of them, which go first then."""
+    spool, names = spool_of(place), frozenset(map(str, tables))
+    outdated = [table for table in tables if str(table) in record.outdated]
+    record = record.without(names).made_at(names, places)
+    store(spool, record)
+    if outdated:
+        spool.append(truncates(outdated, database_of(place.source).database))
+    for segment in segments:
+        spool.append_file(segment)
+    return record
+
+
 def _goes_on(table: Table, record: ReadTables) -> bool:
     """Whether the rows after those that have been read are all that is missing of a table."""
     rows = record.begun.get(str(table))
     return rows is not None and table.key[:1] == (rows.key,)
 
 
-def _add_ranges(place: SourcePaths, table: Table, record: ReadTables) -> ReadTables:
-    """Add the rows of a large table that the record does not have yet, one range after the other."""
+def _begin_ranges(place: SourcePaths, table: Table, record: ReadTables, places: Mapping[str, str]) -> ReadTables:
+    """The record before the first range of a table is read, and whatever was read of it before removed."""
+    spool, name = spool_of(place), str(table)
+    record = record.without_ranges([name]).made_at([name], places)
+    store(spool, record)
+    folder = spool.ranges_of(table)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if name in record.outdated:
+        write_lines(folder / "000000000000.gz", truncates([table], database_of(place.source).database))
+    return record
+
+
+def _read_ranges(place: SourcePaths, table: Table, record: ReadTables) -> ReadTables:
+    """Read the rows of a large table that the record does not have yet, one range after the other."""
     spool, settings, name = spool_of(place), database_of(place.source), str(table)
-    before = record.begun.get(name)
+    before, folder = record.begun.get(name), spool.ranges_of(table)
     progress = LoadProgress(name, before=before.rows if before else 0)
     rows = 0
     while before is None or before.upto is not None:
@@ -98,8 +118,10 @@ def _add_ranges(place: SourcePaths, table: Table, record: ReadTables) -> ReadTab
             part = next_range(db, settings, table, before.upto if before else None)
         on_rows = partial(progress.note, rows)
         with row_segments(place, {table: part.query}, on_rows) as segments:
+            number = max(map(number_of, folder.glob("*.gz")), default=0)
             for segment in segments:
-                spool.append_file(segment)
+                number += 1
+                os.replace(segment, folder / f"{number:012d}.gz")
         rows += settings.rows_per_query
         before = ReadRows(part.key, part.upto, progress.before + rows)
         record = record.with_rows(name, before)

@@ -41,8 +41,8 @@ class ReadTables:
     partitions that it had (`partitions`), by its name in lower case. `layouts`: the columns that a table of PostgreSQL
     had, at a moment up to which its log had been read before its rows were. `statements`: how much of the record of
     statements (`schema_history`) is of the log that the spool has: the engine notes a statement before the events that
-    precede it are spooled. `begun`: what the spool has of the rows of tables that are not complete; it has not missed
-    changes of them since.
+    precede it are spooled. `begun`: what has been read of the rows of tables that are not complete; the spool has not
+    missed changes of them since.
     """
 
     database: str
@@ -55,8 +55,12 @@ class ReadTables:
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
-        begun = {name: rows for name, rows in self.begun.items() if name not in names}
-        return replace(self, complete=self.complete.difference(names), outdated=self.outdated.union(names), begun=begun)
+        record = replace(self, complete=self.complete.difference(names), outdated=self.outdated.union(names))
+        return record.without_ranges(names)
+
+    def without_ranges(self, names: Collection[str]) -> ReadTables:
+        """Of these tables, which are not complete, all rows must be read again."""
+        return replace(self, begun={name: rows for name, rows in self.begun.items() if name not in names})
 
     def with_rows(self, name: str, rows: ReadRows) -> ReadTables:
         """Of a table that is not complete these rows have been read."""
@@ -74,9 +78,8 @@ class ReadTables:
 
     def completed(self, names: Collection[str], places: Mapping[str, str] = MappingProxyType({})) -> ReadTables:
         """These tables have been read. `places`: where in the log tables had been made anew before."""
-        begun = {name: rows for name, rows in self.begun.items() if name not in names}
         record = replace(self, complete=self.complete.union(names), outdated=self.outdated.difference(names))
-        return replace(record, begun=begun).made_at(names, places)
+        return record.without_ranges(names).made_at(names, places)
 
     def made_at(self, names: Collection[str], places: Mapping[str, str]) -> ReadTables:
         """The rows of these tables are read after they were made anew at these places."""

@@ -39,6 +39,10 @@ class Spool:
         """The folder of the schemas that events refer to."""
         return (self.folder.parent if self.of_rows else self.folder) / "schemas"
 
+    def ranges_of(self, table: Table) -> Path:
+        """The folder of segments with rows of a large table, which are not all there yet."""
+        return self.folder / "ranges" / str(table)
+
     def schema(self, text: str) -> str:
         """The `fields` that an event states, where it refers to a schema those of the schema.
 
@@ -119,11 +123,7 @@ class Spool:
     def append(self, lines: Iterable[bytes]) -> None:
         """Add a segment after all others, at the position in the log that they have reached. No engine may run."""
         part = self.folder / "staging" / "added.part"
-        with part.open("wb") as file:
-            with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as out:
-                out.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
+        write_lines(part, lines)
         self.append_file(part)
 
     def append_file(self, segment: Path) -> None:
@@ -175,6 +175,15 @@ def truncates(tables: Iterable[Table], database: str) -> Iterator[bytes]:
         source = {"db": database, "schema": table.schema, "table": table.name}
         event = {"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6}
         yield f"{json.dumps(event)}\n".encode()
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write the events of a segment."""
+    with path.open("wb") as file:
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as out:
+            out.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def replace_file(path: Path, content: bytes) -> None:
