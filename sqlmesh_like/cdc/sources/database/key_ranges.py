@@ -7,6 +7,7 @@ bounds are values that the column has, compared by the database as it orders the
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
@@ -89,7 +90,9 @@ def _has_order(db: sa.Connection, kind: DatabaseKind, table: Table) -> bool:
     """Whether the first column of the key is compared with literals as it is ordered: enumerated types are not."""
     import sqlalchemy as sa
 
-    columns = {each["name"]: each["type"] for each in sa.inspect(db).get_columns(table.name, table.schema)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sa.exc.SAWarning)  # of another column's type that it does not know
+        columns = {each["name"]: each["type"] for each in sa.inspect(db).get_columns(table.name, table.schema)}
     ordered: tuple[type[Any], ...] = (sa.Integer, sa.Numeric, sa.CHAR, sa.VARCHAR, sa.BINARY, sa.VARBINARY, sa.Uuid)
     if kind == "postgresql":
         ordered = (*ordered, sa.TEXT)
