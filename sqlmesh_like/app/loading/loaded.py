@@ -18,7 +18,6 @@ from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
-from sqlmesh_like.cdc.sources.database import load_progress
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
 from sqlmesh_like.limits.child import UnsendableError, run_limited, runs_limited
 from sqlmesh_like.limits.record import report_message, sends_messages
@@ -373,6 +372,8 @@ class _LogHandler(logging.Handler):
 
 def _log_to(notify: Notify) -> _LogHandler:
     handler = _LogHandler(notify)
+    from sqlmesh_like.cdc.sources.database import load_progress  # help and lists need nothing of ingestion
+
     for name in ("sqlmesh_like.render", LOGGER, load_progress.LOGGER):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
