@@ -171,7 +171,8 @@ def _completed(
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
     if decoded.counts.partial:
-        table = None if uri is None else in_spark(decoded.events).sparkSession.read.format("hudi").load(uri)
+        spark = in_spark(decoded.events, "events leave values out").sparkSession
+        table = None if uri is None else spark.read.format("hudi").load(uri)
         decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):

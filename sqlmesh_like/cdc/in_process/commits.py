@@ -48,7 +48,7 @@ def commit_frame(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str],
             raise UnsupportedRowsError(reason or "its commits do not say its columns")
         commit_rows(timeline, _arrow(frame, file_schema(avro)), table, metadata)
     except UnsupportedRowsError as error:
-        raise NotProvenError(f"{table.uri}: {error}") from error
+        raise NotProvenError(str(error)) from error
 
 
 def _create(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str], columns: Schema) -> None:

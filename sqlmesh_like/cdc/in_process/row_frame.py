@@ -70,7 +70,7 @@ class RowFrame:
         return not self.rows
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotProvenError(f"{name} of a frame")
+        raise NotProvenError(f"{name}, a step that only Spark does")
 
 
 def _item(name: str) -> Item:

@@ -133,13 +133,13 @@ def _require_few_keys(place: SourcePaths, routing: Routed) -> None:
     for share in routing.shares.values():
         is_looked_up = bool(share.table.ingest and share.table.ingest.order_by)
         if is_looked_up and share.lines > MOST_KEYS and Timeline(place.table_uri(share.table)).exists:
-            raise NotProvenError(f"{share.lines:,} events of {share.table.table}, whose rows are looked up")
+            raise NotProvenError(f"{share.table.table}: the rows of {share.lines:,} events are looked up")
 
 
 def _require_all(events: Frame | None, failed: Sequence[TableReport]) -> None:
     """Leave a batch to Spark if this process failed with a table, so that only Spark's failures are reported."""
     if isinstance(events, RowFrame) and failed:
-        raise NotProvenError(f"{failed[0].table}: {failed[0].error}")
+        raise NotProvenError(f"{failed[0].table}: it failed without Spark, {failed[0].error}")
 
 
 @contextmanager
@@ -242,7 +242,9 @@ def side_by_side(
     for table, future in futures:
         try:
             done.append(future.result())
-        except (ProjectError, NotProvenError):
+        except NotProvenError as error:
+            raise NotProvenError(f"{table.table}: {error}") from error
+        except ProjectError:
             raise
         except Exception as error:  # noqa: BLE001 (one table's failure must not stop the others)
             failed.append(TableReport(table.table, error=short(error)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.decode.decode import Decoded, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.frames import Frame, frame_query, held, united
+from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
 from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
@@ -185,7 +185,8 @@ def _keep_columns(place: SourcePaths, decoded: Decoded, uri: str) -> None:
     if not renamed:
         return
     types = {column.name: column.type for column in decoded.layout.columns}
-    stored = decoded.events.sparkSession.read.format("hudi").load(uri)
+    spark = in_spark(decoded.events, "a column has another name now").sparkSession
+    stored = spark.read.format("hudi").load(uri)
     kept = [quoted_name(name) for name in stored.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
     values = [f"cast({quoted_name(old)} as {types[new]}) as {quoted_name(new)}" for new, old in renamed.items()]
     table, metadata = _hudi_table(place, decoded.layout, uri)
@@ -262,7 +263,7 @@ def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
 
 
 def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
-    spark = decoded.events.sparkSession
+    spark = in_spark(decoded.events, "a truncate").sparkSession
     stored = spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,7 +22,8 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
-from sqlmesh_like.errors import Location
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.errors import Location, MachineError
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
@@ -65,6 +65,7 @@ class Lake:
     settings: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
     files: int = 0
+    reasons: list[str] = field(default_factory=list)
 
     @property
     def warehouse(self) -> Path:
@@ -85,7 +86,7 @@ class Lake:
         source = Source("shop", "ods", stream, self.tables, "", _AT)
         project = ParsedProject("p", self.root, "", None, "target", (), {}, (), (), (source,), (), ())
         target = Target("p", "t", "spark", warehouse=str(self.warehouse), **self.target)
-        return ingest_source(spark, project, target, source)
+        return ingest_source(spark, project, target, source, on_spark=self.reasons.append)
 
     def rows(self, name: str = "t") -> list[dict[str, Any]]:
         read = read_table_rows(table_state(Timeline(str(self.warehouse / "ods" / name))), -1)
@@ -240,18 +241,20 @@ def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
 
 
 GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
-LEFT: Mapping[str, tuple[tuple[object, ...], str]] = {
-    "a text that is not JSON": ((GOOD, "nonsense"), "{}"),
-    "a member that is there twice": ((GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}"),
-    "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}"),
-    "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}"),
-    "a new column": ((change("c", {"id": 5, "v": 1, "w": 2}),), "{}"),
-    "a truncate": ((change("t"),), "{}"),
-    "carriage returns": (('{"op": "m"}\r',), "{}"),
-    "a name that a URI spells otherwise": ((GOOD,), "a b{}"),
-    "a packed file": ((GOOD,), "{}.bz2"),
-}
-"""Events, and the name of their file."""
+LEFT: Mapping[str, tuple[tuple[object, ...], str, str]] = {
+    "a text that is not JSON": ((GOOD, "nonsense"), "{}", "a text that is not JSON"),
+    "a member that is there twice": (
+        (GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}", "a member of a JSON object that is there twice",
+    ),
+    "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}", "dead letters"),
+    "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}", "dead letters"),
+    "a new column": ((change("c", {"id": 5, "v": 1, "w": 2}),), "{}", "ods.t: a table with other columns"),
+    "a truncate": ((change("t"),), "{}", "ods.t: a truncate"),
+    "carriage returns": (('{"op": "m"}\r',), "{}", "@/1 is large, or has carriage returns or a byte order mark"),
+    "a name that a URI spells otherwise": ((GOOD,), "a b{}", "the path @/a b1, which Spark may spell otherwise"),
+    "a packed file": ((GOOD,), "{}.bz2", "a file packed as .bz2"),
+}  # fmt: skip
+"""Events, the name of their file, and the reason that is shown."""
 
 
 @pytest.mark.parametrize("what", sorted(LEFT))
@@ -259,10 +262,12 @@ def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None
     lake = Lake(tmp_path)
     lake.ingest(change("c", {"id": 1, "v": 1}))
     before = {path: path.read_bytes() for path in lake.warehouse.rglob("*") if path.is_file()}
-    events, name = LEFT[what]
+    events, name, reason = LEFT[what]
     lake.land(*events, name=name)
     with pytest.raises(SparkAskedError):
         lake.ingest()
+    shown = reason.replace("@", str(tmp_path / "landing"))
+    assert lake.reasons == [f"Spark ingests the events of source shop: {shown}"]
     checkpoint = lake.warehouse / "_sml" / "checkpoints"
     fresh = {path for path in lake.warehouse.rglob("*") if path.is_file()} - before.keys()
     assert all(path.is_relative_to(checkpoint) for path in fresh), "no table is written"
@@ -270,22 +275,23 @@ def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("tables", "settings", "target"),
+    ("table", "target", "reason"),
     [
-        ((declared(table_type="mor"),), {}, {}),
-        ((declared(hudi={"hoodie.index.type": "SIMPLE"}),), {}, {}),
-        ((declared(),), {}, {"spark": {"spark.sql.ansi.enabled": "true"}}),
-        ((declared(),), {}, {"delta_engine": "spark"}),
-        ((declared(),), {}, {"catalog": "hive"}),
-        ((declared(),), {}, {"master": "yarn"}),
+        ({"table_type": "mor"}, {}, ["ods.t: it is merge-on-read"]),
+        ({"hudi": {"hoodie.index.type": "SIMPLE"}}, {}, ["ods.t: the option hoodie.index.type"]),
+        ({}, {"spark": {"spark.sql.ansi.enabled": "true"}}, ["the target has settings of Spark SQL"]),
+        ({}, {"delta_engine": "spark"}, []),
+        ({}, {"catalog": "hive"}, ["the catalog hive is told of new columns and partitions"]),
+        ({}, {"master": "yarn"}, ["the executors of yarn are elsewhere"]),
     ],
 )
 def test_sources_that_only_spark_ingests(
-    tmp_path: Path, tables: tuple[SourceTable, ...], settings: dict[str, Any], target: dict[str, Any]
+    tmp_path: Path, table: dict[str, Any], target: dict[str, Any], reason: list[str]
 ) -> None:
-    lake = Lake(tmp_path, tables, settings=settings, target=target)
+    lake = Lake(tmp_path, (declared(**table),), target=target)
     with pytest.raises(SparkAskedError):
         lake.ingest(change("c", {"id": 1}))
+    assert lake.reasons == [f"Spark ingests the events of source shop: {each}" for each in reason]
     assert not (lake.warehouse / "ods" / "t").exists()
 
 
@@ -370,10 +376,9 @@ def test_a_batch_goes_on_where_a_call_ended(tmp_path: Path) -> None:
     assert len(QueryLog(str(tmp_path / "checkpoint"), "", {}).files) == 2
 
 
-def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
-    shutil.copytree(Path(__file__).parents[3] / "fixtures" / "shop", tmp_path / "fixtures", dirs_exist_ok=True)
-    lake = Lake(tmp_path)
-    lake.land(change("c", {"id": 1}))
+def _project(tmp_path: Path, *events: object) -> None:
+    """A project of its own, for calls of the command line."""
+    Lake(tmp_path).land(*events)
     (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n', encoding="utf-8")
     output = "{type: spark, master: 'local[1]', warehouse: warehouse, schema: dws}"
     (tmp_path / "profiles.yml").write_text(f"lake: {{target: local, outputs: {{local: {output}}}}}", encoding="utf-8")
@@ -381,8 +386,25 @@ def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
     source = "name: shop, schema: ods, ingest: {format: debezium, files: {path: landing/*}}"
     source = f"{{{source}, tables: [{{name: t, ingest: {{primary_key: [id]}}}}]}}"
     (tmp_path / "models" / "sources.yml").write_text(f"version: 2\nsources: [{source}]\n", encoding="utf-8")
+
+
+def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
+    _project(tmp_path, change("c", {"id": 1}))
     program = "import sys; from sqlmesh_like.cli.app import main; code = main(['ingest']); "
     program += "assert code == 0 and not {'pyspark', 'py4j'} & sys.modules.keys(), code"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[1 upserts, 0 deletes" in done.stdout
+
+
+def test_a_line_says_why_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start_spark(*_: object, **__: object) -> NoReturn:
+        raise MachineError("no Java")
+
+    _project(tmp_path, "nonsense")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sqlmesh_like.app.lakes.spark_session.start_spark", start_spark)
+    assert main(["ingest"]) == 2
+    assert "Spark ingests the events of source shop: a text that is not JSON\n" in capsys.readouterr().err
