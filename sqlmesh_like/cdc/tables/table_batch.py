@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.cdc.decode.decode import Decoded, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
 from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
-from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
+from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.defaults import backfilled
@@ -89,9 +89,13 @@ def _commit_batch(
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table, retained=decoded.retained)
     table, metadata = _hudi_table(place, layout, uri, decoded)
+    if decoded.defaults:
+        in_spark(decoded.events, "a new column has a default, which stored rows get")
     _keep_columns(place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
-    floors = floors_for(decoded.good, tombstones, layout) if layout.order_columns or again else None
+    floors = None
+    if layout.order_columns or again:
+        floors = floors_for(decoded.good, tombstones, layout, of_all=bool(decoded.truncates))
     result, is_ranked = _decisions(decoded, uri, floors, in_order=in_order, again=again)
     is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
     # Cached, because the change log, its partitions and Hudi each read the rows.
@@ -263,8 +267,7 @@ def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
 
 
 def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
-    spark = in_spark(decoded.events, "a truncate").sparkSession
-    stored = spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
+    stored = _stored(decoded.events, uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
     for truncate in decoded.truncates:
@@ -273,6 +276,13 @@ def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -
         )
         versions = united([versions, frame_query(text, **inputs)])
     return versions
+
+
+def _stored(events: Frame, uri: str) -> Frame:
+    """All rows of the table with hidden columns, where the events are: in Spark or here."""
+    if isinstance(events, RowFrame):
+        return stored_rows(Timeline(uri))
+    return events.sparkSession.read.format("hudi").load(uri)
 
 
 def _hudi_table(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from pyarrow import dataset
 
 from demo.shop.generate import generate
 from sqlmesh_like.cdc.in_process.json_values import json_value
@@ -24,9 +25,8 @@ from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import Location, MachineError
-from sqlmesh_like.hudi.history import table_state
-from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.nodes import (
     IngestSource,
@@ -89,9 +89,12 @@ class Lake:
         return ingest_source(spark, project, target, source, on_spark=self.reasons.append)
 
     def rows(self, name: str = "t") -> list[dict[str, Any]]:
-        read = read_table_rows(table_state(Timeline(str(self.warehouse / "ods" / name))), -1)
-        assert read is not None
-        rows = [dict(zip([column.name for column in read.schema], row, strict=True)) for row in read.rows]
+        timeline = Timeline(str(self.warehouse / "ods" / name))
+        assert timeline.frontier is not None
+        schema = file_schema(timeline.schema_json(timeline.frontier) or "")
+        files = [f"{timeline.uri}/{each.path}" for each in timeline.slices(timeline.frontier).values()]
+        shown = [column for column in schema.names if not column.startswith(("_hoodie", "_sml"))]
+        rows = dataset.dataset(files, schema=schema, format="parquet").to_table(columns=shown).to_pylist()
         return sorted(rows, key=lambda row: str(row.get("id")))
 
     def commits(self, name: str = "t") -> int:
@@ -100,6 +103,13 @@ class Lake:
 
 def change(op: str, after: object = None, before: object = None, table: str = "t") -> dict[str, object]:
     return {"op": op, "before": before, "after": after, "source": {"db": "db", "table": table}, "ts_ms": 1}
+
+
+def stated(op: str, after: Mapping[str, object], **fields: Mapping[str, object]) -> dict[str, object]:
+    """A change of `t` with a schema, in which columns are whole numbers of 64 bits, or `fields`."""
+    kinds = [{"field": name, "type": "int64", "optional": True, **fields.get(name, {})} for name in after]
+    images = [{"type": "struct", "fields": kinds, "field": image} for image in ("before", "after")]
+    return {"schema": {"type": "struct", "fields": images}, "payload": change(op, after)}
 
 
 def flat(row: Mapping[str, object], op: str) -> dict[str, object]:
@@ -240,6 +250,82 @@ def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
     assert lake.rows() == [{"id": 2, "v": 4}, {"id": 9, "v": 3}]
 
 
+def test_a_table_grows(tmp_path: Path) -> None:
+    """Rows of other files keep what they have, in new columns NULL; a whole number gets 64 bits."""
+    by_kind = PartitionBy("kind", None, "part")
+    lake = Lake(tmp_path, (declared(partition_by=by_kind, types={"kind": "string"}),))
+    small = {"v": {"type": "int32"}, "kind": {"type": "string"}}
+    lake.ingest(*(stated("c", {"id": id, "kind": kind, "v": id}, **small) for id, kind in enumerate("aab")))
+    files = {path.name for path in (lake.warehouse / "ods" / "t").rglob("*.parquet")}
+    named = {"kind": {"type": "string"}, "note": {"type": "string"}}
+    report = lake.ingest(stated("u", {"note": "ü", "id": 1, "kind": "a", "v": 2**40}, **named))
+    assert report.tables[0].changes == ("+ note string", "v int → bigint")
+    assert lake.rows() == [
+        {"id": 0, "kind": "a", "v": 0, "part": "a", "note": None},
+        {"id": 1, "kind": "a", "v": 2**40, "part": "a", "note": "ü"},
+        {"id": 2, "kind": "b", "v": 2, "part": "b", "note": None},
+    ]
+    assert len({path.name for path in (lake.warehouse / "ods" / "t").rglob("*.parquet")} - files) == 1
+    lake.ingest(stated("u", {"id": 2, "kind": "b", "v": 5}, **small), stated("u", {"id": 0, "kind": "a"}, **named))
+    assert [(row["v"], row["note"]) for row in lake.rows()] == [(None, None), (2**40, "ü"), (5, None)]
+
+
+@pytest.mark.parametrize(("policy", "columns"), [("lenient", {"id", "v", "v__boolean", "w"}), ("ignore", {"id", "v"})])
+def test_the_policy_says_which_columns_are_added(tmp_path: Path, policy: str, columns: set[str]) -> None:
+    lake = Lake(tmp_path, settings={"on_schema_change": policy})
+    lake.ingest(stated("c", {"id": 1, "v": 1}))
+    text = {"type": "string"}
+    if policy == "ignore":
+        lake.ingest(stated("c", {"id": 2, "v": 2, "w": "x"}, w=text))
+    else:
+        lake.ingest(stated("c", {"id": 2, "v": True, "w": "x"}, v={"type": "boolean"}, w=text))
+    assert lake.rows()[1].keys() == columns and len(lake.rows()) == 2
+
+
+KEPT = [{"id": 1, "v": 1}, {"id": 2, "v": 3}, {"id": 3, "v": 5}, {"id": 7, "v": 2}]
+TRUNCATED: Mapping[str, tuple[dict[str, Any], list[dict[str, int]]]] = {
+    "in the log's order": ({}, KEPT[2:3]),
+    "with an order": ({"order_by": ("v",)}, KEPT[2:3]),
+    "without a key": ({"primary_key": ()}, KEPT[2:3]),
+    "with soft deletes": ({"deletes": "soft"}, KEPT),
+    "with retention": ({"deletes": "retention"}, [*KEPT[:3], {"id": 7, "v": 1}]),
+}
+
+
+@pytest.mark.parametrize("what", sorted(TRUNCATED))
+def test_a_truncate_empties_what_came_before_it(tmp_path: Path, what: str) -> None:
+    settings, rows = TRUNCATED[what]
+    lake = Lake(tmp_path, (declared(**settings),))
+    lake.ingest(*(change("c", {"id": id, "v": 1}) for id in (1, 2, 7)))
+    if settings.get("primary_key") != ():
+        lake.ingest(change("d", None, {"id": 7, "v": 2}))
+        lake.ingest(change("u", {"id": 2, "v": 3}, {"id": 2, "v": 1}), change("t"), change("c", {"id": 3, "v": 5}))
+    else:
+        lake.ingest(change("c", {"id": 2, "v": 3}), change("t"), change("c", {"id": 3, "v": 5}))
+    assert lake.rows() == rows
+    lake.ingest(change("t"))
+    assert len(lake.rows()) == (0 if len(rows) == 1 else 4)
+    lake.ingest(change("c", {"id": 1, "v": 9}))
+    assert lake.rows()[0] == {"id": 1, "v": 9}
+
+
+def test_a_truncate_of_one_of_several_tables_leaves_the_others(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(table=r"t_\d", origin="shard", primary_key=("shard", "id")),))
+    lake.ingest(change("c", {"id": 1}, table="t_1"), change("c", {"id": 1}, table="t_2"))
+    lake.ingest(change("t", table="t_1"))
+    assert lake.rows() == [{"shard": "db.t_2", "id": 1}]
+
+
+def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(tmp_path)
+    lake.ingest(*(change("c", {"id": id}) for id in range(20)))
+    monkeypatch.setattr("sqlmesh_like.cdc.in_process.commits._MOST_ROWS", 19)
+    with pytest.raises(SparkAskedError):
+        lake.ingest(change("t"))
+    assert lake.reasons == ["Spark ingests the events of source shop: ods.t: a table of many rows, which are all read"]
+    assert len(lake.rows()) == 20
+
+
 GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
 LEFT: Mapping[str, tuple[tuple[object, ...], str, str]] = {
     "a text that is not JSON": ((GOOD, "nonsense"), "{}", "a text that is not JSON"),
@@ -248,8 +334,11 @@ LEFT: Mapping[str, tuple[tuple[object, ...], str, str]] = {
     ),
     "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}", "dead letters"),
     "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}", "dead letters"),
-    "a new column": ((change("c", {"id": 5, "v": 1, "w": 2}),), "{}", "ods.t: a table with other columns"),
-    "a truncate": ((change("t"),), "{}", "ods.t: a truncate"),
+    "a column with a default": (
+        (stated("c", {"id": 5, "v": 1, "w": 2}, w={"type": "int32", "default": 7}),),
+        "{}", "ods.t: a new column has a default, which stored rows get",
+    ),
+    "another type": ((change("c", {"id": 5, "v": "x"}),), "{}", "ods.t: v changes from bigint to string"),
     "carriage returns": (('{"op": "m"}\r',), "{}", "@/1 is large, or has carriage returns or a byte order mark"),
     "a name that a URI spells otherwise": ((GOOD,), "a b{}", "the path @/a b1, which Spark may spell otherwise"),
     "a packed file": ((GOOD,), "{}.bz2", "a file packed as .bz2"),
