@@ -20,6 +20,7 @@ from tests.levels import count
 STEPS = (
     *SMALL_BATCH_POINTS,
     *CREATE_POINTS,
+    "ingest.dead_letters",
     "ingest.truncates",
     "ingest.floors",
     "ingest.table",
@@ -62,11 +63,13 @@ class Landed:
         (self.root / "landing").mkdir()
 
     def land(self) -> None:
-        """One more file of changes of both tables, with a new column and perhaps a truncate."""
+        """One more file of changes of both tables, with a new column, a bad event and perhaps a truncate."""
         lines = []
         for name, rows in self.rows.items():
             for number in range(12):
                 id, m = self.dice.randrange(15), self.files * 100 + number
+                if number == 7:
+                    lines.append(_event(name, "u", None, {"v": 1}))
                 if number == 5 and self.dice.random() < 0.5:
                     lines.append(_event(name, "t", None, None))
                     rows.clear()
@@ -97,6 +100,8 @@ class Landed:
             stored = [tuple(row[names.index(name)] for name in ("id", "v", "m")) for row in read.rows]
             assert sorted(stored) == sorted((id, *values) for id, values in rows.items()), table
             assert len(list(Timeline(uri).data_commits)) == self.files, table
+        read = read_table_rows(table_state(Timeline(str(self.root / "warehouse" / "ods" / "shop__dead_letters"))), -1)
+        assert read is not None and len(read.rows) == 2 * self.files
 
 
 def _event(table: str, op: str, before: object, after: object) -> str:

@@ -24,7 +24,6 @@ from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.stream.local_lines import listed_files, local_lines
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
-from sqlmesh_like.cdc.tables.dead_letters import are_open
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
@@ -98,8 +97,6 @@ def _why_spark(context: IngestContext) -> str | None:
         return "its checkpoint is not on this machine"
     if any(name.startswith("spark.sql.") for name in place.target.spark):
         return "the target has settings of Spark SQL"
-    if are_open(place):
-        return "it has dead letters"
     router = Router(place.target)
     uris = (place.table_uri(table) for table in place.source.tables if table.ingest is not None)
     return router.why_spark_registers or router.why_spark_computes(place.checkpoint, *uris)

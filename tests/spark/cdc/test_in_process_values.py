@@ -30,6 +30,11 @@ _JSON = [
     "{}", '{"a": [], "b": {}, "c": ""}', "[1, 2]", '"text"', "null", "", "  ", "12", "nonsense", '{"a": 1} more',
     "{'a': 'quotes'}", '{"a": NaN}', '{"a": 1, "a": 2}', '{"A": 1, "a": "b"}', '{"a": "NaN", "b": "Infinity"}',
     '{"b": {"a": 5, "c": "seven", "d": [1]}, "a": "no number"}', '{"a": 99999999999, "b": 0.1}',
+    '{"a": 1', '{"a": 1,}', '{"a": tru, "b": "x"}', "{a: 1}", '{"a": 01}', '{"b": "x\\q"}', '{"b": "\t"}',
+    "plain words", "<a/>", '{"a" 1}', '"open', '{"b": "x", "d": [1, }', '{"a": 1 "b": 2}', "42 1", "truex", "-",
+    '{"a": 1e}', '{"a": 1.}', '{"a": .5}', '{"a": +1}', '{"b": "x', '{"b": {"c": "x"}, "a": 1', "null x", "nullx",
+    "[1", '{"a": -INF}', "NaN", "//x", '{"b": "\\ud800"', '{"a": 1, "b": "x"}}', "{,}", '{"b": "\\u12"}', "#{}",
+    "+1", "nothing", '{"a": 1} {"a"',
 ]  # fmt: skip
 _SCHEMAS = [
     "a INT, b STRING, _corrupt_record STRING", "a BIGINT, c STRING", "STRUCT<a: STRING, b: STRING, n: STRING>",
@@ -38,9 +43,11 @@ _SCHEMAS = [
 ]  # fmt: skip
 _MOMENTS = [
     "1970-01-01 00:00:00", "2024-02-29T23:59:59.999999Z", "0001-01-01 00:00:00", "9999-12-31 23:59:59.9",
+    "2022-13-45", "2022-02-30", "2022-01-01T25:00:00Z", "0000-01-01", "2023-02-29 00:00:00", "2022-01-01 00:60:00",
     "2024-06-01 12:00:00+02:00", "2024-06-01T12:00:00.5-11:30", "1900-01-01 00:00:00.000001", "2024-1-2", "12:30", "x",
 ]  # fmt: skip
 _NUMBERS_IN_TEXT = ["0", "-1", "1700000000", "253402300799999", "-62135596800000", "19000", "abc", "1.5", " 7", "86399"]
+_NO_BASE64 = ["not base64!", "a.b", "AP8-", "a", "AA=", "A A=="]
 _BASE64 = ["AA==", "AQ==", "/w==", "gAAAAAAAAAA=", "f/////////8=", "ASNFZ4mrze8BI0VniavN7w==", "MDk=", "", "!", "8A=="]
 
 
@@ -83,7 +90,32 @@ def _numbers() -> Iterator[str]:
             f"abs({value})",
             f"floor({value})",
         )
-    for text in ("'1.50'", "'-0'", "'1e3'", "'00012'", "'99999999999999999999999999999999999999'", "'0.0000001'"):
+    refused = (
+        "'abc'",
+        "'12x'",
+        "'1,5'",
+        "'maybe'",
+        "'3000000000'",
+        "'-99999999999999999999'",
+        "'7'",
+        "'{\"a\":1}'",
+        "'wide'",
+    )
+    rounded = ("'1.235'", "'-1.235'", "'1.2349999'", "'99999999.994'", "'99999999.995'", "'123456789.5'", "'0.005'")
+    plain = ("'1.50'", "'-0'", "'1e3'", "'00012'", "'99999999999999999999999999999999999999'", "'0.0000001'")
+    for text in (
+        *plain,
+        *refused,
+        *rounded,
+        "'TRUE'",
+        "'[1]'",
+        "'true'",
+        "'12:30'",
+        "'NaN'",
+        "'0x1p3'",
+        "'1d'",
+        "'inf'",
+    ):
         yield from (f"try_cast({text} as decimal({digits}))" for digits in ("10,2", "38,0", "38,10"))
         yield from (f"try_cast({text} as {kind})" for kind in ("int", "bigint", "double", "float", "boolean"))
     yield from (f"try_cast('{text}' as float)" for text in ("0.1", "16777217", "3.4028235e38", "1e-40", "16777216.5"))
@@ -141,6 +173,7 @@ def _moments() -> Iterator[str]:
         )
     for text in map(sql_literal, _NUMBERS_IN_TEXT):
         yield from (time_values.decoded(encoding, text)[0] for encoding in Encoding if encoding in _DECODED)
+    yield from (f"try_to_binary({text}, 'BASE64')" for text in map(sql_literal, _NO_BASE64))
     for text in map(sql_literal, _BASE64):
         yield from (base64_numbers.decimal(text, scale) for scale in (0, 2, 5))
         yield from (base64_numbers.decimal_text(text, scale) for scale in (0, 2, -2))

@@ -328,12 +328,13 @@ def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.M
 
 GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
 LEFT: Mapping[str, tuple[tuple[object, ...], str, str]] = {
-    "a text that is not JSON": ((GOOD, "nonsense"), "{}", "a text that is not JSON"),
+    "two texts in JSON": ((GOOD, "{} {}"), "{}", "a text that is not JSON"),
     "a member that is there twice": (
         (GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}", "a member of a JSON object that is there twice",
     ),
-    "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}", "dead letters"),
-    "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}", "dead letters"),
+    "values that are left out": (
+        (change("u", {"id": 1, "v": "__debezium_unavailable_value"}),), "{}", "ods.t: events leave values out",
+    ),
     "a column with a default": (
         (stated("c", {"id": 5, "v": 1, "w": 2}, w={"type": "int32", "default": 7}),),
         "{}", "ods.t: a new column has a default, which stored rows get",
@@ -492,7 +493,7 @@ def test_a_line_says_why_spark_starts(
     def start_spark(*_: object, **__: object) -> NoReturn:
         raise MachineError("no Java")
 
-    _project(tmp_path, "nonsense")
+    _project(tmp_path, "{} {}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sqlmesh_like.app.lakes.spark_session.start_spark", start_spark)
     assert main(["ingest"]) == 2
