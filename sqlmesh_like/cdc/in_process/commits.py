@@ -69,9 +69,10 @@ def stored_rows(timeline: Timeline) -> RowFrame:
     """
     frontier = timeline.frontier
     assert frontier is not None
+    large = NotProvenError(f"{timeline.uri.rpartition('/')[2]} is large, and all of its rows are read")
     sizes = timeline.sizes(frontier).values()
     if sum(size.bytes for size in sizes) > _MOST_BYTES or sum(size.rows or 0 for size in sizes) > _MOST_ROWS:
-        raise NotProvenError("a table of many rows, which are all read")
+        raise large
     if not timeline.is_cow or (avro := timeline.schema_json(frontier)) is None:
         raise NotProvenError("a table that this process cannot read")
     try:
@@ -82,7 +83,7 @@ def stored_rows(timeline: Timeline) -> RowFrame:
         ]
         rows = pa.concat_tables([schema.empty_table(), *files])
         if rows.num_rows > _MOST_ROWS:
-            raise NotProvenError("a table of many rows, which are all read")
+            raise large
         shown = [name for name in schema.names if name not in HUDI_COLUMNS]
         columns = [rows.column(name).to_pylist() for name in shown]
     except (UnsupportedRowsError, ValueError, OverflowError) as error:

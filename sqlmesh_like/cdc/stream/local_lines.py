@@ -52,7 +52,7 @@ def local_lines(log: FileLog, files: Sequence[tuple[int, str]]) -> tuple[RowFram
         named = folder_names(log.glob, file, declares(log.tables))
         rows += [(text, file, modified, number, *named) for number, text in enumerate(lines, 1)]
         if total > MOST_BYTES or len(rows) > MOST_LINES:
-            raise NotProvenError("many events")
+            raise NotProvenError(f"more than {MOST_LINES:,} events, or {MOST_BYTES // 1024**2} MB of them")
         if path.stat().st_mtime_ns // 10**6 != modified:
             raise NotProvenError(f"{path} was written again")
     frame = RowFrame(("value", "file", "modified", "line", "log_database", "log_table"), rows)

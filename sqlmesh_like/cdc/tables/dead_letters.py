@@ -13,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.frames import Frame, united
-from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
@@ -77,6 +76,8 @@ def write_dead_letters(place: SourcePaths, bad: Sequence[Frame], mark: BatchMark
 def _write(place: SourcePaths, rows: Frame, metadata: Mapping[str, str]) -> None:
     table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (KEY,))
     if isinstance(rows, RowFrame):
+        from sqlmesh_like.cdc.in_process.commits import commit_frame  # imports pyarrow, which few commands need
+
         commit_frame(rows, table, metadata, _STORED)
         return
     write(rows, table, "upsert", metadata)
@@ -96,7 +97,11 @@ def stored_dead_letters(spark: SparkSession, place: SourcePaths) -> DataFrame | 
 
 def dead_letters_here(place: SourcePaths) -> RowFrame | None:
     """The same without Spark. Raises NotProvenError where there are many."""
-    return stored_rows(Timeline(place.dead_letters_uri)).select(*_NAMES, KEY) if are_open(place) else None
+    if not are_open(place):
+        return None
+    from sqlmesh_like.cdc.in_process.commits import stored_rows
+
+    return stored_rows(Timeline(place.dead_letters_uri)).select(*_NAMES, KEY)
 
 
 def lines_of(letter_rows: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Row, Value
 from sqlmesh_like.cdc.schema.limits import is_shallow_json
+from tests.levels import count
 
 _AT_ONCE = 150
 _TEXTS = [sql_literal(text) for text in ("", " ", "a", "A|b:c", "größe", "it's", "a,b,c", "𝄞x", "12", "-7", "x\ty")]
@@ -154,8 +156,23 @@ def _of_json() -> Iterator[str]:
         )
     for text in ('\'[1, {"a": 2}, "x"]\'', "'[]'"):
         yield json_text.element_texts(text)
+    for text in _broken_messages():
+        yield f"from_json({sql_literal(text)}, 'op STRING, after STRUCT<a: INT, b: STRING>, _corrupt_record STRING')"
     deep = sql_literal("[" * 120 + "]" * 120)
     yield from (is_shallow_json(deep), is_shallow_json(sql_literal('{"a":[{}]}' * 40)))
+
+
+_MESSAGE = '{"op": "c", "after": {"a": -12, "b": "x\\"y", "d": [1.5, null, {}]}, "source": {"t": true}}'
+
+
+def _broken_messages() -> Iterator[str]:
+    """A message that breaks off anywhere, or in which some signs are lost, there twice or others."""
+    yield from (_MESSAGE[:end] for end in range(1, len(_MESSAGE)))
+    dice = Random(3)
+    for _ in range(count(150, 150, 3000)):
+        at = dice.randrange(len(_MESSAGE))
+        other = dice.choice(("", dice.choice('{}[]",:\\x0-+.eE tfn'), 2 * _MESSAGE[at]))
+        yield _MESSAGE[:at] + other + _MESSAGE[at + 1 :]
 
 
 def _moments() -> Iterator[str]:

@@ -322,7 +322,7 @@ def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("sqlmesh_like.cdc.in_process.commits._MOST_ROWS", 19)
     with pytest.raises(SparkAskedError):
         lake.ingest(change("t"))
-    assert lake.reasons == ["Spark ingests the events of source shop: ods.t: a table of many rows, which are all read"]
+    assert lake.reasons == ["Spark ingests the events of source shop: ods.t: t is large, and all of its rows are read"]
     assert len(lake.rows()) == 20
 
 
@@ -389,6 +389,7 @@ def test_many_events_are_sparks(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     with pytest.raises(SparkAskedError):
         lake.ingest(*(json.dumps(change("c", {"id": id})) for id in range(20_001)))
+    assert lake.reasons == ["Spark ingests the events of source shop: more than 20,000 events, or 32 MB of them"]
 
 
 def test_many_rows_to_look_up_are_sparks_before_their_events_are_read(
