@@ -17,8 +17,8 @@ def unsure_rows(events: Frame, layout: OdsLayout, letter_rows: Frame | None) -> 
     known: list[Frame] = [bad.selectExpr(f"{layout.record_key('row')} as doubted_key")]
     if letter_rows is not None:
         known.append(letter_rows.where("row_key is not null").selectExpr("row_key as doubted_key"))
-    is_blind = "lacks_before_position or (reason is null and doubted_key is not null) as lacks_before_position"
-    columns = [is_blind if name == "lacks_before_position" else quoted_name(name) for name in events.columns]
+    doubted = "lacks_before_position or (reason is null and doubted_key is not null) as lacks_before_position"
+    columns = [doubted if name == "lacks_before_position" else quoted_name(name) for name in events.columns]
     keyed = f"select *, {layout.record_key('row')} as event_key from {{events}}"
     text = f"select {', '.join(columns)} from ({keyed}) e left join {{keys}} k on e.event_key = k.doubted_key"
     return frame_query(text, events=events, keys=united(known).distinct())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +122,17 @@ def _stored(spark: SparkSession, lake: Lake, names: Sequence[str]) -> dict[str, 
     return result
 
 
-def _recorded(lake: Lake, name: str) -> list[dict[str, str]]:
-    """What the commits of a table say, but for the source's files and query."""
+def _recorded(lake: Lake, name: str) -> list[Mapping[str, str]]:
+    """A table's properties, and what its commits say but for the source's files and query."""
     commits = Timeline(lake.uri(name)).newest_first()
     extras = ({**commit.extra, "schema": str(schema_of(commit.extra["schema"]))} for commit in commits)
-    return [{key: text for key, text in extra.items() if key != "sml.ingest"} for extra in extras]
+    said = [{key: text for key, text in extra.items() if key != "sml.ingest"} for extra in extras]
+    return [Timeline(lake.uri(name)).properties, *said]
 
 
 def test_both_engines_write_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches, results, schemas, recorded = _batches(tmp_path / "log"), {}, {}, {}
-    letters: dict[str, list[Any]] = {}
+    reported: dict[str, list[Any]] = {}
     for name, engines in ENGINES.items():
         lake = Lake(spark, tmp_path / name.replace(" ", "_") / "shop", _tables())
         lake.root.mkdir(parents=True)
@@ -139,7 +140,7 @@ def test_both_engines_write_the_same(spark: SparkSession, tmp_path: Path, monkey
             monkeypatch.setattr(ingest_lake, "SMALL_BATCHES", engine == "h")
             report = lake.ingest(*lines)
             assert not report.failed and not lake.reasons, name
-            letters.setdefault(name, []).append((report.dead_letters, report.first_dead_letter))
+            reported.setdefault(name, []).append((report.dead_letters, report.first_dead_letter))
         tables = [*(each.name for each in lake.tables), LETTERS]
         results[name] = _stored(spark, lake, tables)
         schemas[name] = {each: spark.read.format("hudi").load(lake.uri(each)).dtypes for each in tables}
@@ -149,7 +150,7 @@ def test_both_engines_write_the_same(spark: SparkSession, tmp_path: Path, monkey
         for each, rows in results["spark"].items():
             for own, theirs in zip(results[name][each], rows, strict=True):
                 assert own == theirs, (name, each)
-        assert letters[name] == letters["spark"], name
+        assert reported[name] == reported["spark"], name
         assert schemas[name] == schemas["spark"], name
         assert recorded[name] == recorded["spark"], name
 

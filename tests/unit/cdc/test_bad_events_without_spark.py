@@ -25,7 +25,7 @@ BAD: list[tuple[str, str]] = [
 TYPES = {"id": "bigint", "v": "bigint", "day": "date"}
 
 
-def letters(lake: Lake) -> list[dict[str, Any]]:
+def stored_letters(lake: Lake) -> list[dict[str, Any]]:
     return sorted(lake.rows(LETTERS), key=lambda row: (row["file"], row["position"]))
 
 
@@ -33,12 +33,12 @@ def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(types=TYPES),))
     report = lake.ingest(*(text for text, _ in BAD), change("c", {"id": 7, "v": 7}))
     assert lake.rows() == [{"id": 7, "v": 7, "day": None}]
-    assert [(row["position"], row["text"], row["reason"]) for row in letters(lake)] == [
+    assert [(row["position"], row["text"], row["reason"]) for row in stored_letters(lake)] == [
         (number, text, reason) for number, (text, reason) in enumerate(BAD, 1)
     ]
-    first = letters(lake)[4]
+    first = stored_letters(lake)[4]
     assert (first["table_name"], first["row_key"], first["raw"]) == ("t", None, None)
-    assert letters(lake)[5]["row_key"] == "1" and letters(lake)[0]["table_name"] is None
+    assert stored_letters(lake)[5]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
     assert report.dead_letters == len(BAD) and report.first_dead_letter == f"landing/0000.jsonl:1: {BAD[0][1]}"
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
 
@@ -49,7 +49,7 @@ def test_events_go_on_without_spark_while_letters_wait(tmp_path: Path) -> None:
     lake.ingest(change("u", {"id": 1, "v": "abc"}, {"id": 1, "v": 1}))
     lake.ingest(change("u", {"id": 1, "v": 3}, {"id": 1, "v": 2}), change("d", None, {"id": 2, "v": 1}), "nonsense")
     assert lake.rows() == [{"id": 1, "v": 3, "day": None}]
-    assert len(letters(lake)) == 2
+    assert len(stored_letters(lake)) == 2
     # Its letter may be replayed later: what was deleted meanwhile is remembered.
     assert Timeline(str(lake.warehouse / "_sml" / "tombstones" / "ods" / "t")).commit_instants
 
@@ -90,4 +90,4 @@ def test_letters_are_written_once_if_spark_must_write_a_table(tmp_path: Path) ->
     for _ in range(2):
         with pytest.raises(SparkAskedError):
             lake.ingest()
-    assert len(letters(lake)) == lake.commits(LETTERS) == 1
+    assert len(stored_letters(lake)) == lake.commits(LETTERS) == 1
