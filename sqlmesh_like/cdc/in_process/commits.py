@@ -65,7 +65,7 @@ def commit_frame(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str],
 def stored_rows(timeline: Timeline) -> RowFrame:
     """All rows of a table with commits (grain: row), hidden columns included, but for Hudi's own.
 
-    Raises NotProvenError for other than small tables, and for values that Python has not.
+    Raises NotProvenError for large tables, and for values that Python cannot hold.
     """
     frontier = timeline.frontier
     assert frontier is not None

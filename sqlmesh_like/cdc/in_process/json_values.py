@@ -161,13 +161,13 @@ def forget_json() -> None:
 
 
 _NOTHING = ""
-"""What is no member of any struct."""
+"""A value that is not an object, as which a malformed text is read."""
 _OTHER_JSON = re.compile(r"'|NaN|INF|Infinity|\\u[dD]")
-"""What may be JSON to Spark alone, and halves of characters."""
+"""Signs of what only Spark takes for JSON, and of halves of characters."""
 
 
 def _is_malformed(text: str) -> bool:
-    """Whether Spark, too, takes a text for no object: it is none from the beginning, or breaks off before its end."""
+    """Whether Spark, too, reads no object from the text: it begins otherwise, or is broken before the object ends."""
     start = text.lstrip(" \t\r\n")
     if not start.startswith("{"):
         return start[:1].isascii() and start[:1].isprintable() and not start.startswith(("[", "null"))
