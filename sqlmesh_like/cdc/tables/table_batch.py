@@ -13,7 +13,7 @@ from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
 from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.defaults import backfilled
+from sqlmesh_like.cdc.merge.defaults import backfilled, backfilled_here
 from sqlmesh_like.cdc.merge.tombstones import floors_for, write_floors
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.schema.column_record import column_record
@@ -89,8 +89,6 @@ def _commit_batch(
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table, retained=decoded.retained)
     table, metadata = _hudi_table(place, layout, uri, decoded)
-    if decoded.defaults:
-        in_spark(decoded.events, "a new column has a default, which stored rows get")
     _keep_columns(place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = None
@@ -152,6 +150,8 @@ def _write_rows(
         rows = rows.where(f"not {IS_DELETED}") if is_load else rows
     written = {**metadata, **column_record(decoded.settled)}
     if isinstance(rows, RowFrame):
+        if decoded.defaults:
+            rows = backfilled_here(rows, stored_rows(Timeline(table.uri)), layout, decoded.defaults)
         commit_frame(rows, table, written, layout.stored_columns)
     elif is_load:
         write(rows, table, "bulk_insert", written, _IS_NETTED)

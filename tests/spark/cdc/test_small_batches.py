@@ -26,10 +26,11 @@ FIELDS = (
     {"field": "doc", "type": "string", "name": "io.debezium.data.Json"},
     {"field": "at", "type": "int64", "name": "io.debezium.time.MicroTimestamp"},
 )
-GROWN = (*FIELDS, {"field": "note", "type": "string"}, {"field": "big", "type": "int32"})
+GROWN = (*FIELDS, {"field": "note", "type": "string"}, {"field": "big", "type": "int32", "default": 7})
 GROWN_AGAIN = (
     *FIELDS[:2], {"field": "day", "type": "int32", "name": "io.debezium.time.Date"}, *FIELDS[2:], GROWN[-2],
-    {"field": "big", "type": "int64"}, {"field": "raw", "type": "bytes"}, {"field": "flag", "type": "boolean"},
+    {"field": "big", "type": "int64"}, {"field": "raw", "type": "bytes"},
+    {"field": "flag", "type": "boolean", "default": True},
     {**DECIMAL, "field": "exact", "parameters": {"scale": "3", "connect.decimal.precision": "20"}},
     {"field": "real", "type": "float"}, {"field": "double", "type": "double"},
 )  # fmt: skip
