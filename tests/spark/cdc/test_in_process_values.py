@@ -157,7 +157,9 @@ def _of_json() -> Iterator[str]:
     for text in ('\'[1, {"a": 2}, "x"]\'', "'[]'"):
         yield json_text.element_texts(text)
     for text in _broken_messages():
-        yield f"from_json({sql_literal(text)}, 'op STRING, after STRUCT<a: INT, b: STRING>, _corrupt_record STRING')"
+        # Of what is before the break, Spark keeps parts.
+        read = f"from_json({sql_literal(text)}, 'op STRING, after STRUCT<a: INT, b: STRING>, _corrupt_record STRING')"
+        yield f"{read}._corrupt_record"
     deep = sql_literal("[" * 120 + "]" * 120)
     yield from (is_shallow_json(deep), is_shallow_json(sql_literal('{"a":[{}]}' * 40)))
 

@@ -11,7 +11,7 @@ import pytest
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
-from tests.unit.cdc.test_small_batches import Lake, SparkAskedError, change, declared
+from tests.unit.cdc.test_small_batches import FORMATS, Lake, SparkAskedError, change, declared
 
 LETTERS = "shop__dead_letters"
 BAD: list[tuple[str, str]] = [
@@ -41,6 +41,17 @@ def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     assert stored_letters(lake)[5]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
     assert report.dead_letters == len(BAD) and report.first_dead_letter == f"landing/0000.jsonl:1: {BAD[0][1]}"
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS.keys() - {"flink_cdc"}))
+@pytest.mark.parametrize(
+    "text", ['{"op": "c", "__op": "c", "type": "INSERT", "table": "db.t", "after": {"id": 1}', "broken"]
+)
+def test_a_broken_message_of_each_format_is_known_as_such(tmp_path: Path, form: str, text: str) -> None:
+    lake = Lake(tmp_path, (declared(types=TYPES, updates="full"),), form)
+    lake.ingest(text)
+    (letter,) = stored_letters(lake)
+    assert letter["reason"].startswith("not a JSON object of ") and letter["table_name"] is None
 
 
 def test_events_go_on_without_spark_while_letters_wait(tmp_path: Path) -> None:
