@@ -64,10 +64,10 @@ def united(frames: Sequence[Frame]) -> Frame:
     return reduce(lambda left, right: left.unionByName(right), map(in_spark, frames))
 
 
-def in_spark(frame: Frame) -> DataFrame:
-    """The frame for what only Spark does. Raises NotProvenError for rows of this process."""
+def in_spark(frame: Frame, what: str = "a step that only Spark does") -> DataFrame:
+    """The frame for `what` only Spark does. Raises NotProvenError for rows of this process."""
     if isinstance(frame, RowFrame):
-        raise NotProvenError("a step that only Spark does")
+        raise NotProvenError(what)
     return frame
 
 

@@ -17,7 +17,16 @@ from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import KILLED, finished, start
 from tests.levels import count
 
-STEPS = (*SMALL_BATCH_POINTS, *CREATE_POINTS, "ingest.floors", "ingest.table", "ingest.batch", *COMMIT_POINTS)
+STEPS = (
+    *SMALL_BATCH_POINTS,
+    *CREATE_POINTS,
+    "ingest.dead_letters",
+    "ingest.truncates",
+    "ingest.floors",
+    "ingest.table",
+    "ingest.batch",
+    *COMMIT_POINTS,
+)
 _SOURCES = """
 version: 2
 sources:
@@ -54,18 +63,24 @@ class Landed:
         (self.root / "landing").mkdir()
 
     def land(self) -> None:
-        """One more file of inserts, updates and deletes of both tables."""
+        """One more file of changes of both tables, with a new column, a bad event and perhaps a truncate."""
         lines = []
         for name, rows in self.rows.items():
             for number in range(12):
                 id, m = self.dice.randrange(15), self.files * 100 + number
+                if number == 7:
+                    lines.append(_event(name, "u", None, {"v": 1}))
+                if number == 5 and self.dice.random() < 0.5:
+                    lines.append(_event(name, "t", None, None))
+                    rows.clear()
                 before = self._row(id, rows[id]) if id in rows else None
                 if before and self.dice.random() < 0.3:
                     lines.append(_event(name, "d", before, None))
                     del rows[id]
                 else:
                     rows[id] = (self.dice.randrange(1000), m)
-                    lines.append(_event(name, "u" if before else "c", before, self._row(id, rows[id])))
+                    after = {**self._row(id, rows[id]), f"w{self.files}": 1}  # a new column in each file
+                    lines.append(_event(name, "u" if before else "c", before, after))
         staged = self.root / "staged"
         staged.write_text("".join(lines), encoding="utf-8")
         staged.rename(self.root / "landing" / f"{self.files:04d}.jsonl")
@@ -85,6 +100,8 @@ class Landed:
             stored = [tuple(row[names.index(name)] for name in ("id", "v", "m")) for row in read.rows]
             assert sorted(stored) == sorted((id, *values) for id, values in rows.items()), table
             assert len(list(Timeline(uri).data_commits)) == self.files, table
+        read = read_table_rows(table_state(Timeline(str(self.root / "warehouse" / "ods" / "shop__dead_letters"))), -1)
+        assert read is not None and len(read.rows) == 2 * self.files
 
 
 def _event(table: str, op: str, before: object, after: object) -> str:

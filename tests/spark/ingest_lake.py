@@ -73,13 +73,17 @@ def table(name: str = "t", *, columns: Mapping[str, str] | None = None, **ingest
 
 @dataclass
 class Lake:
-    """One project, warehouse and landing folder; every `ingest` lands one file (an hour after the one before)."""
+    """One project, warehouse and landing folder; every `ingest` lands one file (an hour after the one before).
+
+    `reasons`: why Spark took batches that this process might have taken.
+    """
 
     spark: SparkSession
     root: Path
     tables: tuple[SourceTable, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     landed: int = 0
+    reasons: list[str] = field(default_factory=list)
 
     @property
     def landing(self) -> Path:
@@ -103,7 +107,10 @@ class Lake:
     def run(self, start: str | None = None, again: Collection[str] = ()) -> IngestReport:
         project, target, source = self.declared()
         return ingest_source(
-            lambda: self.spark, project, target, source, start, again=again, small_batches=SMALL_BATCHES
+            *(lambda: self.spark, project, target, source, start),
+            again=again,
+            small_batches=SMALL_BATCHES,
+            on_spark=self.reasons.append,
         )
 
     def open(self, on_batch: Any = None) -> IngestRun:

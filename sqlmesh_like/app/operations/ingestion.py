@@ -182,7 +182,10 @@ def _ingest_pending(
         listener.reading(source)
         loaded.reporter.phase(f"ingesting the events of source {source.name}")
         tables = again.get(source.name, ())
-        report = ingest_source(session, loaded.project, loaded.target, source, request.start, metrics.report, tables)
+        report = ingest_source(
+            *(session, loaded.project, loaded.target, source, request.start, metrics.report, tables),
+            on_spark=loaded.reporter.notify,
+        )
         listener.ingested(report)
         yield report
 

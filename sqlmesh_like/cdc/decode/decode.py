@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_events
 from sqlmesh_like.cdc.decode.events import Share, Variant
@@ -53,9 +52,6 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import CdcFormat, SourceTable
 from sqlmesh_like.project.reading.patterns import names_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _log = logging.getLogger("sqlmesh_like.cdc")
 
@@ -104,7 +100,7 @@ class Decoded:
 
 
 def decode(
-    place: SourcePaths, share: Share, events: Frame | None, letter_rows: DataFrame | None = None, *, in_order: bool
+    place: SourcePaths, share: Share, events: Frame | None, letter_rows: Frame | None = None, *, in_order: bool
 ) -> Decoded:
     """Read a table's events as rows of its next layout. Raises IngestError for a change of columns it cannot make.
 
@@ -161,9 +157,7 @@ def _without_deletes(decoded: Decoded) -> Decoded:
     return replace(decoded, truncates=(), retained=retained + len(decoded.truncates))
 
 
-def _completed(
-    decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: DataFrame | None
-) -> Decoded:
+def _completed(decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: Frame | None) -> Decoded:
     """Complete the events: read `unsure` ones again, fill values that were left out, find rows of unsure placement.
 
     `uri`: of the table; None before its first commit.
@@ -172,8 +166,10 @@ def _completed(
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
     if decoded.counts.partial:
-        table = None if uri is None else in_spark(decoded.events).sparkSession.read.format("hudi").load(uri)
-        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
+        spark = in_spark(decoded.events, "events leave values out").sparkSession
+        table = None if uri is None else spark.read.format("hudi").load(uri)
+        known = None if letter_rows is None else in_spark(letter_rows)
+        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, known))
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))

@@ -80,7 +80,10 @@ class MessageDialect:
 
 
 def parsed_message(line: str, schema: str) -> str:
-    """Spark SQL of a message's text as a struct; a text that is not a JSON object of the schema is in `CORRUPT`."""
+    """Spark SQL of a message's text as a struct; a text that is not a JSON object of the schema is in `CORRUPT`.
+
+    Formats ask for that before any other member, which may be there or not.
+    """
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {sql_literal(CORRUPT)})"
     return f"from_json({line}, {sql_literal(schema)}, {options})"
 

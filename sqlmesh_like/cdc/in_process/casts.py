@@ -1,12 +1,15 @@
-"""Casts of Spark, `try_cast` included. Owns which values and texts are certain to be read as Spark reads them."""
+"""Casts of Spark, `try_cast` included. Owns which values and texts are certain to be read as Spark reads them, and
+which texts it certainly takes for no value of a type: NULL, by which an event becomes a dead letter.
+"""
 
 from __future__ import annotations
 
 import re
 import struct
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import TypeVar
 
@@ -15,7 +18,7 @@ from sqlmesh_like.cdc.in_process.syntax import Type
 from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Value, text_of
 
 Moment = TypeVar("Moment")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,60}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 _MOMENT = re.compile(
@@ -23,14 +26,13 @@ _MOMENT = re.compile(
     r"(?: ?(?:(Z)|([+-])([0-9]{2}):([0-9]{2})))?",
     re.ASCII,
 )
+_MOST_DIGITS = 38
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True,
           "false": False, "f": False, "no": False, "n": False, "0": False}  # fmt: skip
 
 
 def cast(value: Callable[[list[Value]], Value], type_: Type) -> Callable[[list[Value]], Value]:
-    """The function of a row whose result is cast. Values that are not certain raise NotProvenError, as texts that
-    Spark takes for no value of the type: an event with one is a dead letter.
-    """
+    """The function of a row whose result is cast. Values that are not certain raise NotProvenError."""
     if type_.name == "decimal":
         return lambda row: _decimal(value(row), type_.digits)
     convert = _CASTS.get(type_.name)
@@ -39,9 +41,25 @@ def cast(value: Callable[[list[Value]], Value], type_: Type) -> Callable[[list[V
 
     def converted(row: list[Value]) -> Value:
         result = value(row)
-        return None if result is None else convert(result)
+        return None if result is None or _is_foreign(result, type_.name) else convert(result)
 
     return converted
+
+
+_SIGNS = r':;,!?#_"/{}\[\]()'
+_FOREIGN = {
+    "int": re.compile(rf"[A-Za-z{_SIGNS}]"),
+    "bigint": re.compile(rf"[A-Za-z{_SIGNS}]"),
+    "decimal": re.compile(rf"[A-DF-Za-df-z{_SIGNS}]"),
+    "float": re.compile(rf"[GHJ-MOQRSUVWZghj-moqrsuvwz{_SIGNS}]"),  # others are in Infinity, NaN, 0x1p-2, 1d and 1f
+    "double": re.compile(rf"[GHJ-MOQRSUVWZghj-moqrsuvwz{_SIGNS}]"),
+    "boolean": re.compile(r"^(?!(?i:true|t|yes|y|1|false|f|no|n|0)$)[A-Za-z0-9]+$"),
+}
+"""What no text has of which Spark makes a number or a boolean."""
+
+
+def _is_foreign(value: Value, type_: str) -> bool:
+    return type(value) is str and value.isascii() and type_ in _FOREIGN and bool(_FOREIGN[type_].search(value))
 
 
 def _refused(value: Value, type_: str) -> NotProvenError:
@@ -60,12 +78,14 @@ def _bytes(value: Value) -> bytes:
     return value.encode()
 
 
-def _integer(type_: str) -> Callable[[Value], int]:
+def _integer(type_: str) -> Callable[[Value], int | None]:
     bound = INTEGER_BOUNDS[type_]
 
-    def convert(value: Value) -> int:
-        is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
-        if is_whole or (type(value) is str and _INTEGER.fullmatch(value)):
+    def convert(value: Value) -> int | None:
+        if type(value) is str and _INTEGER.fullmatch(value):
+            number = int(value)
+            return number if -bound <= number < bound else None
+        if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)
         if not isinstance(value, int) or not -bound <= value < bound:
             raise _refused(value, type_)
@@ -91,7 +111,16 @@ def _number_text(value: Value, type_: str) -> str:
 
 
 def _decimal(value: Value, digits: tuple[int, ...]) -> Decimal | None:
-    return None if value is None else exact_decimal(Decimal(_number_text(value, "decimal")), digits)
+    """The number, rounded to the digits of the type; NULL where it has more before the point."""
+    if value is None or _is_foreign(value, "decimal"):
+        return None
+    number = Decimal(_number_text(value, "decimal"))
+    precision, scale = digits
+    _, own, exponent = number.as_tuple()
+    if len(own) > _MOST_DIGITS or not -_MOST_DIGITS <= int(exponent) <= 0:
+        return exact_decimal(number, digits)
+    rounded = number.quantize(Decimal((0, (1,), -scale)), ROUND_HALF_UP, Context(prec=2 * _MOST_DIGITS + 1))
+    return exact_decimal(rounded, digits) if rounded.copy_abs() < Decimal(10) ** (precision - scale) else None
 
 
 def _double(value: Value) -> float:
@@ -115,7 +144,7 @@ def _float(value: Value) -> float:
     return float(result)
 
 
-def _date(value: Value) -> date:
+def _date(value: Value) -> date | None:
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):
@@ -123,10 +152,18 @@ def _date(value: Value) -> date:
     match = _DATE.fullmatch(value) if type(value) is str else None
     if match is None:
         raise _refused(value, "date")
-    return _existing(lambda: date(*map(int, match.groups())), value)
+    year, month, day = map(int, match.groups())
+    return date(year, month, day) if _is_day(year, month, day) else None
 
 
-def _moment(value: Value) -> datetime:
+def _is_day(year: int, month: int, day: int) -> bool:
+    """Raises NotProvenError for the year 0, which Java has."""
+    if not year:
+        raise NotProvenError("a moment in the year 0")
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
+
+
+def _moment(value: Value) -> datetime | None:
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -135,9 +172,11 @@ def _moment(value: Value) -> datetime:
     if match is None:
         raise _refused(value, "timestamp")
     *parts, fraction, _, sign, hours, minutes = match.groups()
+    year, month, day, hour, minute, second = map(int, parts)
+    if not _is_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
+        return None
 
     def moment() -> datetime:
-        year, month, day, hour, minute, second = map(int, parts)
         micros = int((fraction or "").ljust(6, "0"))
         local = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
         if not sign:

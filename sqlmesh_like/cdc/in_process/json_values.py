@@ -38,7 +38,13 @@ def json_reader(text: Callable[[list[Value]], Value], trees: Sequence[Expression
         message = text(row)
         if message is None or not message.strip(" \t\r\n"):
             return None
-        value = json_value(message)
+        try:
+            value = json_value(message)
+        except NotProvenError:
+            # Spark may keep members from before the break: they are only there for who does not ask for this one first.
+            if corrupt not in _names(schema) or not _is_malformed(message):
+                raise
+            value = _NOTHING
         faults: list[str] = []
         result = None if value is None else _typed(value, schema, faults)
         if schema.name != "struct":
@@ -47,7 +53,7 @@ def json_reader(text: Callable[[list[Value]], Value], trees: Sequence[Expression
             return result
         if value is not None and not faults:
             return result
-        # What no struct is made of, as a tombstone's `null`: all members are NULL, and so are those that do not fit.
+        # What no struct is made of, as a text that is not JSON: all members are NULL, and so are those that do not fit.
         values = [None] * len(schema.members) if result is None else list(result)
         place = next((place for place, (name, _) in enumerate(schema.members) if name == corrupt), None)
         if place is not None:
@@ -153,6 +159,28 @@ def forget_json() -> None:
     _read.cache_clear()
     _schema.cache_clear()
     get_json_object.cache_clear()
+
+
+_NOTHING = ""
+"""A value that is not an object, as which a malformed text is read."""
+_OTHER_JSON = re.compile(r"'|NaN|INF|Infinity|\\u[dD]")
+"""Signs of what only Spark takes for JSON, and of halves of characters."""
+
+
+def _is_malformed(text: str) -> bool:
+    """Whether Spark, too, reads no object from the text: it begins otherwise, or is broken before the object ends."""
+    start = text.lstrip(" \t\r\n")
+    if not start.startswith("{"):
+        return start[:1].isascii() and start[:1].isprintable() and not start.startswith(("[", "null"))
+    if _OTHER_JSON.search(text):
+        return False
+    try:
+        json.JSONDecoder(parse_int=len, parse_float=len).raw_decode(start)
+    except json.JSONDecodeError:
+        return True
+    except RecursionError:
+        pass
+    return False
 
 
 _WORDS = ("NaN", "+INF", "+Infinity", "Infinity", "-INF", "-Infinity")

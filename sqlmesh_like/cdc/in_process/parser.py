@@ -255,6 +255,8 @@ class _Parser:
                 members.append(("", self.type()))
             self.need(">")
             return Type(name, members=tuple(members))
+        if name == "struct" and self.takes("<>"):
+            return Type(name)
         if name == "struct" and self.takes("<"):
             return Type(name, members=self.members(">"))
         if name == "decimal" and self.takes("("):

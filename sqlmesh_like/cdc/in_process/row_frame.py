@@ -13,7 +13,7 @@ from sqlmesh_like.cdc.in_process.expressions import Scope, compiled
 from sqlmesh_like.cdc.in_process.parser import parsed_item
 from sqlmesh_like.cdc.in_process.queries import Columns, projected
 from sqlmesh_like.cdc.in_process.syntax import Item, Path
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, group_of, places
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, group_of, order_of, places
 
 
 class RowFrame:
@@ -54,6 +54,10 @@ class RowFrame:
     def distinct(self) -> RowFrame:
         return RowFrame(self.columns, list({group_of(tuple(row)): row for row in self.rows}.values()))
 
+    def orderBy(self, *names: str) -> RowFrame:
+        at = [places(self.columns)[name.lower()] for name in names]
+        return RowFrame(self.columns, sorted(self.rows, key=lambda row: [order_of(row[place]) for place in at]))
+
     def coalesce(self, partitions: int) -> RowFrame:  # noqa: ARG002 - there are none
         return self
 
@@ -70,7 +74,7 @@ class RowFrame:
         return not self.rows
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotProvenError(f"{name} of a frame")
+        raise NotProvenError(f"{name}, a step that only Spark does")
 
 
 def _item(name: str) -> Item:

@@ -116,6 +116,14 @@ def _format(pattern: str, *values: Value) -> str:
     return _SPECIFIER.sub(filled, pattern)
 
 
+_NOT_BASE64 = re.compile(r"[!-*,.:-<>-@\[-`{-~-]")
+"""Signs of ASCII for which `try_to_binary` is NULL; it skips blanks."""
+
+
+def _bytes_or_null(text: str, *form: str) -> bytes | None:
+    return None if _NOT_BASE64.search(text) else _from_base64(text, *form)
+
+
 def _from_base64(text: str, *form: str) -> bytes:
     if form not in ((), ("BASE64",)):
         raise NotProvenError(f"the form {form}")
@@ -179,7 +187,7 @@ TEXT_FUNCTIONS: Mapping[str, Function] = {
     "hex": strict(lambda value: (value if isinstance(value, bytes) else as_text(value).encode()).hex().upper()),
     "base64": strict(lambda value: base64.b64encode(value if isinstance(value, bytes) else value.encode()).decode()),
     "unbase64": strict(_from_base64),
-    "try_to_binary": strict(_from_base64),
+    "try_to_binary": strict(_bytes_or_null),
     "encode": strict(_encoded),
     "decode": strict(_decoded),
     "sha2": strict(_sha2),

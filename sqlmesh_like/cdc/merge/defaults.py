@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField, decoder, exact_type, quoted_name, sql_literal
-from sqlmesh_like.cdc.frames import Frame
+from sqlmesh_like.cdc.frames import Frame, frame_query
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import Row, order_of
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import IS_DELETED, KEY, Schema
 
@@ -60,7 +62,8 @@ def _firsts(frames: Sequence[Frame], *, in_order: bool) -> dict[str, str]:
     part = "''" if in_order else "substring_index(position, '|', 2)"
     entries: dict[str, str] = {}
     for frame in frames:
-        places = frame.selectExpr(f"{part} as part", "position").groupBy("part").agg({"position": "min"})
+        text = f"select {part} as part, position from {{events}}"
+        places = frame_query(f"select part, min(position) as first from ({text}) group by part", events=frame)
         for place, first in places.collect():
             entries[place] = min(first, entries.get(place, first))
     return entries
@@ -93,3 +96,27 @@ def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: 
         for field in rows.schema.fields
     )
     return rows.unionByName(left.selectExpr(*columns))
+
+
+def backfilled_here(rows: RowFrame, stored: RowFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> RowFrame:
+    """The same without Spark."""
+    at = [KEY, *([layout.partition_field] if layout.partition_field else [])]
+    order = layout.order_columns
+    stands = dict(zip(_parts(stored, at), _parts(stored, order), strict=True))
+    written = zip(rows.rows, _parts(rows, at), _parts(rows, order), strict=True)
+    newest = RowFrame(
+        rows.columns,
+        [row for row, key, rank in written if key not in stands or order_of(rank) >= order_of(stands[key])],
+    )
+    replaced = set(_parts(newest, at))
+    others = zip(stored.rows, _parts(stored, at), strict=True)
+    left = RowFrame(stored.columns, [row for row, key in others if key not in replaced])
+    types = {**{column.name: column.type for column in layout.stored_columns}, IS_DELETED: "boolean"}
+    values = {**{name: quoted_name(name) for name in stored.columns}, **defaults, IS_DELETED: "false"}
+    columns = (f"cast({values.get(name, 'null')} as {types[name]}) as {quoted_name(name)}" for name in rows.columns)
+    return newest.unionByName(left.selectExpr(*columns))
+
+
+def _parts(frame: RowFrame, names: Sequence[str]) -> list[Row]:
+    """These columns of each row; an empty row where there are none."""
+    return [Row.of(tuple(names), [row[name] for name in names]) for row in frame.collect()]

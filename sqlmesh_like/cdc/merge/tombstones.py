@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.frames import Frame, frame_query
-from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
+from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.merge import merge_sql
@@ -41,16 +41,21 @@ def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
     return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
 
 
-def floors_for(events: Frame, uri: str, layout: OdsLayout) -> Frame | None:
-    """The floors of the events' keys and perhaps of others (grain: key); None where no key was deleted or moved yet."""
+def floors_for(events: Frame, uri: str, layout: OdsLayout, *, of_all: bool = False) -> Frame | None:
+    """The floors of the events' keys, and perhaps or certainly (`of_all`) of others (grain: key).
+
+    None where no key was deleted or moved yet.
+    """
     if not isinstance(events, RowFrame):
         return read_floors(events.sparkSession, uri)
     timeline = without_remains(uri)
     if timeline.frontier is None:
         return None
+    columns = [*layout.rank_columns, "part", "parts"]
+    if of_all:
+        return stored_rows(timeline).select(KEY, *columns)
     keyed = events.selectExpr(f"{layout.record_key('row')} as row_key", f"{_former_key(layout)} as former_key")
     keys = {key for row in keyed.rows for key in row if key is not None}
-    columns = [*layout.rank_columns, "part", "parts"]
     rows = rows_by_key(timeline, KeyLookup(keys, columns))
     if rows is None:
         raise NotProvenError("deleted keys that this process cannot look up")

@@ -6,20 +6,19 @@ ingested, the before images of later events of the key may differ from the table
 
 from __future__ import annotations
 
-from sqlmesh_like.cdc.frames import Frame, in_spark, united
+from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.frames import Frame, frame_query, united
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 
 
 def unsure_rows(events: Frame, layout: OdsLayout, letter_rows: Frame | None) -> Frame:
     """Set `lacks_before_position` on events (grain: event) whose key has a dead letter, stored or in this batch."""
-    from pyspark.sql import functions as F
-
-    keyed = in_spark(events).withColumn("own_key", F.expr(layout.record_key("row")))
-    known: list[Frame] = [keyed.where(f"reason is not null and {layout.missing_key('row')} is null").select("own_key")]
-    known += [] if letter_rows is None else [letter_rows.where("row_key is not null").selectExpr("row_key as own_key")]
-    keys = in_spark(united(known)).distinct().withColumn("is_doubted", F.lit(True))
-    joined = keyed.join(keys, "own_key", "left")
-    blind = joined.withColumn(
-        "lacks_before_position", F.expr("lacks_before_position or (reason is null and coalesce(is_doubted, false))")
-    )
-    return blind.select(*events.columns)
+    bad = events.where(f"reason is not null and {layout.missing_key('row')} is null")
+    known: list[Frame] = [bad.selectExpr(f"{layout.record_key('row')} as doubted_key")]
+    if letter_rows is not None:
+        known.append(letter_rows.where("row_key is not null").selectExpr("row_key as doubted_key"))
+    doubted = "lacks_before_position or (reason is null and doubted_key is not null) as lacks_before_position"
+    columns = [doubted if name == "lacks_before_position" else quoted_name(name) for name in events.columns]
+    keyed = f"select *, {layout.record_key('row')} as event_key from {{events}}"
+    text = f"select {', '.join(columns)} from ({keyed}) e left join {{keys}} k on e.event_key = k.doubted_key"
+    return frame_query(text, events=events, keys=united(known).distinct())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
 from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
@@ -39,9 +39,6 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 from sqlmesh_like.remedies import remedy
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 MANY_TABLES = 8
 _ORDER = "_sml_order"
@@ -104,23 +101,25 @@ def ingest_batch(
         )
         if isinstance(events, RowFrame):
             _require_few_keys(place, routing)
-        letter_rows = stored_dead_letters(context.spark, place) if dead_letters.are_open(place) else None
+        letter_rows = _letters(context, events)
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
             _require_all(events, failed)
             # A mark of its own: the batch's letters are already written, but possibly without those of this table.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
-            bad, first_bad = _write_dead_letters(context, events, routing, decoded, bad_mark)
-            fault_point("ingest.dead_letters")
+            bad = _accepted_letters(context, events, routing, decoded)
             if before_commits is not None:
                 before_commits()
+            first_bad = _write_dead_letters(context, bad, bad_mark)
+            fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             _require_all(events, done[1])
             bad_of = {each.layout.table.table: each.counts.bad for each in decoded}
             tables = tuple(_measured(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
+            count = routing.bad + sum(each.counts.bad for each in decoded)
             return BatchReport(
-                *(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark, first_bad),
+                *(tables, routing.skipped, routing.lines, count, time.monotonic() - started, mark, first_bad),
                 undeclared=routing.undeclared,
             )
         finally:
@@ -133,13 +132,13 @@ def _require_few_keys(place: SourcePaths, routing: Routed) -> None:
     for share in routing.shares.values():
         is_looked_up = bool(share.table.ingest and share.table.ingest.order_by)
         if is_looked_up and share.lines > MOST_KEYS and Timeline(place.table_uri(share.table)).exists:
-            raise NotProvenError(f"{share.lines:,} events of {share.table.table}, whose rows are looked up")
+            raise NotProvenError(f"{share.table.table}: the rows of {share.lines:,} events are looked up")
 
 
 def _require_all(events: Frame | None, failed: Sequence[TableReport]) -> None:
     """Leave a batch to Spark if this process failed with a table, so that only Spark's failures are reported."""
     if isinstance(events, RowFrame) and failed:
-        raise NotProvenError(f"{failed[0].table}: {failed[0].error}")
+        raise NotProvenError(f"{failed[0].table}: it failed without Spark, {failed[0].error}")
 
 
 @contextmanager
@@ -186,7 +185,7 @@ def decode_all(
     place: SourcePaths,
     events: Frame | None,
     routing: Routed,
-    letter_rows: DataFrame | None = None,
+    letter_rows: Frame | None = None,
     *,
     in_order: bool,
 ) -> tuple[list[Decoded], list[TableReport]]:
@@ -214,20 +213,31 @@ def dead_letters_of(events: Frame | None, routing: Routed, decoded: list[Decoded
     )
 
 
-def _write_dead_letters(
-    context: IngestContext, events: Frame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
-) -> tuple[int, str | None]:
-    """Write a batch's dead letters. Returns their number, and location and reason of the first."""
+def _letters(context: IngestContext, events: Frame | None) -> Frame | None:
+    """The source's stored dead letters, where the events are: in Spark or here; None where there are none."""
+    if isinstance(events, RowFrame):
+        return dead_letters.dead_letters_here(context.place)
+    return stored_dead_letters(context.spark, context.place) if dead_letters.are_open(context.place) else None
+
+
+def _accepted_letters(
+    context: IngestContext, events: Frame | None, routing: Routed, decoded: list[Decoded]
+) -> list[Frame]:
+    """A batch's dead letters. Raises IngestError where the source takes none."""
     bad = dead_letters_of(events, routing, decoded)
     ingest = context.place.source.ingest
     if bad and ingest and ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, context.root)
-    count = routing.bad + sum(each.counts.bad for each in decoded)
+    return bad
+
+
+def _write_dead_letters(context: IngestContext, bad: Sequence[Frame], mark: BatchMarker) -> str | None:
+    """Write a batch's dead letters. Returns location and reason of the first."""
     if not bad:
-        return count, None
+        return None
     dead_letters.write_dead_letters(context.place, bad, mark)
     reason, where = dead_letters.first_reason(bad, context.root)
-    return count, f"{where}: {reason}"
+    return f"{where}: {reason}"
 
 
 def side_by_side(
@@ -242,7 +252,9 @@ def side_by_side(
     for table, future in futures:
         try:
             done.append(future.result())
-        except (ProjectError, NotProvenError):
+        except NotProvenError as error:
+            raise NotProvenError(f"{table.table}: {error}") from error
+        except ProjectError:
             raise
         except Exception as error:  # noqa: BLE001 (one table's failure must not stop the others)
             failed.append(TableReport(table.table, error=short(error)))

@@ -74,20 +74,22 @@ def ingest_source(
     again: Collection[str] = (),
     *,
     small_batches: bool = True,
+    on_spark: Callable[[str], None] = lambda _: None,
 ) -> IngestReport:
     """Ingest all events of a source that were not ingested yet, then stop.
 
-    `session` gives Spark; with `small_batches` it is not called for a few events, which this process takes. `on_batch`
-    is called with the report of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and
-    begins there. `again`: declared tables of a database whose rows are all read again. A table that cannot be written
-    is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported, wrong
-    declarations, no such folder) before anything is written, and IngestError for a table that lost events which the log
-    no longer has, or for the first malformed event under `on_bad_record: fail`.
+    `session` gives Spark; with `small_batches` it is not called for a few events, which this process takes, or
+    `on_spark` gets a line that says why not. `on_batch` is called with the report of each batch. `start` (earliest,
+    latest or offsets as JSON) forgets what was read and begins there. `again`: declared tables of a database whose rows
+    are all read again. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises
+    UsageError (a setting that is not supported, wrong declarations, no such folder) before anything is written, and
+    IngestError for a table that lost events which the log no longer has, or for the first malformed event under
+    `on_bad_record: fail`.
     """
     run = open_run(session, project, target, source, on_batch)
     with closing(run):
         run.read_database(start, again)
-        if start is not None or not small_batches or not take_small_batches(run):
+        if start is not None or not small_batches or not take_small_batches(run, on_spark):
             run.prepare(start)
             if run.begin(start):
                 run.wait()

@@ -30,10 +30,10 @@ def listed_files(log: FileLog) -> list[Path]:
     """The files of the log's glob that Spark lists. Raises NotProvenError where that is not certain."""
     place = folder(log.glob)
     if not place.is_local or not _GLOB.fullmatch(place.path) or "**" in place.path:
-        raise NotProvenError(f"which files {log.glob} has")
+        raise NotProvenError(f"only Spark lists the files of {log.glob}")
     paths = [Path(path) for path in place.fs.glob(place.path)]
     if any(path.is_dir() or (path.name.startswith("_") and "=" in path.name) for path in paths):
-        raise NotProvenError(f"which files below {log.glob} Spark lists")
+        raise NotProvenError(f"{log.glob} has folders, of which Spark lists some")
     return [path for path in paths if not path.name.startswith(("_", ".")) and not path.name.endswith("._COPYING_")]
 
 
@@ -52,7 +52,7 @@ def local_lines(log: FileLog, files: Sequence[tuple[int, str]]) -> tuple[RowFram
         named = folder_names(log.glob, file, declares(log.tables))
         rows += [(text, file, modified, number, *named) for number, text in enumerate(lines, 1)]
         if total > MOST_BYTES or len(rows) > MOST_LINES:
-            raise NotProvenError("many events")
+            raise NotProvenError(f"more than {MOST_LINES:,} events, or {MOST_BYTES // 1024**2} MB of them")
         if path.stat().st_mtime_ns // 10**6 != modified:
             raise NotProvenError(f"{path} was written again")
     frame = RowFrame(("value", "file", "modified", "line", "log_database", "log_table"), rows)
@@ -70,7 +70,7 @@ def _lines(path: Path) -> tuple[list[str], int]:
     except (OSError, EOFError, zlib.error) as error:
         raise NotProvenError(f"{path}: {error}") from None
     if len(content) > MOST_BYTES or b"\r" in content or content.startswith(_BYTE_ORDER):
-        raise NotProvenError(f"how Spark reads the lines of {path}")
+        raise NotProvenError(f"{path} is large, or has carriage returns or a byte order mark")
     try:
         lines = content.decode().split("\n")
     except UnicodeDecodeError:

@@ -130,13 +130,13 @@ class QueryBatches:
         try:
             return int(json.loads(self._record(number)[2])["logOffset"])
         except (OSError, ValueError, LookupError, TypeError):
-            raise NotProvenError(f"the record of batch {number}") from None
+            raise NotProvenError(f"the record of batch {number} cannot be read") from None
 
     def _record(self, number: int) -> list[str]:
         """Version, settings and end of a batch of one source."""
         lines = (self.checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
         if len(lines) != 3 or lines[0] != _VERSION:
-            raise NotProvenError(f"the record of batch {number} of another form")
+            raise NotProvenError(f"the record of batch {number} has another form")
         return lines
 
     def _create(self, name: str, lines: Sequence[str]) -> None:
@@ -161,5 +161,5 @@ def _json(value: object) -> str:
 def _uri(path: Path) -> str:
     text = str(path)
     if not _CERTAIN_PATH.fullmatch(text) or ".." in path.parts:
-        raise NotProvenError(f"how Spark writes the path {text}")
+        raise NotProvenError(f"the path {text}, which Spark may spell otherwise")
     return f"file://{text}"

@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.frames import Frame, united
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
-from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS
@@ -24,7 +23,7 @@ from sqlmesh_like.cdc.tables.letters_of_keys import OPEN
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.names import IS_DELETED, KEY, Column
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ _NAMES = (
     *LOG_COLUMNS,
     IS_DELETED,
 )
+_TYPES = {"position": "bigint", "ingested_at": "timestamp", "raw": "binary"}
+_STORED = tuple(Column(name, _TYPES.get(name, "string")) for name in (KEY, *_NAMES) if name != IS_DELETED)
 # Bytes that are not UTF-8 are restored as they were.
 _LINE = {
     "value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place",
@@ -75,7 +76,10 @@ def write_dead_letters(place: SourcePaths, bad: Sequence[Frame], mark: BatchMark
 def _write(place: SourcePaths, rows: Frame, metadata: Mapping[str, str]) -> None:
     table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (KEY,))
     if isinstance(rows, RowFrame):
-        raise NotProvenError("dead letters")
+        from sqlmesh_like.cdc.in_process.commits import commit_frame  # imports pyarrow, which few commands need
+
+        commit_frame(rows, table, metadata, _STORED)
+        return
     write(rows, table, "upsert", metadata)
 
 
@@ -89,6 +93,15 @@ def stored_dead_letters(spark: SparkSession, place: SourcePaths) -> DataFrame | 
     if not are_open(place):
         return None
     return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, KEY)
+
+
+def dead_letters_here(place: SourcePaths) -> RowFrame | None:
+    """The same without Spark. Raises NotProvenError where there are many."""
+    if not are_open(place):
+        return None
+    from sqlmesh_like.cdc.in_process.commits import stored_rows
+
+    return stored_rows(Timeline(place.dead_letters_uri)).select(*_NAMES, KEY)
 
 
 def lines_of(letter_rows: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmesh_like.cdc.decode.decode import Decoded
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.frames import Frame, frame_query, literal_frame
+from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, literal_frame
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import ranged_columns
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
@@ -96,7 +96,7 @@ def _stored_names(layout: OdsLayout) -> list[str]:
 def joined_rows(decoded: Decoded, uri: str, versions: Frame, *, is_ranked: bool, again: bool) -> Frame:
     """The stored rows of the `versions` that do not say where these are (`again`: of all), by a join in Spark."""
     keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
-    stored = _stored(versions.sparkSession, uri, hidden=is_ranked)
+    stored = _stored(in_spark(versions, "stored rows that only Spark looks up").sparkSession, uri, hidden=is_ranked)
     stored = stored if again else _within_ranges(stored, decoded.events, decoded.layout)
     text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
     return frame_query(text, stored=stored, keys=keys)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.decode.decode import Decoded, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.frames import Frame, frame_query, held, united
-from sqlmesh_like.cdc.in_process.commits import commit_frame, without_remains
+from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
+from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.defaults import backfilled
+from sqlmesh_like.cdc.merge.defaults import backfilled, backfilled_here
 from sqlmesh_like.cdc.merge.tombstones import floors_for, write_floors
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.schema.column_record import column_record
@@ -91,7 +91,9 @@ def _commit_batch(
     table, metadata = _hudi_table(place, layout, uri, decoded)
     _keep_columns(place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
-    floors = floors_for(decoded.good, tombstones, layout) if layout.order_columns or again else None
+    floors = None
+    if layout.order_columns or again:
+        floors = floors_for(decoded.good, tombstones, layout, of_all=bool(decoded.truncates))
     result, is_ranked = _decisions(decoded, uri, floors, in_order=in_order, again=again)
     is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
     # Cached, because the change log, its partitions and Hudi each read the rows.
@@ -148,6 +150,8 @@ def _write_rows(
         rows = rows.where(f"not {IS_DELETED}") if is_load else rows
     written = {**metadata, **column_record(decoded.settled)}
     if isinstance(rows, RowFrame):
+        if decoded.defaults:
+            rows = backfilled_here(rows, stored_rows(Timeline(table.uri)), layout, decoded.defaults)
         commit_frame(rows, table, written, layout.stored_columns)
     elif is_load:
         write(rows, table, "bulk_insert", written, _IS_NETTED)
@@ -185,7 +189,8 @@ def _keep_columns(place: SourcePaths, decoded: Decoded, uri: str) -> None:
     if not renamed:
         return
     types = {column.name: column.type for column in decoded.layout.columns}
-    stored = decoded.events.sparkSession.read.format("hudi").load(uri)
+    spark = in_spark(decoded.events, "a column has another name now").sparkSession
+    stored = spark.read.format("hudi").load(uri)
     kept = [quoted_name(name) for name in stored.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
     values = [f"cast({quoted_name(old)} as {types[new]}) as {quoted_name(new)}" for new, old in renamed.items()]
     table, metadata = _hudi_table(place, decoded.layout, uri)
@@ -262,8 +267,7 @@ def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
 
 
 def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
-    spark = decoded.events.sparkSession
-    stored = spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
+    stored = _stored(decoded.events, uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
     for truncate in decoded.truncates:
@@ -272,6 +276,13 @@ def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -
         )
         versions = united([versions, frame_query(text, **inputs)])
     return versions
+
+
+def _stored(events: Frame, uri: str) -> Frame:
+    """All rows of the table with hidden columns, where the events are: in Spark or here."""
+    if isinstance(events, RowFrame):
+        return stored_rows(Timeline(uri))
+    return events.sparkSession.read.format("hudi").load(uri)
 
 
 def _hudi_table(

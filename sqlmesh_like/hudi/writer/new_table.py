@@ -157,21 +157,22 @@ def table_schema(table: NewTable) -> str:
     """The table's Avro schema. Raises UnsupportedRowsError for nested and other types."""
     fields: list[object] = []
     for column in table.columns:
-        type_ = _avro_type(table.name, column.name, column.type or "")
+        type_ = avro_type(f"hoodie.{table.name}.{table.name}_record", column.name, column.type or "")
         fields.append({"name": column.name, "type": ["null", type_], "default": None})
     fields.append({"name": IS_DELETED, "type": "boolean"})
     record = {"type": "record", "name": f"{table.name}_record", "namespace": f"hoodie.{table.name}", "fields": fields}
     return json.dumps(record, separators=(",", ":"))
 
 
-def _avro_type(table: str, column: str, type_: str) -> object:
+def avro_type(record: str, column: str, type_: str) -> object:
+    """The Avro type of a column in the schema of this full name. Raises UnsupportedRowsError as `table_schema`."""
     if type_ in _AVRO:
         return _AVRO[type_]
     if (decimal := _DECIMAL.fullmatch(type_)) is None:
         raise UnsupportedRowsError(f"{column} of the type {type_}")
     precision, scale = int(decimal[1]), int(decimal[2])
     return {
-        "type": "fixed", "name": "fixed", "namespace": f"hoodie.{table}.{table}_record.{column}",
+        "type": "fixed", "name": "fixed", "namespace": f"{record}.{column}",
         "size": _bytes_of(precision), "logicalType": "decimal", "precision": precision, "scale": scale,
     }  # fmt: skip
 

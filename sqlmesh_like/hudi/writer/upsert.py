@@ -37,7 +37,8 @@ class Upsert:
 
     The rows are relative to the table at the frontier `previous`, None: to one without commits. Without `rows` the
     commit has metadata only. `avro`: the Avro schema that the table gets with this commit; if it had another one, all
-    of its rows must be among these. `buckets`: the table's number of buckets. `ordering` empty: the last commit wins.
+    of its rows must be among these, unless it `grows`: the schema has all of its columns, as `schema_growth` makes it.
+    `buckets`: the table's number of buckets. `ordering` empty: the last commit wins.
     `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change log; None: none is
     written. `overwrites`: the rows are all that the table has from now on; the file groups at `previous` end, and no
     log is written.
@@ -53,6 +54,7 @@ class Upsert:
     schema: Schema | None = None
     avro: str | None = None
     overwrites: bool = False
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
         file_id = known.file_id if known else f"{bucket:08d}{str(uuid4())[8:]}-0"
         yield GroupMerge(
             work.timeline.folder, partition, file_id, "", number, actions, KEY, work.ordering,
-            known.instant if known else None, known.path if known else None, work.avro is not None,
+            known.instant if known else None, known.path if known else None,
+            work.avro is not None and not work.grows,
         )  # fmt: skip
 
 

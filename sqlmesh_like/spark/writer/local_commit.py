@@ -62,16 +62,21 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     return True
 
 
-def commit_rows(timeline: Timeline, rows: pa.Table | None, table: HudiTable, metadata: Mapping[str, str]) -> None:
-    """Commit an upsert to a table with commits. Raises UnsupportedRowsError where Hudi must write the rows."""
+def commit_rows(
+    timeline: Timeline, rows: pa.Table | None, table: HudiTable, metadata: Mapping[str, str], avro: str | None = None
+) -> None:
+    """Commit an upsert to a table with commits. Raises UnsupportedRowsError where Hudi must write the rows.
+
+    `avro`: the schema that the table grows to with these rows; None: it stays the same.
+    """
     assert timeline.frontier is not None
     if rows is None:
         metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
-    columns = None if rows is None else _logged_columns(timeline)
+    columns = None if rows is None else _logged_columns(timeline, avro)
     upsert(
         Upsert(
             timeline, timeline.frontier, rows, table.buckets, metadata, table.partition_field, table.ordering,
-            columns,
+            columns, avro, grows=avro is not None,
         )
     )  # fmt: skip
 
@@ -104,9 +109,12 @@ def _staged(frame: DataFrame, count: int) -> pa.Table | None:
         return files.to_table() if sum(group.total_byte_size for group in groups) <= MOST_BYTES else None
 
 
-def _logged_columns(timeline: Timeline) -> Schema | None:
-    """The table's columns, for a change log; None where the table is too small for one."""
+def _logged_columns(timeline: Timeline, grown: str | None) -> Schema | None:
+    """The table's next columns, for a change log; None where the table is too small for one, or a type changes."""
     assert timeline.frontier is not None
     avro = timeline.schema_json(timeline.frontier)
     size = sum(each.bytes for each in timeline.sizes(timeline.frontier).values())
-    return schema_of(avro) if avro and size >= change_log.LOGGED_FROM_BYTES else None
+    if not avro or size < change_log.LOGGED_FROM_BYTES:
+        return None
+    columns = schema_of(grown or avro)
+    return columns if set(schema_of(avro)) <= set(columns) else None

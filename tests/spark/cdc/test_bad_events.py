@@ -138,18 +138,20 @@ BAD: list[tuple[str | bytes, str]] = [
 ]
 
 
+TABLES = (
+    table(columns=TYPES),
+    table("ordered", order_by=("m",), columns={"m": "int"}),
+    table("keyless", primary_key=()),
+    table("cased", columns={"id": "int", "name": "string"}),
+    table("alike"),
+    table("shards", table=r"shard_\d"),
+    table("toast"),
+    table("stated"),
+)
+
+
 def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:
-    tables = (
-        table(columns=TYPES),
-        table("ordered", order_by=("m",), columns={"m": "int"}),
-        table("keyless", primary_key=()),
-        table("cased", columns={"id": "int", "name": "string"}),
-        table("alike"),
-        table("shards", table=r"shard_\d"),
-        table("toast"),
-        table("stated"),
-    )
-    shop = Lake(spark, tmp_path, tables)
+    shop = Lake(spark, tmp_path, TABLES)
     good = event("c", {"id": 0, "name": "good"}).encode()
     # Nothing is wrong with values that are spelt as texts, but they are read one by one.
     spelt = event(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Row, Value
 from sqlmesh_like.cdc.schema.limits import is_shallow_json
+from tests.levels import count
 
 _AT_ONCE = 150
 _TEXTS = [sql_literal(text) for text in ("", " ", "a", "A|b:c", "größe", "it's", "a,b,c", "𝄞x", "12", "-7", "x\ty")]
@@ -30,6 +32,11 @@ _JSON = [
     "{}", '{"a": [], "b": {}, "c": ""}', "[1, 2]", '"text"', "null", "", "  ", "12", "nonsense", '{"a": 1} more',
     "{'a': 'quotes'}", '{"a": NaN}', '{"a": 1, "a": 2}', '{"A": 1, "a": "b"}', '{"a": "NaN", "b": "Infinity"}',
     '{"b": {"a": 5, "c": "seven", "d": [1]}, "a": "no number"}', '{"a": 99999999999, "b": 0.1}',
+    '{"a": 1', '{"a": 1,}', '{"a": tru, "b": "x"}', "{a: 1}", '{"a": 01}', '{"b": "x\\q"}', '{"b": "\t"}',
+    "plain words", "<a/>", '{"a" 1}', '"open', '{"b": "x", "d": [1, }', '{"a": 1 "b": 2}', "42 1", "truex", "-",
+    '{"a": 1e}', '{"a": 1.}', '{"a": .5}', '{"a": +1}', '{"b": "x', '{"b": {"c": "x"}, "a": 1', "null x", "nullx",
+    "[1", '{"a": -INF}', "NaN", "//x", '{"b": "\\ud800"', '{"a": 1, "b": "x"}}', "{,}", '{"b": "\\u12"}', "#{}",
+    "+1", "nothing", '{"a": 1} {"a"',
 ]  # fmt: skip
 _SCHEMAS = [
     "a INT, b STRING, _corrupt_record STRING", "a BIGINT, c STRING", "STRUCT<a: STRING, b: STRING, n: STRING>",
@@ -38,9 +45,11 @@ _SCHEMAS = [
 ]  # fmt: skip
 _MOMENTS = [
     "1970-01-01 00:00:00", "2024-02-29T23:59:59.999999Z", "0001-01-01 00:00:00", "9999-12-31 23:59:59.9",
+    "2022-13-45", "2022-02-30", "2022-01-01T25:00:00Z", "0000-01-01", "2023-02-29 00:00:00", "2022-01-01 00:60:00",
     "2024-06-01 12:00:00+02:00", "2024-06-01T12:00:00.5-11:30", "1900-01-01 00:00:00.000001", "2024-1-2", "12:30", "x",
 ]  # fmt: skip
 _NUMBERS_IN_TEXT = ["0", "-1", "1700000000", "253402300799999", "-62135596800000", "19000", "abc", "1.5", " 7", "86399"]
+_NO_BASE64 = ["not base64!", "a.b", "AP8-", "a", "AA=", "A A=="]
 _BASE64 = ["AA==", "AQ==", "/w==", "gAAAAAAAAAA=", "f/////////8=", "ASNFZ4mrze8BI0VniavN7w==", "MDk=", "", "!", "8A=="]
 
 
@@ -83,7 +92,32 @@ def _numbers() -> Iterator[str]:
             f"abs({value})",
             f"floor({value})",
         )
-    for text in ("'1.50'", "'-0'", "'1e3'", "'00012'", "'99999999999999999999999999999999999999'", "'0.0000001'"):
+    refused = (
+        "'abc'",
+        "'12x'",
+        "'1,5'",
+        "'maybe'",
+        "'3000000000'",
+        "'-99999999999999999999'",
+        "'7'",
+        "'{\"a\":1}'",
+        "'wide'",
+    )
+    rounded = ("'1.235'", "'-1.235'", "'1.2349999'", "'99999999.994'", "'99999999.995'", "'123456789.5'", "'0.005'")
+    plain = ("'1.50'", "'-0'", "'1e3'", "'00012'", "'99999999999999999999999999999999999999'", "'0.0000001'")
+    for text in (
+        *plain,
+        *refused,
+        *rounded,
+        "'TRUE'",
+        "'[1]'",
+        "'true'",
+        "'12:30'",
+        "'NaN'",
+        "'0x1p3'",
+        "'1d'",
+        "'inf'",
+    ):
         yield from (f"try_cast({text} as decimal({digits}))" for digits in ("10,2", "38,0", "38,10"))
         yield from (f"try_cast({text} as {kind})" for kind in ("int", "bigint", "double", "float", "boolean"))
     yield from (f"try_cast('{text}' as float)" for text in ("0.1", "16777217", "3.4028235e38", "1e-40", "16777216.5"))
@@ -122,8 +156,25 @@ def _of_json() -> Iterator[str]:
         )
     for text in ('\'[1, {"a": 2}, "x"]\'', "'[]'"):
         yield json_text.element_texts(text)
+    for text in _broken_messages():
+        # Of what is before the break, Spark keeps parts.
+        read = f"from_json({sql_literal(text)}, 'op STRING, after STRUCT<a: INT, b: STRING>, _corrupt_record STRING')"
+        yield f"{read}._corrupt_record"
     deep = sql_literal("[" * 120 + "]" * 120)
     yield from (is_shallow_json(deep), is_shallow_json(sql_literal('{"a":[{}]}' * 40)))
+
+
+_MESSAGE = '{"op": "c", "after": {"a": -12, "b": "x\\"y", "d": [1.5, null, {}]}, "source": {"t": true}}'
+
+
+def _broken_messages() -> Iterator[str]:
+    """A message that breaks off anywhere, or in which some signs are lost, there twice or others."""
+    yield from (_MESSAGE[:end] for end in range(1, len(_MESSAGE)))
+    dice = Random(3)
+    for _ in range(count(150, 150, 3000)):
+        at = dice.randrange(len(_MESSAGE))
+        other = dice.choice(("", dice.choice('{}[]",:\\x0-+.eE tfn'), 2 * _MESSAGE[at]))
+        yield _MESSAGE[:at] + other + _MESSAGE[at + 1 :]
 
 
 def _moments() -> Iterator[str]:
@@ -141,6 +192,7 @@ def _moments() -> Iterator[str]:
         )
     for text in map(sql_literal, _NUMBERS_IN_TEXT):
         yield from (time_values.decoded(encoding, text)[0] for encoding in Encoding if encoding in _DECODED)
+    yield from (f"try_to_binary({text}, 'BASE64')" for text in map(sql_literal, _NO_BASE64))
     for text in map(sql_literal, _BASE64):
         yield from (base64_numbers.decimal(text, scale) for scale in (0, 2, 5))
         yield from (base64_numbers.decimal_text(text, scale) for scale in (0, 2, -2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from pyarrow import dataset
 
 from demo.shop.generate import generate
 from sqlmesh_like.cdc.in_process.json_values import json_value
@@ -23,10 +23,10 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
-from sqlmesh_like.errors import Location
-from sqlmesh_like.hudi.history import table_state
-from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.errors import Location, MachineError
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.nodes import (
     IngestSource,
@@ -65,6 +65,7 @@ class Lake:
     settings: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
     files: int = 0
+    reasons: list[str] = field(default_factory=list)
 
     @property
     def warehouse(self) -> Path:
@@ -85,12 +86,15 @@ class Lake:
         source = Source("shop", "ods", stream, self.tables, "", _AT)
         project = ParsedProject("p", self.root, "", None, "target", (), {}, (), (), (source,), (), ())
         target = Target("p", "t", "spark", warehouse=str(self.warehouse), **self.target)
-        return ingest_source(spark, project, target, source)
+        return ingest_source(spark, project, target, source, on_spark=self.reasons.append)
 
     def rows(self, name: str = "t") -> list[dict[str, Any]]:
-        read = read_table_rows(table_state(Timeline(str(self.warehouse / "ods" / name))), -1)
-        assert read is not None
-        rows = [dict(zip([column.name for column in read.schema], row, strict=True)) for row in read.rows]
+        timeline = Timeline(str(self.warehouse / "ods" / name))
+        assert timeline.frontier is not None
+        schema = file_schema(timeline.schema_json(timeline.frontier) or "")
+        files = [f"{timeline.uri}/{each.path}" for each in timeline.slices(timeline.frontier).values()]
+        shown = [column for column in schema.names if not column.startswith(("_hoodie", "_sml"))]
+        rows = dataset.dataset(files, schema=schema, format="parquet").to_table(columns=shown).to_pylist()
         return sorted(rows, key=lambda row: str(row.get("id")))
 
     def commits(self, name: str = "t") -> int:
@@ -99,6 +103,13 @@ class Lake:
 
 def change(op: str, after: object = None, before: object = None, table: str = "t") -> dict[str, object]:
     return {"op": op, "before": before, "after": after, "source": {"db": "db", "table": table}, "ts_ms": 1}
+
+
+def stated(op: str, after: Mapping[str, object], **fields: Mapping[str, object]) -> dict[str, object]:
+    """A change of `t` with a schema, in which columns are whole numbers of 64 bits, or `fields`."""
+    kinds = [{"field": name, "type": "int64", "optional": True, **fields.get(name, {})} for name in after]
+    images = [{"type": "struct", "fields": kinds, "field": image} for image in ("before", "after")]
+    return {"schema": {"type": "struct", "fields": images}, "payload": change(op, after)}
 
 
 def flat(row: Mapping[str, object], op: str) -> dict[str, object]:
@@ -239,19 +250,115 @@ def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
     assert lake.rows() == [{"id": 2, "v": 4}, {"id": 9, "v": 3}]
 
 
-GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
-LEFT: Mapping[str, tuple[tuple[object, ...], str]] = {
-    "a text that is not JSON": ((GOOD, "nonsense"), "{}"),
-    "a member that is there twice": ((GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}"),
-    "an unknown operation": ((change("x", {"id": 5, "v": 1}),), "{}"),
-    "a row without its key": ((change("c", {"id": None, "v": 1}),), "{}"),
-    "a new column": ((change("c", {"id": 5, "v": 1, "w": 2}),), "{}"),
-    "a truncate": ((change("t"),), "{}"),
-    "carriage returns": (('{"op": "m"}\r',), "{}"),
-    "a name that a URI spells otherwise": ((GOOD,), "a b{}"),
-    "a packed file": ((GOOD,), "{}.bz2"),
+def test_a_table_grows(tmp_path: Path) -> None:
+    """Rows of other files keep what they have, in new columns NULL; a whole number gets 64 bits."""
+    by_kind = PartitionBy("kind", None, "part")
+    lake = Lake(tmp_path, (declared(partition_by=by_kind, types={"kind": "string"}),))
+    small = {"v": {"type": "int32"}, "kind": {"type": "string"}}
+    lake.ingest(*(stated("c", {"id": id, "kind": kind, "v": id}, **small) for id, kind in enumerate("aab")))
+    files = {path.name for path in (lake.warehouse / "ods" / "t").rglob("*.parquet")}
+    named = {"kind": {"type": "string"}, "note": {"type": "string"}}
+    report = lake.ingest(stated("u", {"note": "ü", "id": 1, "kind": "a", "v": 2**40}, **named))
+    assert report.tables[0].changes == ("+ note string", "v int → bigint")
+    assert lake.rows() == [
+        {"id": 0, "kind": "a", "v": 0, "part": "a", "note": None},
+        {"id": 1, "kind": "a", "v": 2**40, "part": "a", "note": "ü"},
+        {"id": 2, "kind": "b", "v": 2, "part": "b", "note": None},
+    ]
+    assert len({path.name for path in (lake.warehouse / "ods" / "t").rglob("*.parquet")} - files) == 1
+    lake.ingest(stated("u", {"id": 2, "kind": "b", "v": 5}, **small), stated("u", {"id": 0, "kind": "a"}, **named))
+    assert [(row["v"], row["note"]) for row in lake.rows()] == [(None, None), (2**40, "ü"), (5, None)]
+
+
+@pytest.mark.parametrize(("policy", "columns"), [("lenient", {"id", "v", "v__boolean", "w"}), ("ignore", {"id", "v"})])
+def test_the_policy_says_which_columns_are_added(tmp_path: Path, policy: str, columns: set[str]) -> None:
+    lake = Lake(tmp_path, settings={"on_schema_change": policy})
+    lake.ingest(stated("c", {"id": 1, "v": 1}))
+    text = {"type": "string"}
+    if policy == "ignore":
+        lake.ingest(stated("c", {"id": 2, "v": 2, "w": "x"}, w=text))
+    else:
+        lake.ingest(stated("c", {"id": 2, "v": True, "w": "x"}, v={"type": "boolean"}, w=text))
+    assert lake.rows()[1].keys() == columns and len(lake.rows()) == 2
+
+
+@pytest.mark.parametrize("order", [(), ("v",)])
+def test_stored_rows_get_the_default_of_a_new_column(tmp_path: Path, order: tuple[str, ...]) -> None:
+    by_kind = PartitionBy("kind", None, "part")
+    lake = Lake(tmp_path, (declared(partition_by=by_kind, order_by=order),))
+    text = {"kind": {"type": "string"}}
+    lake.ingest(*(stated("c", {"id": id, "kind": kind, "v": 5}, **text) for id, kind in enumerate("aabb")))
+    new = {**text, "w": {"type": "int32", "optional": False, "default": 7}}
+    lake.ingest(
+        # Of the schema before: the default is older than the first event that has the column.
+        stated("u", {"id": 2, "kind": "b", "v": 6}, **text),
+        stated("u", {"id": 1, "kind": "a", "v": 6, "w": 1}, **new),
+        stated("u", {"id": 3, "kind": "b", "v": 4, "w": 2}, **new),  # with an order, it is late
+    )
+    late = (5, 7) if order else (4, 2)
+    assert [(row["id"], row["v"], row["w"]) for row in lake.rows()] == [(0, 5, 7), (1, 6, 1), (2, 6, 7), (3, *late)]
+    assert lake.commits() == 2
+
+
+KEPT = [{"id": 1, "v": 1}, {"id": 2, "v": 3}, {"id": 3, "v": 5}, {"id": 7, "v": 2}]
+TRUNCATED: Mapping[str, tuple[dict[str, Any], list[dict[str, int]]]] = {
+    "in the log's order": ({}, KEPT[2:3]),
+    "with an order": ({"order_by": ("v",)}, KEPT[2:3]),
+    "without a key": ({"primary_key": ()}, KEPT[2:3]),
+    "with soft deletes": ({"deletes": "soft"}, KEPT),
+    "with retention": ({"deletes": "retention"}, [*KEPT[:3], {"id": 7, "v": 1}]),
 }
-"""Events, and the name of their file."""
+
+
+@pytest.mark.parametrize("what", sorted(TRUNCATED))
+def test_a_truncate_empties_what_came_before_it(tmp_path: Path, what: str) -> None:
+    settings, rows = TRUNCATED[what]
+    lake = Lake(tmp_path, (declared(**settings),))
+    lake.ingest(*(change("c", {"id": id, "v": 1}) for id in (1, 2, 7)))
+    if settings.get("primary_key") != ():
+        lake.ingest(change("d", None, {"id": 7, "v": 2}))
+        lake.ingest(change("u", {"id": 2, "v": 3}, {"id": 2, "v": 1}), change("t"), change("c", {"id": 3, "v": 5}))
+    else:
+        lake.ingest(change("c", {"id": 2, "v": 3}), change("t"), change("c", {"id": 3, "v": 5}))
+    assert lake.rows() == rows
+    lake.ingest(change("t"))
+    assert len(lake.rows()) == (0 if len(rows) == 1 else 4)
+    lake.ingest(change("c", {"id": 1, "v": 9}))
+    assert lake.rows()[0] == {"id": 1, "v": 9}
+
+
+def test_a_truncate_of_one_of_several_tables_leaves_the_others(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(table=r"t_\d", origin="shard", primary_key=("shard", "id")),))
+    lake.ingest(change("c", {"id": 1}, table="t_1"), change("c", {"id": 1}, table="t_2"))
+    lake.ingest(change("t", table="t_1"))
+    assert lake.rows() == [{"shard": "db.t_2", "id": 1}]
+
+
+def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(tmp_path)
+    lake.ingest(*(change("c", {"id": id}) for id in range(20)))
+    monkeypatch.setattr("sqlmesh_like.cdc.in_process.commits._MOST_ROWS", 19)
+    with pytest.raises(SparkAskedError):
+        lake.ingest(change("t"))
+    assert lake.reasons == ["Spark ingests the events of source shop: ods.t: t is large, and all of its rows are read"]
+    assert len(lake.rows()) == 20
+
+
+GOOD = json.dumps(change("c", {"id": 5, "v": 1}))
+LEFT: Mapping[str, tuple[tuple[object, ...], str, str]] = {
+    "two texts in JSON": ((GOOD, "{} {}"), "{}", "a text that is not JSON"),
+    "a member that is there twice": (
+        (GOOD.replace('{"op"', '{"op": "d", "op"'),), "{}", "a member of a JSON object that is there twice",
+    ),
+    "values that are left out": (
+        (change("u", {"id": 1, "v": "__debezium_unavailable_value"}),), "{}", "ods.t: events leave values out",
+    ),
+    "another type": ((change("c", {"id": 5, "v": "x"}),), "{}", "ods.t: v changes from bigint to string"),
+    "carriage returns": (('{"op": "m"}\r',), "{}", "@/1 is large, or has carriage returns or a byte order mark"),
+    "a name that a URI spells otherwise": ((GOOD,), "a b{}", "the path @/a b1, which Spark may spell otherwise"),
+    "a packed file": ((GOOD,), "{}.bz2", "a file packed as .bz2"),
+}  # fmt: skip
+"""Events, the name of their file, and the reason that is shown."""
 
 
 @pytest.mark.parametrize("what", sorted(LEFT))
@@ -259,10 +366,12 @@ def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None
     lake = Lake(tmp_path)
     lake.ingest(change("c", {"id": 1, "v": 1}))
     before = {path: path.read_bytes() for path in lake.warehouse.rglob("*") if path.is_file()}
-    events, name = LEFT[what]
+    events, name, reason = LEFT[what]
     lake.land(*events, name=name)
     with pytest.raises(SparkAskedError):
         lake.ingest()
+    shown = reason.replace("@", str(tmp_path / "landing"))
+    assert lake.reasons == [f"Spark ingests the events of source shop: {shown}"]
     checkpoint = lake.warehouse / "_sml" / "checkpoints"
     fresh = {path for path in lake.warehouse.rglob("*") if path.is_file()} - before.keys()
     assert all(path.is_relative_to(checkpoint) for path in fresh), "no table is written"
@@ -270,22 +379,23 @@ def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("tables", "settings", "target"),
+    ("table", "target", "reason"),
     [
-        ((declared(table_type="mor"),), {}, {}),
-        ((declared(hudi={"hoodie.index.type": "SIMPLE"}),), {}, {}),
-        ((declared(),), {}, {"spark": {"spark.sql.ansi.enabled": "true"}}),
-        ((declared(),), {}, {"delta_engine": "spark"}),
-        ((declared(),), {}, {"catalog": "hive"}),
-        ((declared(),), {}, {"master": "yarn"}),
+        ({"table_type": "mor"}, {}, ["ods.t: it is merge-on-read"]),
+        ({"hudi": {"hoodie.index.type": "SIMPLE"}}, {}, ["ods.t: the option hoodie.index.type"]),
+        ({}, {"spark": {"spark.sql.ansi.enabled": "true"}}, ["the target has settings of Spark SQL"]),
+        ({}, {"delta_engine": "spark"}, []),
+        ({}, {"catalog": "hive"}, ["the catalog hive is told of new columns and partitions"]),
+        ({}, {"master": "yarn"}, ["the executors of yarn are elsewhere"]),
     ],
 )
 def test_sources_that_only_spark_ingests(
-    tmp_path: Path, tables: tuple[SourceTable, ...], settings: dict[str, Any], target: dict[str, Any]
+    tmp_path: Path, table: dict[str, Any], target: dict[str, Any], reason: list[str]
 ) -> None:
-    lake = Lake(tmp_path, tables, settings=settings, target=target)
+    lake = Lake(tmp_path, (declared(**table),), target=target)
     with pytest.raises(SparkAskedError):
         lake.ingest(change("c", {"id": 1}))
+    assert lake.reasons == [f"Spark ingests the events of source shop: {each}" for each in reason]
     assert not (lake.warehouse / "ods" / "t").exists()
 
 
@@ -293,6 +403,7 @@ def test_many_events_are_sparks(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     with pytest.raises(SparkAskedError):
         lake.ingest(*(json.dumps(change("c", {"id": id})) for id in range(20_001)))
+    assert lake.reasons == ["Spark ingests the events of source shop: more than 20,000 events, or 32 MB of them"]
 
 
 def test_many_rows_to_look_up_are_sparks_before_their_events_are_read(
@@ -370,10 +481,9 @@ def test_a_batch_goes_on_where_a_call_ended(tmp_path: Path) -> None:
     assert len(QueryLog(str(tmp_path / "checkpoint"), "", {}).files) == 2
 
 
-def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
-    shutil.copytree(Path(__file__).parents[3] / "fixtures" / "shop", tmp_path / "fixtures", dirs_exist_ok=True)
-    lake = Lake(tmp_path)
-    lake.land(change("c", {"id": 1}))
+def _project(tmp_path: Path, *events: object) -> None:
+    """A project of its own, for calls of the command line."""
+    Lake(tmp_path).land(*events)
     (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n', encoding="utf-8")
     output = "{type: spark, master: 'local[1]', warehouse: warehouse, schema: dws}"
     (tmp_path / "profiles.yml").write_text(f"lake: {{target: local, outputs: {{local: {output}}}}}", encoding="utf-8")
@@ -381,8 +491,25 @@ def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
     source = "name: shop, schema: ods, ingest: {format: debezium, files: {path: landing/*}}"
     source = f"{{{source}, tables: [{{name: t, ingest: {{primary_key: [id]}}}}]}}"
     (tmp_path / "models" / "sources.yml").write_text(f"version: 2\nsources: [{source}]\n", encoding="utf-8")
+
+
+def test_pyspark_is_not_even_imported(tmp_path: Path) -> None:
+    _project(tmp_path, change("c", {"id": 1}))
     program = "import sys; from sqlmesh_like.cli.app import main; code = main(['ingest']); "
     program += "assert code == 0 and not {'pyspark', 'py4j'} & sys.modules.keys(), code"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[1 upserts, 0 deletes" in done.stdout
+
+
+def test_a_line_says_why_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start_spark(*_: object, **__: object) -> NoReturn:
+        raise MachineError("no Java")
+
+    _project(tmp_path, "{} {}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sqlmesh_like.app.lakes.spark_session.start_spark", start_spark)
+    assert main(["ingest"]) == 2
+    assert "Spark ingests the events of source shop: a text that is not JSON\n" in capsys.readouterr().err

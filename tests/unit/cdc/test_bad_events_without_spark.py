@@ -1,0 +1,104 @@
+"""Bad events in a small batch: dead letters without Spark, and what follows while they wait."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.project.nodes import PartitionBy
+from tests.unit.cdc.test_small_batches import FORMATS, Lake, SparkAskedError, change, declared
+
+LETTERS = "shop__dead_letters"
+BAD: list[tuple[str, str]] = [
+    ("broken off {", "not a JSON object of a change event"),
+    ('{"op": "c", "after": {"id": 1}', "not a JSON object of a change event"),
+    (json.dumps(change("x", {"id": 1})), "unknown op `x`"),
+    (json.dumps(change("c", {"id": None, "v": 1})), "primary key id is missing or NULL"),
+    (json.dumps(change("c", {"id": "abc", "v": 1})), "column `id`: cannot read abc as bigint"),
+    (json.dumps(change("c", {"id": 1, "v": 1, "day": "2022-02-30"})), "column `day`: cannot read 2022-02-30 as date"),
+]
+TYPES = {"id": "bigint", "v": "bigint", "day": "date"}
+
+
+def stored_letters(lake: Lake) -> list[dict[str, Any]]:
+    return sorted(lake.rows(LETTERS), key=lambda row: (row["file"], row["position"]))
+
+
+def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(types=TYPES),))
+    report = lake.ingest(*(text for text, _ in BAD), change("c", {"id": 7, "v": 7}))
+    assert lake.rows() == [{"id": 7, "v": 7, "day": None}]
+    assert [(row["position"], row["text"], row["reason"]) for row in stored_letters(lake)] == [
+        (number, text, reason) for number, (text, reason) in enumerate(BAD, 1)
+    ]
+    first = stored_letters(lake)[4]
+    assert (first["table_name"], first["row_key"], first["raw"]) == ("t", None, None)
+    assert stored_letters(lake)[5]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
+    assert report.dead_letters == len(BAD) and report.first_dead_letter == f"landing/0000.jsonl:1: {BAD[0][1]}"
+    assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS.keys() - {"flink_cdc"}))
+@pytest.mark.parametrize(
+    "text", ['{"op": "c", "__op": "c", "type": "INSERT", "table": "db.t", "after": {"id": 1}', "broken"]
+)
+def test_a_broken_message_of_each_format_is_known_as_such(tmp_path: Path, form: str, text: str) -> None:
+    lake = Lake(tmp_path, (declared(types=TYPES, updates="full"),), form)
+    lake.ingest(text)
+    (letter,) = stored_letters(lake)
+    assert letter["reason"].startswith("not a JSON object of ") and letter["table_name"] is None
+
+
+def test_events_go_on_without_spark_while_letters_wait(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(types=TYPES),))
+    lake.ingest(change("c", {"id": 1, "v": 1}), change("c", {"id": 2, "v": 1}))
+    lake.ingest(change("u", {"id": 1, "v": "abc"}, {"id": 1, "v": 1}))
+    lake.ingest(change("u", {"id": 1, "v": 3}, {"id": 1, "v": 2}), change("d", None, {"id": 2, "v": 1}), "nonsense")
+    assert lake.rows() == [{"id": 1, "v": 3, "day": None}]
+    assert len(stored_letters(lake)) == 2
+    # Its letter may be replayed later: what was deleted meanwhile is remembered.
+    assert Timeline(str(lake.warehouse / "_sml" / "tombstones" / "ods" / "t")).commit_instants
+
+
+def test_a_row_whose_move_is_a_letter_is_not_doubled(tmp_path: Path) -> None:
+    """The letter's event would have moved the row: the next one names a partition where it is not."""
+    by = PartitionBy("part", None, "p")
+    lake = Lake(tmp_path, (declared(types={**TYPES, "part": "string"}, partition_by=by),))
+    lake.ingest(change("c", {"id": 1, "v": 1, "part": "a"}), change("c", {"id": 2, "v": 1, "part": "a"}))
+    moved = {"id": 1, "v": "abc", "part": "b"}
+    lake.ingest(change("u", moved, {"id": 1, "v": 1, "part": "a"}))
+    lake.ingest(change("u", {"id": 1, "v": 3, "part": "c"}, {"id": 1, "v": 2, "part": "b"}))
+    assert [(row["id"], row["v"], row["p"]) for row in lake.rows()] == [(1, 3, "c"), (2, 1, "a")]
+    # The same within one batch.
+    lake.ingest(
+        change("u", {"id": 2, "v": "abc", "part": "d"}, {"id": 2, "v": 1, "part": "a"}),
+        change("u", {"id": 2, "v": 5, "part": "e"}, {"id": 2, "v": 4, "part": "d"}),
+    )
+    assert [(row["id"], row["v"], row["p"]) for row in lake.rows()] == [(1, 3, "c"), (2, 5, "e")]
+
+
+def test_a_source_without_letters_stops_at_the_first_bad_event(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(types=TYPES),), settings={"on_bad_record": "fail"})
+    path = lake.land(change("c", {"id": 7, "v": 7}), BAD[3][0])
+    with pytest.raises(IngestError, match="primary key id is missing or NULL") as caught:
+        lake.ingest()
+    assert caught.value.location is not None and caught.value.location.line == 2
+    assert not (lake.warehouse / "ods").exists()
+    path.write_text(f"{json.dumps(change('c', {'id': 7, 'v': 7}))}\n", encoding="utf-8")
+    lake.ingest()
+    assert [row["id"] for row in lake.rows()] == [7], "the repaired file is read"
+
+
+def test_letters_are_written_once_if_spark_must_write_a_table(tmp_path: Path) -> None:
+    """They are there before the tables: Spark, or the next call, finds them with the batch's mark."""
+    lake = Lake(tmp_path, (declared(types=TYPES), declared("u", table_type="mor")))
+    lake.land(BAD[0][0], change("c", {"id": 1}, table="u"))
+    for _ in range(2):
+        with pytest.raises(SparkAskedError):
+            lake.ingest()
+    assert len(stored_letters(lake)) == lake.commits(LETTERS) == 1
