@@ -22,6 +22,8 @@ from sqlmesh_like.sql_text import standard_identifier
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+_OF_SNAPSHOTS = re.compile(r"snapshot\.")
+
 
 @dataclass(frozen=True)
 class KeyRange:
@@ -36,7 +38,7 @@ def may_divide(settings: DatabaseSettings, table: Table) -> bool:
     """Whether rows of the table can be asked for by a query of ours."""
     # Debezium's settings name the table, and queries of the user's may leave rows out.
     is_plain = re.fullmatch(r"\w+", f"{table.schema or ''}{table.name}", re.ASCII) is not None
-    return bool(table.key) and is_plain and not any(option.startswith("snapshot.") for option in settings.options)
+    return bool(table.key) and is_plain and not any(_OF_SNAPSHOTS.match(option) for option in settings.options)
 
 
 def next_range(db: sa.Connection, settings: DatabaseSettings, table: Table, after: str | None = None) -> KeyRange:
