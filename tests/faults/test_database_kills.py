@@ -19,6 +19,8 @@ import pytest
 from sqlmesh_like.cdc.sources.database import later_tables
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
+from sqlmesh_like.cdc.sources.database.key_ranges import estimated_rows
+from sqlmesh_like.cdc.sources.database.server import connected, tables_of
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
@@ -224,6 +226,10 @@ def test_a_first_load_goes_on_with_the_range_that_it_was_at(
         "create table k_small (id int primary key, n int)",
         "insert into k_small values (1, 1)",
     )
+    run("analyze table k" if settings.kind == "mysql" else "analyze k")
+    with connected(settings) as db:
+        table = next(each for each in tables_of(db, settings) if each.name == "k")
+        assert (estimated_rows(db, table) or 0) > 5000
     changes = iter([
         ("update k set n = -1 where id = 10001", "delete from k where id = 10002"),
         ("update k set id = 1 where id = 19999", "update k set id = 30000 where id = 10003"),

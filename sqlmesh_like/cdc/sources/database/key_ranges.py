@@ -75,8 +75,8 @@ def estimated_rows(db: sa.Connection, table: Table) -> int | None:
 
     if db.dialect.name == "postgresql":
         query = (
-            "select sum(nullif(c.reltuples, -1)) from pg_partition_tree(to_regclass(:name)) t"
-            " join pg_class c on c.oid = t.relid where t.isleaf"
+            "select sum(nullif(c.reltuples, -1)) from pg_class c where c.oid = to_regclass(:name) and c.relkind = 'r'"
+            " or c.oid in (select relid from pg_partition_tree(to_regclass(:name)) where isleaf)"
         )
         name = f"{standard_identifier(table.schema or '')}.{standard_identifier(table.name)}"
     else:
