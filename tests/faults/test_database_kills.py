@@ -253,6 +253,10 @@ def test_a_first_load_goes_on_with_the_range_that_it_was_at(
     assert {name for name, _ in rows_and_reads(tmp_path)[0]} == {"k", "k_small"}, (
         "whole tables, or what is left of them"
     )
+    record = json.loads((tmp_path / "warehouse/_sml/database/shop/tables.json").read_text("utf-8"))
+    assert any(name.endswith("k") for name in record["outdated"]), (
+        "what the lake has goes, should its changes be missed"
+    )
     ingest_log(settings, tmp_path)
     run("update k set n = 0 where id = 15000", "delete from k_text where id = 100020")
     ingest_log(settings, tmp_path)

@@ -54,6 +54,8 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
     if whole := [table for table in tables if table not in divided]:
         with row_segments(place, dict.fromkeys(whole)) as segments:
             record = _add_whole(place, whole, segments, record, places)
+    record = record.with_partial_rows(frozenset(map(str, divided)))
+    store(spool, record)
     for table in divided:
         for segment in sorted(spool.ranges_of(table).glob("*.gz")):
             spool.append_file(segment)

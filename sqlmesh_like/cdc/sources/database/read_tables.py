@@ -62,6 +62,10 @@ class ReadTables:
         """Of these tables, which are not complete, all rows must be read again."""
         return replace(self, begun={name: rows for name, rows in self.begun.items() if name not in names})
 
+    def with_partial_rows(self, names: Collection[str]) -> ReadTables:
+        """The spool is about to get rows of these tables, which are not complete before it has all."""
+        return replace(self, outdated=self.outdated.union(names))
+
     def with_rows(self, name: str, rows: ReadRows) -> ReadTables:
         """Of a table that is not complete these rows have been read."""
         return replace(self, begun={**self.begun, name: rows})
