@@ -9,13 +9,11 @@ Format: https://debezium.io/documentation/reference/stable/transformations/event
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_KEY, DEBEZIUM_KINDS
-from sqlmesh_like.cdc.formats.debezium_types import schema_column
+from sqlmesh_like.cdc.formats.debezium_types import row_fields
 from sqlmesh_like.cdc.formats.message import (
     CORRUPT,
     Message,
@@ -99,8 +97,7 @@ def flat_fields(schema_text: str) -> tuple[SourceField, ...]:
     >>> [field.type for field in flat_fields('[{"field": "id", "type": "int32"}, {"field": "__op", "type": "string"}]')]
     ['int']
     """
-    columns = (column for column in json.loads(schema_text, parse_float=Decimal) if column["field"] not in _IGNORED)
-    return tuple(schema_column(column) for column in columns)
+    return row_fields(schema_text, _IGNORED)
 
 
 _MESSAGE = Message(

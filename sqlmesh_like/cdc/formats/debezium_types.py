@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from decimal import Context, Decimal
 
@@ -83,6 +83,16 @@ def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
         for column in block.get("fields") or ():
             entries.setdefault(str(column["field"]), schema_column(column))
     return tuple(entries.values())
+
+
+def row_fields(schema_text: str, ignored: Collection[str] = ()) -> tuple[SourceField, ...]:
+    """The columns that the `fields` of a `schema` block (JSON) state where the message is the row, less those ignored.
+
+    >>> [field.name for field in row_fields('[{"field": "id", "type": "int32"}, {"field": "__op", "type": "string"}]')]
+    ['id', '__op']
+    """
+    columns = json.loads(schema_text, parse_float=Decimal)
+    return tuple(schema_column(column) for column in columns if column["field"] not in ignored)
 
 
 def schema_column(column: Mapping[str, object]) -> SourceField:

@@ -8,8 +8,8 @@ Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html, an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import partial
 
 from sqlmesh_like.cdc.formats.message import (
     CORRUPT,
@@ -20,7 +20,7 @@ from sqlmesh_like.cdc.formats.message import (
     op_of,
     parsed_message,
 )
-from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
+from sqlmesh_like.cdc.formats.source_types import file_fields, sql_literal
 
 ROW, STREAM = "dms row", "dms"
 OP = "Op"
@@ -74,17 +74,8 @@ def _reason(line: str) -> str:
     )
 
 
-def row_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """The columns of a Parquet file as `columnar.stated` writes them, without `Op`.
-
-    >>> [field.type for field in row_fields('[["Op", "string"], ["id", "int"]]')]
-    ['int']
-    """
-    return tuple(SourceField(name, kind) for name, kind in json.loads(schema_text) if name != OP)
-
-
 DMS_MESSAGES: Mapping[str, Message] = {
-    ROW: Message("row", ignored=frozenset({OP}), fields=row_fields),
+    ROW: Message("row", ignored=frozenset({OP}), fields=partial(file_fields, operation=OP)),
     STREAM: Message("pair", (), "data", "before-image"),
 }
 DMS = MessageDialect(dms_envelope)

@@ -7,13 +7,12 @@ Connect's converters write it (sources such as JDBC's), the row is in `payload`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
+from functools import partial
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_KEY
-from sqlmesh_like.cdc.formats.debezium_types import schema_column
+from sqlmesh_like.cdc.formats.debezium_types import row_fields
 from sqlmesh_like.cdc.formats.dms import OPS
 from sqlmesh_like.cdc.formats.message import (
     CORRUPT,
@@ -26,7 +25,7 @@ from sqlmesh_like.cdc.formats.message import (
     op_of,
     parsed_message,
 )
-from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
+from sqlmesh_like.cdc.formats.source_types import file_fields, sql_literal
 
 ROW, ENVELOPED_ROW, FILE_ROW = "row", "row in payload", "row of a file"
 OPERATION = "_sml_op"
@@ -65,28 +64,10 @@ def _reason(line: str) -> str:
     )
 
 
-def schema_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """The columns that the `fields` of a `schema` block (JSON) state.
-
-    >>> [(field.name, field.type) for field in schema_fields('[{"field": "id", "type": "int32"}]')]
-    [('id', 'int')]
-    """
-    return tuple(schema_column(column) for column in json.loads(schema_text, parse_float=Decimal))
-
-
-def file_fields(schema_text: str) -> tuple[SourceField, ...]:
-    """The columns of a file as `columnar.stated` writes them.
-
-    >>> [field.name for field in file_fields('[["_sml_op", "string"], ["Op", "int"]]')]
-    ['Op']
-    """
-    return tuple(SourceField(name, kind) for name, kind in json.loads(schema_text) if name != OPERATION)
-
-
 _MESSAGE = Message("row", ignored=frozenset({OPERATION}))
 ROW_MESSAGES: Mapping[str, Message] = {
     ROW: _MESSAGE,
-    ENVELOPED_ROW: replace(_MESSAGE, new="payload", fields=schema_fields),
-    FILE_ROW: replace(_MESSAGE, fields=file_fields),
+    ENVELOPED_ROW: replace(_MESSAGE, new="payload", fields=row_fields),
+    FILE_ROW: replace(_MESSAGE, fields=partial(file_fields, operation=OPERATION)),
 }
 ROWS = MessageDialect(row_envelope, DEBEZIUM_KEY, value=key_as_row(f'"{OPERATION}":"D"'))

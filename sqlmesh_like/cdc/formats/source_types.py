@@ -6,6 +6,7 @@ value: the caller reports every non-NULL text that became NULL.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -98,6 +99,15 @@ def decimal_parts(spark_type: str) -> tuple[int, int] | None:
     """(precision, scale) of a decimal type, None for others."""
     match = _DECIMAL.fullmatch(spark_type)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def file_fields(schema_text: str, operation: str) -> tuple[SourceField, ...]:
+    """The columns of a file of rows as `columnar.stated` writes them, without the one that has the operation.
+
+    >>> [field.type for field in file_fields('[["Op", "string"], ["id", "int"]]', "Op")]
+    ['int']
+    """
+    return tuple(SourceField(name, kind) for name, kind in json.loads(schema_text) if name != operation)
 
 
 def widen(column: str, stored: str, field: SourceField) -> str:
