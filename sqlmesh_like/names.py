@@ -39,8 +39,9 @@ STORE_SCHEMES = {
     **dict.fromkeys(("s3", "s3a", "s3n"), "s3"),
     **{s: s for s in ("gs", "abfs", "abfss")},
     "wasbs": "abfss",
+    "hdfs": "hdfs",
 }
-"""Hadoop's schemes of object stores, and obstore's for each."""
+"""Hadoop's schemes of places with conditional writes, and those by which `hudi/stores` reaches each."""
 
 
 def is_local(uri: str) -> bool:
@@ -53,16 +54,16 @@ def is_local(uri: str) -> bool:
 
 
 def is_store(uri: str) -> bool:
-    """Whether a path or Hadoop URI is of an object store.
+    """Whether a path or Hadoop URI is of an object store or HDFS.
 
     >>> is_store("s3a://lake/w"), is_store("hdfs://n/w"), is_store("/lake")
-    (True, False, False)
+    (True, True, False)
     """
     return "://" in uri and uri.partition("://")[0] in STORE_SCHEMES
 
 
 def is_s3(uri: str) -> bool:
-    """Whether a path or Hadoop URI is of a store that speaks S3: the only ones on which commits of ours are tried.
+    """Whether a path or Hadoop URI is of a store that speaks S3.
 
     >>> is_s3("s3a://lake/w"), is_s3("gs://lake/w")
     (True, False)
@@ -70,11 +71,28 @@ def is_s3(uri: str) -> bool:
     return is_store(uri) and STORE_SCHEMES[uri.partition("://")[0]] == "s3"
 
 
+def is_hdfs(uri: str) -> bool:
+    """
+    >>> is_hdfs("hdfs://name:8020/w"), is_hdfs("s3a://lake/w")
+    (True, False)
+    """
+    return uri.startswith("hdfs://")
+
+
+def is_tried_store(uri: str) -> bool:
+    """Whether a path or Hadoop URI is of a store on which commits without Spark are tried.
+
+    >>> is_tried_store("s3a://lake/w"), is_tried_store("hdfs://n/w"), is_tried_store("gs://lake/w")
+    (True, True, False)
+    """
+    return is_s3(uri) or is_hdfs(uri)
+
+
 def is_in_reach(uri: str) -> bool:
     """Whether this process reads and writes the files of a place, without a JVM.
 
-    >>> is_in_reach("/lake"), is_in_reach("s3a://lake"), is_in_reach("hdfs://n/w")
-    (True, True, False)
+    >>> is_in_reach("/lake"), is_in_reach("s3a://lake"), is_in_reach("hdfs://n/w"), is_in_reach("oss://b/w")
+    (True, True, True, False)
     """
     return is_local(uri) or is_store(uri)
 

@@ -1,7 +1,7 @@
 """File access without a JVM. Owns the mapping of Hadoop paths to libraries; leaves the meaning of files to others.
 
-Object stores are read by obstore (`stores`), everything else by fsspec, which is imported where a call needs it: most
-of what is asked of a folder on this machine, Python itself answers.
+Object stores are read by obstore and HDFS by hdfs-native (`stores`), everything else by fsspec, which is imported where
+a call needs it: most of what is asked of a folder on this machine, Python itself answers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from sqlmesh_like.hudi.stores.range_files import RangeFiles
 
-_HDFS = ("hdfs", "viewfs")
+_NOT_MOUNTED = "viewfs://"
 
 
 class FileSystem(Protocol):
@@ -236,6 +236,10 @@ def _local_files() -> FileSystem:
 
 @lru_cache(maxsize=8)
 def _object_files(scheme: str) -> FileSystem:
+    if scheme == "hdfs":
+        from sqlmesh_like.hudi.stores.hdfs_files import HdfsFiles
+
+        return cast(FileSystem, HdfsFiles())
     from sqlmesh_like.hudi.stores.object_files import ObjectFiles
 
     return cast(FileSystem, ObjectFiles(scheme))
@@ -255,9 +259,6 @@ def _opened(uri: str) -> tuple[FileSystem, str]:
 
 def require_readable(uri: str) -> None:
     """Raises MachineError for a place that only Spark can read."""
-    if uri.partition("://")[0] in _HDFS:
-        hint = "keep the warehouse on s3a:// or on a mounted file system"
-        raise MachineError(
-            f"{uri}: sml cannot read HDFS: it reads timelines without a JVM, and no Python package has libhdfs",
-            hint=hint,
-        )
+    if uri.startswith(_NOT_MOUNTED):
+        hint = "name the file system behind it: hdfs://NAMESERVICE/…"
+        raise MachineError(f"{uri}: sml does not read mount tables of HDFS", hint=hint)

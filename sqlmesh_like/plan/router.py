@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
-from sqlmesh_like.names import is_in_reach, is_s3, is_store
+from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 
@@ -75,8 +75,8 @@ class Router:
 
     def why_spark_commits(self, uri: str) -> str | None:
         """Of a commit to a table, or the removal of its history."""
-        if is_store(uri) and not is_s3(uri):
-            return "commits without Spark are tried on S3 alone"
+        if is_store(uri) and not is_tried_store(uri):
+            return "commits without Spark are tried on S3 and HDFS alone"
         if is_store(uri) and self.target.store.single_writer:
             return "the store has no conditional writes (`single_writer`)"
         return self.why_spark_computes(uri)

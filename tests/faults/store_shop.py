@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.project.reading.store_settings import StoreSettings
+from sqlmesh_like.plan.side_by_side import side_by_side
 from tests.faults.shop import MODELS, Shop
-from tests.services.s3 import S3Server
+from tests.services.stores import Server
 
 
 @dataclass
@@ -20,28 +20,24 @@ class StoreShop(Shop):
     warehouse: str = ""
 
     @staticmethod
-    def copied(shop: Shop, server: S3Server, bucket: str, endpoint: str = "") -> StoreShop:
-        """The lake of `shop` before its first event, in a new bucket; `shop.root` has the project from now on."""
+    def copied(shop: Shop, server: Server, bucket: str, endpoint: str = "") -> StoreShop:
+        """The lake of `shop` before its first event, in a new bucket; `shop.root` has the project from now on.
+
+        `endpoint`: of a proxy before an S3 server.
+        """
         server.make_bucket(bucket)
-        endpoint = endpoint or server.endpoint
-        keys = {"access.key": server.access_key, "secret.key": server.secret_key}
-        output = {
-            "type": "spark", "master": "local[2]", "schema": "dws", "warehouse": f"s3a://{bucket}/w",
-            "store": {"endpoint": endpoint, "path_style": True},
-            "spark": {f"spark.hadoop.fs.s3a.{name}": value for name, value in keys.items()},
-        }  # fmt: skip
-        profile = {"lake": {"target": "s3", "outputs": {"s3": output}}}
+        warehouse, proxy = f"{server.uri(bucket)}/w", (endpoint,) if endpoint else ()
+        output = {"type": "spark", "master": "local[2]", "schema": "dws", "warehouse": warehouse}
+        profile = {"lake": {"target": "store", "outputs": {"store": {**output, **server.output(*proxy)}}}}
         (shop.root / "profiles.yml").write_text(json.dumps(profile))
         model = shop.root / "models" / "region.sql"
         model.write_text(model.read_text().partition("}}\n")[2] or model.read_text())  # it is not published
-        settings = StoreSettings(endpoint, path_style=True, access_key=server.access_key, secret_key=server.secret_key)
-        use_store(f"s3a://{bucket}/w", settings)
+        use_store(warehouse, server.settings(*proxy))
         shop.reset()
-        client, kept = client_of(f"s3a://{bucket}"), shop.root / "warehouse"
-        for path in kept.rglob("*"):
-            if path.is_file():
-                client.put(f"w/{path.relative_to(kept)}", path.read_bytes())
-        return StoreShop(shop.root, dict(shop.rows_at), warehouse=f"s3a://{bucket}/w")
+        client, kept = client_of(warehouse), shop.root / "warehouse"
+        files = [path for path in kept.rglob("*") if path.is_file()]
+        side_by_side(lambda path: client.put(f"w/{path.relative_to(kept)}", path.read_bytes()), files)
+        return StoreShop(shop.root, dict(shop.rows_at), warehouse=warehouse)
 
     def table(self, unique_id: str) -> str:
         return f"{self.warehouse}/dws/{unique_id.rpartition('.')[2]}"

@@ -1,4 +1,4 @@
-"""Commits without Spark on an object store, on a real S3 server: crashes, standstills, lost answers, other writers."""
+"""Commits without Spark on stores, on a real S3 server and HDFS: crashes, standstills, lost answers, other writers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
 from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
-from tests.services.s3 import server as server
+from tests.services.stores import ONLY_S3, Server
+from tests.services.stores import server as server
 from tests.unit.app.test_frozen_partitions import split
 
 CONTENT = CommitContent("UPSERT", (), {})
 
 
 @pytest.fixture
-def shop(project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
+def shop(project: Shop, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
     """A lake with changes of both inputs that no model has read."""
     project.write_files()
     shop = StoreShop.copied(project, server, f"shop-{abs(hash(tmp_path)) % 10**12}")
@@ -206,6 +207,7 @@ def test_of_two_commits_with_one_instant_the_second_does_not_begin(
     assert len(files(shop, first.instant)) == 3, "the claim and the request of the first are left alone"
 
 
+@ONLY_S3
 def test_a_run_asks_for_little_and_for_all_tables_at_once(
     project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

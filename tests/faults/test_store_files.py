@@ -1,4 +1,4 @@
-"""An object store as folders and files, on a real S3 server: what readers of timelines, rows and notes ask of it."""
+"""Stores as folders and files, on a real S3 server and HDFS: what readers of timelines, rows and notes ask of it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.stores.range_files import RangeFiles
 from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.project.reading.store_settings import StoreSettings
 from tests.services.proxy import proxy_of
 from tests.services.s3 import S3Server
-from tests.services.s3 import server as server
+from tests.services.stores import ONLY_S3, Server
+from tests.services.stores import server as server
 
 
 @pytest.fixture
-def place(server: S3Server, tmp_path: Path) -> Folder:
+def place(server: Server, tmp_path: Path) -> Folder:
     """A folder in a bucket of its own."""
     bucket = f"files-{abs(hash(tmp_path)) % 10**12}"
     server.make_bucket(bucket)
-    settings = StoreSettings(server.endpoint, access_key=server.access_key, secret_key=server.secret_key)
-    use_store(f"s3a://{bucket}/w", settings)
-    return folder(f"s3a://{bucket}/w/t")
+    use_store(f"{server.uri(bucket)}/w", server.settings())
+    return folder(f"{server.uri(bucket)}/w/t")
 
 
 def write(place: Folder, name: str, content: bytes) -> None:
@@ -67,16 +66,18 @@ def test_rows_and_lines_of_a_store_are_read(place: Folder) -> None:
         assert list(lines) == ["id\n", "1\n"]
 
 
+@ONLY_S3
 def test_a_table_is_looked_up_with_few_requests(place: Folder, server: S3Server) -> None:
     write(place, ".hoodie/hoodie.properties", b"hoodie.table.type=COPY_ON_WRITE\n")
     with proxy_of(server.port) as proxy:
-        settings = StoreSettings(proxy.endpoint, access_key=server.access_key, secret_key=server.secret_key)
+        settings = server.settings(proxy.endpoint)
         use_store(place.uri, settings)
         timeline = Timeline(place.uri)
         assert timeline.is_cow and timeline.names == frozenset()
         assert len(proxy.requests) == 2, "a listing of the timeline and the properties"
 
 
+@ONLY_S3
 def test_a_bucket_that_is_gone_is_no_empty_table(place: Folder) -> None:
     gone = folder(place.uri.replace(place.path.partition("/")[0], "gone-too"))
     with pytest.raises(MachineError, match="there is no such bucket"):

@@ -1,4 +1,4 @@
-"""Tables on an object store made, and their history removed, without a JVM, on a real S3 server; kills in between."""
+"""Tables on stores made, and their history removed, without a JVM, on a real S3 server and HDFS; kills in between."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.faults.shop import CUSTOMER, CUSTOMERS, DETAIL, FILES, MODELS, ORDERS
 from tests.faults.store_shop import StoreShop
 from tests.faults.test_first_builds import ROWS, SEEDS
 from tests.levels import parametrize
-from tests.services.s3 import S3Server
-from tests.services.s3 import server as server
+from tests.services.stores import Server
+from tests.services.stores import server as server
 
 PROPERTIES = b"hoodie.table.name=t\n"
 
 
 @pytest.fixture
-def shop(project: Shop, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
+def shop(project: Shop, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreShop:
     project.write_files()
     shop = StoreShop.copied(project, server, f"tables-{abs(hash(tmp_path)) % 10**12}")
     monkeypatch.chdir(shop.root)

@@ -1,4 +1,4 @@
-"""`sml watch` of a lake on an object store, on a real S3 server: it follows, ends, is killed, loses its locks."""
+"""`sml watch` of a lake on a store, on a real S3 server and HDFS: it follows, ends, is killed, loses its locks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.stores.table_lease import TableLease
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.project.reading.store_settings import StoreSettings
 from tests.faults import calls
-from tests.services.s3 import S3Server
-from tests.services.s3 import server as server
+from tests.services.stores import Server
+from tests.services.stores import server as server
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "p"\nprofile = "lake"\n',
@@ -92,30 +91,25 @@ class WatchedLake:
 
 
 @pytest.fixture
-def lake(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WatchedLake:
+def lake(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WatchedLake:
     bucket = f"watch-{abs(hash(tmp_path)) % 10**12}"
     server.make_bucket(bucket)
-    output = {
-        "type": "spark", "master": "local[2]", "schema": "dws", "warehouse": f"s3a://{bucket}/w",
-        "store": {"endpoint": server.endpoint, "path_style": True},
-        "spark": {
-            "spark.hadoop.fs.s3a.access.key": server.access_key,
-            "spark.hadoop.fs.s3a.secret.key": server.secret_key,
-            "spark.sql.shuffle.partitions": "1",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        },
-    }  # fmt: skip
-    files = {**FILES, "profiles.yml": json.dumps({"lake": {"target": "s3", "outputs": {"s3": output}}})}
+    warehouse, given = f"{server.uri(bucket)}/w", server.output()
+    spark = {
+        **dict(given.get("spark", {})),  # type: ignore[call-overload]
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
+    place = {"type": "spark", "master": "local[2]", "schema": "dws", "warehouse": warehouse}
+    output = {**place, **given, "spark": spark}
+    files = {**FILES, "profiles.yml": json.dumps({"lake": {"target": "store", "outputs": {"store": output}}})}
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     (tmp_path / "landing").mkdir()
     monkeypatch.chdir(tmp_path)
-    use_store(
-        f"s3a://{bucket}/w",
-        StoreSettings(server.endpoint, path_style=True, access_key=server.access_key, secret_key=server.secret_key),
-    )
-    return WatchedLake(tmp_path, f"s3a://{bucket}/w")
+    use_store(warehouse, server.settings())
+    return WatchedLake(tmp_path, warehouse)
 
 
 def until(is_true: Callable[[], bool], call: calls.Call) -> None:

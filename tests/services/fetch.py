@@ -9,7 +9,7 @@ from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
 from tests.services.process import pinned
 
-SERVICES = ("kafka", "connect", "debezium")
+SERVICES = ("kafka", "connect", "debezium", "hdfs")
 """Lock files of this folder."""
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from filelock import FileLock
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.hudi.stores.store_client import require_library
+from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.spark.jvm.jars import cache_dir
 from tests.environments import python_of
 from tests.levels import IS_RELEASE
@@ -44,6 +45,22 @@ class S3Server:
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def uri(self, bucket: str) -> str:
+        return f"s3a://{bucket}"
+
+    def settings(self, endpoint: str = "") -> StoreSettings:
+        """How `sml` reaches it, or a proxy before it."""
+        keys = {"access_key": self.access_key, "secret_key": self.secret_key}
+        return StoreSettings(endpoint or self.endpoint, path_style=True, **keys)
+
+    def output(self, endpoint: str = "") -> Mapping[str, object]:
+        """What an output of `profiles.yml` says of the store."""
+        keys = {"access.key": self.access_key, "secret.key": self.secret_key}
+        return {
+            "store": {"endpoint": endpoint or self.endpoint, "path_style": True},
+            "spark": {f"spark.hadoop.fs.s3a.{name}": value for name, value in keys.items()},
+        }
 
     def make_bucket(self, name: str) -> None:
         if self.buckets:
@@ -102,10 +119,17 @@ def _build(program: Path) -> None:
     os.replace(program.parent / "new" / "versitygw", program)
 
 
+@contextmanager
+def s3(folder: Path) -> Iterator[S3Server]:
+    """The server of this level, while the context is open."""
+    need(lambda: require_library("s3://tests"))
+    start = _versitygw if IS_RELEASE else _moto
+    with start(folder) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A server of a module of tests, which imports this fixture."""
-    need(lambda: require_library("s3://tests"))
-    start = _versitygw if IS_RELEASE else _moto
-    with start(tmp_path_factory.mktemp("s3")) as started:
+    with s3(tmp_path_factory.mktemp("s3")) as started:
         yield started

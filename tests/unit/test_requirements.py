@@ -15,7 +15,7 @@ FILES = (
     *(ROOT / "tests/dbt_core/requirements.txt", ROOT / "bench/dbt/requirements.txt"),
     *sorted((ROOT / "tests/orchestrators").glob("*.txt")),
 )
-EXTRAS = {"run": ("speed", "report", "lineage", "lsp", "s3"), "dev": ("dev", "bench"), "audit": ("audit",)}
+EXTRAS = {"run": ("speed", "report", "lineage", "lsp", "s3", "hdfs"), "dev": ("dev", "bench"), "audit": ("audit",)}
 
 
 def versions(file: Path) -> dict[str, str]:

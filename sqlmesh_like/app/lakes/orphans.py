@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.recovery.table_removal import delete_remains, remove_tabl
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.stores.table_lease import LOCK_FOLDER
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName, is_s3, is_store
+from sqlmesh_like.names import NodeId, TableName, is_store, is_tried_store
 from sqlmesh_like.plan.history import History, TableState
 
 _KINDS = ("model", "seed", "snapshot", "test")
@@ -91,9 +91,10 @@ def find_orphans(loaded: Loaded) -> Orphans:
 def require_droppable(loaded: Loaded) -> None:
     """Raises NodeError where the target's tables cannot be dropped."""
     warehouse = loaded.target.warehouse
-    if not (folder(warehouse).is_local or is_s3(warehouse)):
+    if not (folder(warehouse).is_local or is_tried_store(warehouse)):
         hint = "delete the folders that `sml ls --orphans` lists with the store's own tools, while no run writes"
-        raise NodeError(f"{warehouse} is neither on this machine nor on S3: its tables are not dropped", hint=hint)
+        text = f"{warehouse} is neither on this machine nor on S3 or HDFS: its tables are not dropped"
+        raise NodeError(text, hint=hint)
 
 
 def drop_orphans(loaded: Loaded, confirmed: Collection[Orphan], on_dropped: Callable[[Orphan], None]) -> None:

@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
-from sqlmesh_like.names import is_s3, is_store
+from sqlmesh_like.names import is_store, is_tried_store
 
 _INSTANT = re.compile(r"\d{14,17}")
 _LEFT_OUT = frozenset((".temp", ".sml_writer", ".heartbeat", ".locks", "metadata", "timeline", Path(FOLDER).name))
@@ -29,8 +29,8 @@ _LEFT_OUT = frozenset((".temp", ".sml_writer", ".heartbeat", ".locks", "metadata
 
 def clone_refusal(timeline: Timeline) -> str | None:
     """Why a table cannot be cloned; None where it can."""
-    if not (timeline.folder.is_local or is_s3(timeline.uri)):
-        return "it is neither on a disk of this machine nor on S3"
+    if not (timeline.folder.is_local or is_tried_store(timeline.uri)):
+        return "it is neither on a disk of this machine nor on S3 or HDFS"
     if not timeline.is_cow:
         return "it is merge-on-read"
     if timeline.has_metadata_table:

@@ -32,7 +32,7 @@ from sqlmesh_like.hudi.writer.avro_records import (
     required,
 )
 from sqlmesh_like.hudi.writer.instant import next_instant
-from sqlmesh_like.names import is_s3
+from sqlmesh_like.names import is_tried_store
 
 _PARTITION = record_type(
     "HoodieSavepointPartitionMetadata",
@@ -110,9 +110,9 @@ def _unlink_all(timeline: Timeline, instant: str, suffix: str) -> None:
 
 def _require_possible(timeline: Timeline, frontier: str) -> None:
     uri, instant = timeline.uri, frontier.split("_")[0]
-    if not (timeline.folder.is_local or is_s3(uri)):
+    if not (timeline.folder.is_local or is_tried_store(uri)):
         hint = "Spark SQL can: call create_savepoint(path => …, commit_time => …)"
-        raise NodeError(f"{uri} is neither on this machine nor on S3: no savepoint is created", hint=hint)
+        raise NodeError(f"{uri} is neither on this machine nor on S3 or HDFS: no savepoint is created", hint=hint)
     if instant in timeline.savepointed:
         raise NodeError(f"{uri} has a savepoint of {instant} already", hint="see `sml savepoint list`")
     require_no_restore(uri)

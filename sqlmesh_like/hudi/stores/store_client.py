@@ -1,4 +1,4 @@
-"""Clients of object stores. Owns how a bucket is reached, for how long it is tried, and what errors say to a user."""
+"""Clients of object stores and of HDFS. Owns how each is reached, for how long it is tried, and what errors say."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sqlmesh_like.errors import MachineError, NodeError, SmlError
-from sqlmesh_like.names import STORE_SCHEMES, is_store
+from sqlmesh_like.names import STORE_SCHEMES, is_hdfs, is_store
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.secrets import scrubbed
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
+    from sqlmesh_like.hudi.stores.hdfs_client import HdfsClient
+
 STORE_PREFIX = "store-"
 """Before obstore's scheme in paths for DuckDB: `store-s3://lake/w/t/x.parquet`. It has an `s3` of its own."""
 INSTALL = "pip install 'sqlmesh_like[s3]'"
+INSTALL_HDFS = "pip install 'sqlmesh_like[hdfs]'"
 _CONNECT, _SILENCE, _RETRY = timedelta(seconds=4), timedelta(seconds=8), timedelta(seconds=8)
 """Together less than the 20 seconds in which a store that does not answer is given up."""
 _WHOLE = timedelta(minutes=5)
@@ -80,8 +83,8 @@ def key_of(uri: str) -> str:
     return uri.partition("://")[2].partition("/")[2].strip("/")
 
 
-def client_of(uri: str) -> ObjectStore:
-    """Return the client of the bucket of a URI. Raises MachineError where the library is missing."""
+def client_of(uri: str) -> ObjectStore | HdfsClient:
+    """Return the client of the bucket, or the HDFS, of a URI. Raises MachineError where the library is missing."""
     bucket = bucket_of(uri)
     settings = _reached().buckets.get(bucket, _reached().latest)
     return _client(STORE_SCHEMES[uri.partition("://")[0]], bucket, settings)
@@ -137,8 +140,12 @@ def put_file(uri: str, file: Path) -> None:
 
 
 @lru_cache(maxsize=64)
-def _client(scheme: str, bucket: str, settings: StoreSettings) -> ObjectStore:
+def _client(scheme: str, bucket: str, settings: StoreSettings) -> ObjectStore | HdfsClient:
     require_library(f"{scheme}://{bucket}")
+    if scheme == "hdfs":
+        from sqlmesh_like.hudi.stores.hdfs_client import HdfsClient
+
+        return HdfsClient(bucket, dict(settings.hadoop))
     from obstore.store import from_url
 
     options = store_options(settings) if scheme == "s3" else common_options()
@@ -147,11 +154,18 @@ def _client(scheme: str, bucket: str, settings: StoreSettings) -> ObjectStore:
 
 
 def require_library(uri: str) -> None:
-    """Raises MachineError where obstore is not installed."""
+    """Raises MachineError where obstore, or for HDFS hdfs-native, is not installed."""
     try:
         import obstore  # noqa: F401
     except ImportError as error:
-        raise MachineError(f"{uri} is read by the Python package obstore, which is missing", hint=INSTALL) from error
+        hint = INSTALL_HDFS if is_hdfs(uri) else INSTALL
+        raise MachineError(f"{uri} is read by the Python package obstore, which is missing", hint=hint) from error
+    if is_hdfs(uri):
+        try:
+            import hdfs_native  # noqa: F401
+        except ImportError as error:
+            text = f"{uri} is read by the Python package hdfs-native, which is missing"
+            raise MachineError(text, hint=INSTALL_HDFS) from error
 
 
 def common_options() -> dict[str, Any]:

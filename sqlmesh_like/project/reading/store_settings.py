@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from sqlmesh_like.names import is_hdfs
+
 LEASE_SECONDS = 120
 """Default time for which a lock holds without being renewed."""
-_S3A = "spark.hadoop.fs.s3a."
+_HADOOP = "spark.hadoop."
+_S3A = f"{_HADOOP}fs.s3a."
 SparkJars = Literal["pinned", "site"]
 
 
@@ -23,7 +26,7 @@ class StoreSettings:
     `single_writer`: no locks are taken, because the user sees to it that one call writes at a time. `lease_seconds`:
     time after which another call may take over the locks of one that no longer renews them. `spark_jars`: whether Spark
     gets the pinned jars of `s3a://`, or has its own. `versions_expire`: a rule of the bucket removes versions of
-    deleted objects, which `sml forget` cannot.
+    deleted objects, which `sml forget` cannot. `hadoop`: of HDFS, Hadoop's settings by their names.
     """
 
     endpoint: str = ""
@@ -36,6 +39,7 @@ class StoreSettings:
     access_key: str = field(default="", repr=False)
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
+    hadoop: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def needs_pinned_jars(self, warehouse: str) -> bool:
         """Whether Spark gets the pinned jars of `s3a://` for this warehouse.
@@ -102,4 +106,14 @@ def read_store_settings(store: Mapping[str, object], spark: Mapping[str, str], w
         access_key=hadoop("access.key"),
         secret_key=hadoop("secret.key"),
         session_token=hadoop("session.token"),
+        hadoop=_hadoop_settings(spark) if is_hdfs(warehouse) else (),
     )
+
+
+def _hadoop_settings(spark: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """
+    >>> _hadoop_settings({"spark.hadoop.dfs.nameservices": "n", "spark.sql.ansi.enabled": "false"})
+    (('dfs.nameservices', 'n'),)
+    """
+    names = sorted(name for name in spark if name.startswith(_HADOOP))
+    return tuple((name.removeprefix(_HADOOP), spark[name]) for name in names)

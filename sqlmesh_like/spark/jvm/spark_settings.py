@@ -182,6 +182,9 @@ def _of_target(target: Target) -> dict[str, str]:
         settings |= target.store.for_spark
     if runs_here(target.master):
         settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
+        # Nothing is nearer than here. A task that waits for the host of an HDFS block waits for good: a local scheduler
+        # looks at it again only when another task ends.
+        settings["spark.locality.wait"] = "0s"
         settings["spark.pyspark.python"] = sys.executable
         # Python's workers start in the project's folder: no module there may stand in the place of an installed one.
         settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"

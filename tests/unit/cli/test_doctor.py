@@ -124,7 +124,9 @@ def test_a_warehouse_below_a_file_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("warehouse", "words"),
     [
-        ("hdfs://name:8020/lake", "cannot read HDFS"),
+        ("viewfs://name/lake", "does not read mount tables of HDFS"),
+        ("hdfs:///lake", "does not say which file system"),
+        ("hdfs://127.0.0.1:1/lake", "HDFS does not answer"),
         ("oss://bucket/lake", "cannot be read by Python"),
         ("nothing://bucket/lake", "cannot be read by Python"),
         ("memory://bucket/lake", "no locks can be kept there"),

@@ -19,7 +19,7 @@ from sqlmesh_like.errors import IngestError, NodeError
 from sqlmesh_like.hudi.recovery.undo import instants_after, require_undoable, undo
 from sqlmesh_like.hudi.time_travel import frontier_at
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, is_s3, is_store
+from sqlmesh_like.names import NodeId, is_store, is_tried_store
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Source, SourceTable
@@ -88,9 +88,9 @@ def require_ours(loaded: Loaded, place: TablePlace) -> None:
 
 
 def _require_conditional_writes(loaded: Loaded, place: TablePlace) -> None:
-    if is_store(place.uri) and (loaded.target.store.single_writer or not is_s3(place.uri)):
+    if is_store(place.uri) and (loaded.target.store.single_writer or not is_tried_store(place.uri)):
         hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
-        raise NodeError(f"{place.table} is on a store that is not S3 with conditional writes", hint=hint)
+        raise NodeError(f"{place.table} is on a store that is not S3 or HDFS, or has no conditional writes", hint=hint)
 
 
 def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] | None:
