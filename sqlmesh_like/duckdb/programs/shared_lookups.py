@@ -131,9 +131,15 @@ def _complete(
 
 
 def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> None:
-    """Add the new keys and their rows."""
+    """Add the new keys and their rows.
+
+    DuckDB filters what it scans by the keys of a join, where they are compared by `=` alone.
+    """
     shown = ", ".join(map(duck_quoted, entry.columns))
-    on = " AND ".join(f"t.{duck_quoted(name)} IS NOT DISTINCT FROM n.k{number}" for number, name in enumerate(own))
+    counted = ", ".join(f"count(*) - count(k{number})" for number in range(len(own)))
+    nulls = db.execute(f"SELECT {counted} FROM _sml_new_keys").fetchall()[0]
+    equals = ["IS NOT DISTINCT FROM" if count else "=" for count in nulls]
+    on = " AND ".join(f"t.{duck_quoted(name)} {equals[number]} n.k{number}" for number, name in enumerate(own))
     rows = f"SELECT {shown} FROM ({wanted.select}) AS t SEMI JOIN _sml_new_keys AS n ON {on}"
     for table, query in ((entry.rows, rows), (entry.keys, "SELECT * FROM _sml_new_keys")):
         db.execute(f"INSERT INTO {table} {query}" if entry.is_made else f"CREATE TABLE {table} AS {query}")
