@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -39,10 +40,23 @@ class TerminalReporter:
         return show_progress()
 
 
+class _ShownWarnings(logging.Handler):
+    """Shows what any part of the program warns of, as every other line: without a handler it came without a time."""
+
+    def __init__(self, reporter: TerminalReporter) -> None:
+        super().__init__(logging.WARNING)
+        self._reporter = reporter
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._reporter.notify(record.getMessage(), "warn")
+
+
 def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: bool = False) -> Loaded:
     """Read and render the project, as `loaded.load` does. `now` is the clock of templates."""
+    reporter = TerminalReporter(flags)
+    logging.getLogger("sqlmesh_like").handlers = [_ShownWarnings(reporter)]
     with staying():
-        project = loaded.load(flags, now=now, reporter=TerminalReporter(flags), broken=broken)
+        project = loaded.load(flags, now=now, reporter=reporter, broken=broken)
     if project.target.type == "duckdb":
         limit_memory()
     show_phase("working")

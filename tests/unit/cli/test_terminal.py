@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import pty
 import re
@@ -270,3 +271,17 @@ def test_completion_prints_a_shells_script(shell: str, capsys: Shown) -> None:
 def test_the_tab_key_imports_no_command(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     monkeypatch.setattr(app.importlib, "import_module", lambda name: pytest.fail(f"imports {name}"))
     assert offered(monkeypatch, capsys, "") >= set(app.COMMANDS)
+
+
+def test_what_any_part_warns_of_is_a_line_like_every_other(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("sqlmesh_like.cdc")
+    for flags, line in (
+        ((), r"\d\d:\d\d:\d\d  reading all rows of ods\.t\n"),
+        (("--log-format", "json"), r'\{.*"level": "warn".*"msg": "reading all rows of ods\.t".*\}\n'),
+        (("--quiet",), ""),
+    ):
+        assert main(["ls", *flags]) == 0
+        capfd.readouterr()
+        logger.warning("reading all rows of %s", "ods.t")
+        logger.info("a detail")
+        assert re.fullmatch(line, capfd.readouterr().err)
