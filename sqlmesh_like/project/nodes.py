@@ -78,7 +78,10 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class RegistrySettings:
-    """The schema registry of a source. `authorities`, `certificate`, `key`: files; `timeout`: seconds to wait."""
+    """The schema registry of a source. `authorities`, `certificate`, `key`: files; `timeout`: seconds to wait.
+
+    `ids`: what the numbers in messages are, of Apicurio's own interface.
+    """
 
     urls: tuple[str, ...] = field(repr=False)  # may hold passwords
     username: str | None = field(default=None, repr=False)
@@ -88,6 +91,7 @@ class RegistrySettings:
     certificate: str | None = None
     key: str | None = None
     timeout: int = 60
+    ids: Literal["globalId", "contentId"] | None = None
     declared_at: Location | None = None
 
 

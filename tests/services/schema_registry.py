@@ -49,8 +49,24 @@ class RegistryServer:
             case ["subjects", subject, "versions", version]:
                 known = self.versions.get((subject, version))
                 return (404, {"error_code": 40402, "message": "Version not known"}) if known is None else (200, known)
+            case ["apis", "registry", "v2", "ids", "globalIds" | "contentIds", number, *more]:
+                known = self.schemas.get(int(number))
+                return self._of_apicurio(known, "ArtifactNotFoundException", is_list=more == ["references"])
+            case ["apis", "registry", "v2", "groups", "g", "artifacts", subject, "versions", version, *more]:
+                known = self.versions.get((subject, version))
+                return self._of_apicurio(known, "VersionNotFoundException", is_list=more == ["references"])
             case _:
                 return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+
+    @staticmethod
+    def _of_apicurio(known: Mapping[str, Any] | None, unknown: str, *, is_list: bool) -> tuple[int, Any]:
+        """What Apicurio answers in its own interface, version 2.6: a schema's content, or what it refers to."""
+        if known is None:
+            return 404, {"error_code": 404, "name": unknown, "message": "No such artifact was found"}
+        if not is_list:
+            return 200, known["schema"].encode()
+        names = ({**each, "groupId": "g", "artifactId": each["subject"]} for each in known.get("references", ()))
+        return 200, [{key: value for key, value in each.items() if key != "subject"} for each in names]
 
 
 @contextmanager
@@ -61,7 +77,7 @@ def registry_server() -> Iterator[RegistryServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, body = server.answer(self.path, self.headers.get("Authorization"))
-            text = json.dumps(body).encode()
+            text = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(text)))

@@ -1,7 +1,6 @@
-"""Schemas by their number, from a registry that speaks Confluent's REST interface. Owns asking, waiting and errors.
+"""Schemas by their number, from a registry. Owns asking, waiting and errors; `interfaces` knows paths and answers.
 
-A number always means the same schema, so that each is asked for once. Also Apicurio's (`/apis/ccompat/v7`), Karapace's
-and Redpanda's. Interface: https://docs.confluent.io/platform/current/schema-registry/develop/api.html
+A number always means the same schema, so that each is asked for once.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlmesh_like.cdc.registry.avro_schema import avro_message_schema
+from sqlmesh_like.cdc.registry.interfaces import Definition, Interface, interface_of
 from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema, SchemaError
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
@@ -33,8 +34,6 @@ _MAX_REFERENCES = 1000
 _ONE_TRY = 10.0
 _WAITS = (0.2, 0.5, 1.0, 2.0)
 """Seconds between tries; the last is repeated."""
-_UNKNOWN = {40401, 40402, 40403}
-"""The interface's numbers for no such subject, version, schema: another 404 means that this is not its address."""
 _TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 
 
@@ -44,10 +43,14 @@ Known = MessageSchema | JsonSchema | str
 
 @dataclass(frozen=True)
 class KnownSchemas:
-    """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others."""
+    """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others.
+
+    `size_of_number`: bytes of a number in a message.
+    """
 
     known: Mapping[int, Known]
     unknown: str = "is not known to the schema registry"
+    size_of_number: int = 4
 
 
 class _UnknownError(Exception):
@@ -69,27 +72,36 @@ class SchemaRegistry:
                 continue
             if unknown == MAX_UNKNOWN:
                 why = f"was not looked for: {MAX_UNKNOWN:,} others of its batch are not known to the schema registry"
-                return KnownSchemas(self._known_of(numbers), why)
+                return KnownSchemas(self._known_of(numbers), why, self.size_of_number)
             try:
                 self._known[number] = self._asked(number)
             except _UnknownError:
                 unknown += 1
-        return KnownSchemas(self._known_of(numbers))
+        return KnownSchemas(self._known_of(numbers), size_of_number=self.size_of_number)
 
     def check(self) -> None:
         """Ask for some schema, whether there is one or not. Raises IngestError where that is not answered."""
         with suppress(_UnknownError):
-            self._get("/schemas/ids/1")
+            self._definition(self._interface.path_of(1))
+
+    @property
+    def size_of_number(self) -> int:
+        """Bytes of a schema's number in a message."""
+        return self._interface.size_of_number
+
+    @cached_property
+    def _interface(self) -> Interface:
+        return interface_of(self.settings.urls[0], self.settings.ids)
 
     def _known_of(self, numbers: Sequence[int]) -> dict[int, Known]:
         return {number: self._known[number] for number in numbers if number in self._known}
 
     def _asked(self, number: int) -> Known:
-        answer = self._get(f"/schemas/ids/{number}")
+        schema = self._definition(self._interface.path_of(number))
         try:
-            match answer.get("schemaType") or "AVRO":
+            match schema.kind:
                 case "AVRO":
-                    return avro_message_schema(str(answer["schema"]), list(self._references(answer)))
+                    return avro_message_schema(schema.text, list(self._references(schema)))
                 case "JSON":
                     return JsonSchema()
                 case other:
@@ -97,48 +109,53 @@ class SchemaRegistry:
         except SchemaError as error:
             return str(error)
 
-    def _references(self, answer: Mapping[str, object]) -> Iterator[str]:
+    def _references(self, schema: Definition) -> Iterator[str]:
         """The schemas that one refers to, each after those that it refers to itself."""
-        met: set[tuple[str, str]] = set()
+        met: set[str] = set()
 
-        def below(parent: Mapping[str, object]) -> Iterator[str]:
-            references = parent.get("references")
-            for each in references if isinstance(references, list) else ():
-                one = (str(each["subject"]), str(each["version"]))
-                if one in met:
+        def below(parent: Definition) -> Iterator[str]:
+            for path, words in parent.references:
+                if path in met:
                     continue
-                met.add(one)
+                met.add(path)
                 if len(met) > _MAX_REFERENCES:
                     raise SchemaError(f"refers to more than {_MAX_REFERENCES:,} others")
                 try:
-                    child = self._get(f"/subjects/{quote(one[0], safe='')}/versions/{quote(one[1], safe='')}")
+                    child = self._definition(path)
                 except _UnknownError as error:
-                    raise SchemaError(f"refers to version {one[1]} of {one[0]}, which is not known") from error
+                    raise SchemaError(f"refers to {words}, which is not known") from error
                 yield from below(child)
-                yield str(child["schema"])
+                yield child.text
 
-        return below(answer)
+        return below(schema)
 
-    def _get(self, path: str) -> Mapping[str, object]:
+    def _definition(self, path: str) -> Definition:
+        definition = self._interface.definition(path, self._get(path), self._get)
+        if definition is None:
+            raise self._is_none(200)
+        return definition
+
+    def _get(self, path: str) -> bytes:
         """What the registry answers. Waits for it, at most as long as the settings say."""
         end = time.monotonic() + self.settings.timeout
         waits = iter(_WAITS)
-        wait = 0.0
+        wait, why = 0.0, ""
         while True:
             for url in self.settings.urls:
                 left = max(0.1, end - time.monotonic())
                 answer = self._tried(url, path, min(_ONE_TRY, left))
-                if not isinstance(answer, str):
+                if isinstance(answer, bytes):
                     return answer
+                why = answer
             wait = next(waits, wait or _WAITS[-1])
             if time.monotonic() + wait > end:
                 raise self._error(
-                    f"does not answer within {self.settings.timeout} seconds: {answer}",
+                    f"does not answer within {self.settings.timeout} seconds: {why}",
                     "nothing of this batch was written: start the registry, or change registry: {url: …, timeout: …}",
                 )
             time.sleep(wait)
 
-    def _tried(self, url: str, path: str, seconds: float) -> Mapping[str, object] | str:
+    def _tried(self, url: str, path: str, seconds: float) -> bytes | str:
         """The answer of one address, or why there is none yet."""
         import requests  # here: the HTTP client costs a third of a second that only a registry needs
 
@@ -166,27 +183,28 @@ class SchemaRegistry:
         except (requests.RequestException, OSError) as error:
             raise self._error(f"cannot be asked: {_innermost(error)}", "change registry: {url: …}") from error
 
-    def _read(self, answer: requests.Response) -> Mapping[str, object] | str:
+    def _read(self, answer: requests.Response) -> bytes | str:
         text = b""
         for part in answer.iter_content(65536):
             text += part
             if len(text) > _MAX_SCHEMA:
                 raise self._error(f"sends more than {_MAX_SCHEMA:,} bytes of one schema", "is this its address?")
-        try:
-            body = json.loads(text)
-        except ValueError:
-            body = None
         if answer.status_code in _TRY_AGAIN:
             return f"status {answer.status_code}"
         if answer.status_code in (401, 403):
             hint = "set username and password of registry:, or token, from variables DBT_ENV_SECRET_…"
             raise self._error(f"refuses to answer: status {answer.status_code}", hint)
-        if answer.status_code == 404 and isinstance(body, dict) and body.get("error_code") in _UNKNOWN:
-            raise _UnknownError
-        if answer.status_code != 200 or not isinstance(body, dict) or not isinstance(body.get("schema"), str):
-            hint = "give the address below which `schemas/ids/1` is, of Apicurio …/apis/ccompat/v7"
-            raise self._error(f"does not answer as one: status {answer.status_code}", hint)
-        return body
+        if answer.status_code == 404:
+            with suppress(ValueError):
+                if self._interface.is_unknown(json.loads(text)):
+                    raise _UnknownError
+        if answer.status_code != 200:
+            raise self._is_none(answer.status_code)
+        return text
+
+    def _is_none(self, status: int) -> IngestError:
+        hint = "give the address below which `schemas/ids/1` is, of Apicurio …/apis/ccompat/v7, or …/apis/registry/v2"
+        return self._error(f"does not answer as one: status {status}", hint)
 
     def _error(self, what: str, hint: str) -> IngestError:
         shown = " or ".join(_address(url, self.settings)[0] for url in self.settings.urls)

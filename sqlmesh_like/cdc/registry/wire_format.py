@@ -28,11 +28,16 @@ from sqlmesh_like.spark.frames.cached_frame import cached
 
 _RAW = "base64:"
 """In front of a key that could not be decoded, in `log_key`."""
+_SCHEMAS = {"value": "value_schema", "log_key": "key_schema"}
+"""Columns of messages, and those of their schemas' numbers."""
+_SHORT = 4
 _END = b"\x9esml\x00end"
 """Put behind a message: where it is not found at the end, the message is longer or shorter than its schema says."""
-_HEADER = 5
-_NUMBER = "cast(conv(hex(substr(cast({0} as binary), 2, 4)), 16, 10) as bigint)"
-_LONG_HEADER = "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`"
+_NUMBER = "coalesce(cast(conv(hex(substr(cast({0} as binary), 2, {1})), 16, 10) as bigint), -1)"
+_LONG_HEADER = (
+    "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`,"
+    " or give its own interface as url of `registry:`"
+)
 _UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -45,7 +50,9 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
     # A letter's key: bytes are kept as text.
     key = f"if(startswith(log_key, '{_RAW}'), cast(unbase64(substr(log_key, {len(_RAW) + 1})) as string), log_key)"
     framed = lines.withColumn("log_key", F.expr(key))
-    held = cached(framed.selectExpr("*", f"{_number('value')} as value_schema", f"{_number('log_key')} as key_schema"))
+    size = registry.size_of_number
+    numbers = (f"{_number(column, size)} as {name}" for column, name in _SCHEMAS.items())
+    held = cached(framed.selectExpr("*", *numbers))
     try:
         schemas = registry.schemas(_numbers(held.frame))
         yield _decoded(held.frame, lines.columns, schemas, needs_key=form != "debezium")
@@ -53,10 +60,10 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
         held.release()
 
 
-def _number(column: str) -> str:
+def _number(column: str, size: int) -> str:
     """Spark SQL of the number of a message's schema, NULL where it has none; -1 where the message is too short."""
     is_framed = f"{IS_FRAMED.format(column)} and {is_short(column)}"
-    return f"if({is_framed}, if(octet_length({column}) < {_HEADER}, -1, {_NUMBER.format(column)}), null)"
+    return f"if({is_framed}, if(octet_length({column}) <= {size}, -1, {_NUMBER.format(column, size)}), null)"
 
 
 def _numbers(lines: DataFrame) -> Sequence[int]:
@@ -90,9 +97,11 @@ def _message(column: str, schemas: KnownSchemas, *, is_value: bool) -> Column:
         if isinstance(schema, str):
             return _result(fault=F.lit(f"schema {one} {schema}"))
         message = F.col(column).cast("binary")
-        return _json(message) if isinstance(schema, JsonSchema) else _by_schema(message, one, schema, is_value=is_value)
+        body = F.substring(message, schemas.size_of_number + 2, MAX_EVENT)
+        return _json(body) if isinstance(schema, JsonSchema) else _by_schema(body, one, schema, is_value=is_value)
 
-    why = F.when(number == 0, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
+    is_long = (number == 0) & F.lit(schemas.size_of_number == _SHORT)
+    why = F.when(is_long, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
     unknown = _result(fault=F.concat(F.lit("schema "), number.cast("string"), F.lit(" "), why))
     short = _result(fault=F.lit("begins with a byte 0, but no number of a schema follows"))
     framed = F.when(number < 0, short).otherwise(_choice(number, sorted(schemas.known), read, unknown))
@@ -110,9 +119,8 @@ def _choice(number: Column, among: Sequence[int], read: Callable[[int], Column],
     return F.when(number < among[middle], _choice(number, among[:middle], read, other)).otherwise(upper)
 
 
-def _json(message: Column) -> Column:
+def _json(body: Column) -> Column:
     """A message that is JSON behind its header."""
-    body = F.substring(message, _HEADER + 1, MAX_EVENT)
 
     def result(text: Column) -> Column:
         return F.when(F.encode(text, "UTF-8") == body, _result(text)).otherwise(_result(fault=F.lit("invalid UTF-8")))
@@ -120,11 +128,10 @@ def _json(message: Column) -> Column:
     return _with(F.decode(body, "UTF-8"), result)
 
 
-def _by_schema(message: Column, number: int, schema: MessageSchema, *, is_value: bool) -> Column:
+def _by_schema(body: Column, number: int, schema: MessageSchema, *, is_value: bool) -> Column:
     end = {"name": "end", "type": {"type": "fixed", "name": "last", "size": len(_END)}}
     record = {"type": "record", "name": "message", "fields": [json.loads(schema.avro), end]}
-    body = F.concat(F.substring(message, _HEADER + 1, MAX_EVENT), F.lit(bytearray(_END)))
-    row = from_avro(body, json.dumps(record), {"mode": "PERMISSIVE"})
+    row = from_avro(F.concat(body, F.lit(bytearray(_END))), json.dumps(record), {"mode": "PERMISSIVE"})
     fault = F.lit(f"cannot be decoded by schema {number}")
 
     def result(decoded: Column) -> Column:
@@ -136,7 +143,7 @@ def _by_schema(message: Column, number: int, schema: MessageSchema, *, is_value:
 
     def _as_text(text: Column) -> Column:
         start, end = (_START.format(f"{REFERENCE}{number}"), "}") if is_value else ("", "")
-        return _with(text, lambda t: F.when(_has_invalid(t, message), _result(fault=F.lit("invalid UTF-8")))
+        return _with(text, lambda t: F.when(_has_invalid(t, body), _result(fault=F.lit("invalid UTF-8")))
                      .otherwise(_result(F.concat(F.lit(start), t, F.lit(end)))))  # fmt: skip
 
     return _with(row, result)
@@ -148,11 +155,11 @@ _ENTRY = rf'\{{"{ENTRY_KEY}":{_SCALAR},"{ENTRY_VALUE}":{_SCALAR}\}}'
 _START = '{{"schema":{{"type":"struct","fields":"{}"}},"payload":'
 
 
-def _has_invalid(text: Column, message: Column) -> Column:
+def _has_invalid(text: Column, body: Column) -> Column:
     """Whether a text was decoded from bytes that are not UTF-8: it has more replacement characters than they have."""
     sign = F.lit(_UNKNOWN_CHARACTER)
     size = len(_UNKNOWN_CHARACTER.encode())
-    raw = message.cast("string")
+    raw = body.cast("string")
     of_text = F.length(text) - F.length(F.replace(text, sign, F.lit("")))
     of_bytes = (F.octet_length(raw) - F.octet_length(F.replace(raw, sign, F.lit("")))) / size
     return F.contains(text, sign) & (of_text > of_bytes)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import cast
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import count, text, texts
+from sqlmesh_like.project.keys.value_types import choice, count, text, texts
 from sqlmesh_like.project.nodes import RegistrySettings
 from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
+_APICURIO = re.compile(r".*/apis/registry/v(\d+)/?")
 REGISTRY_FORMATS = ("debezium", "debezium_flat", "rows")
 """Formats whose events are also written in Avro."""
 
@@ -27,6 +29,8 @@ REGISTRY = Shape("registry", {
     "ssl_certificate_location": Key(text, help="File of the certificate to send.", example="/etc/ssl/sml.pem"),
     "ssl_key_location": Key(text, help="File of its private key, if it is not in the same file.",
                             example="/etc/ssl/sml.key"),
+    "ids": Key(choice("globalId", "contentId"), help="Of Apicurio's own interface (`…/apis/registry/v2`): "
+               "which numbers its converter writes (its `use-id`). Default: `globalId`.", example="contentId"),
     "timeout": Key(count(), 60, help="Seconds to wait for its answer.", example=10),
 })  # fmt: skip
 
@@ -47,6 +51,9 @@ def parse_registry(ingest: YamlNode) -> RegistrySettings | None:
     for url in urls:
         if not is_address(url) or urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
             raise node.children["url"].error("url is not the address of a registry", "write it as http://host:8081")
+    if values["ids"] is not None and None in map(apicurio_version, urls):
+        hint = "remove it, or set url to …/apis/registry/v2"
+        raise node.children["ids"].error("ids is of Apicurio's own interface", hint)
     if values["token"] is not None and values["username"] is not None:
         raise node.children["token"].error("registry has a token and a username", "give one of them")
     if (values["username"] is None) != (values["password"] is None):
@@ -60,8 +67,19 @@ def parse_registry(ingest: YamlNode) -> RegistrySettings | None:
         certificate=_text(values, "ssl_certificate_location"),
         key=_text(values, "ssl_key_location"),
         timeout=cast(int, values["timeout"]),
+        ids=cast(Literal["globalId", "contentId"] | None, values["ids"]),
         declared_at=node.children["url"].location,
     )
+
+
+def apicurio_version(url: str) -> int | None:
+    """The version of Apicurio's own interface at an address; None where it is Confluent's.
+
+    >>> apicurio_version("http://r:8080/apis/registry/v2/"), apicurio_version("http://r:8080/apis/ccompat/v7")
+    (2, None)
+    """
+    own = _APICURIO.fullmatch(urlsplit(url).path)
+    return int(own[1]) if own else None
 
 
 def _text(values: Mapping[str, object], name: str) -> str | None:

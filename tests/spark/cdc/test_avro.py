@@ -179,7 +179,7 @@ class Broken:
             6: "cannot be decoded by schema 1",
             7: "begins with a byte 0, but no number of a schema follows",
             8: "schema 0 is not known to the schema registry: if Apicurio's converter wrote it, "
-            "set its `as-confluent: true`",
+            "set its `as-confluent: true`, or give its own interface as url of `registry:`",
             9: "invalid UTF-8",
             10: f"schema {union} has a union of several types at a, which Kafka Connect does not write",
             15: "invalid UTF-8",
@@ -294,3 +294,23 @@ def test_without_a_registry_a_letter_says_what_to_set(spark: SparkSession, tmp_p
     ((_, _, reason, text),) = shop.dead_letters()
     assert reason == "begins as messages of a schema registry do: set `registry: {url: …}` of the source"
     assert text == "\0\0\0\0\7\2\4"
+
+
+def test_numbers_of_eight_bytes_are_those_of_apicurios_own_interface(
+    spark: SparkSession, registry: RegistryServer
+) -> None:
+    in_avro = Messages(registry)
+    block = completed(envelope({"field": "id", "type": "int32"}), payload("c", {}))
+    message = in_avro(block, payload("c", {"id": 2**31 - 1}))
+    values = [b"\0" + number.to_bytes(8, "big") + message[5:] for number in (1, 2**40, 2**64 - 1)] + [message[:8]]
+    lines = literal_frame(
+        spark, [[place, value.hex()] for place, value in enumerate(values)], "place INT, value STRING"
+    )
+    lines = lines.selectExpr("place", "cast(unhex(value) as string) as value", "cast(null as string) as log_key")
+    settings = RegistrySettings((f"{registry.url}/apis/registry/v2",))
+    with decoded_lines(lines, SchemaRegistry(settings), "debezium") as decoded:
+        rows = {row.place: row for row in decoded.collect()}
+    assert json.loads(rows[0].value)["payload"]["after"] == {"id": 2**31 - 1} and rows[0].fault is None
+    assert rows[1].fault == f"schema {2**40} is not known to the schema registry"
+    too_short = "begins with a byte 0, but no number of a schema follows"
+    assert [rows[place].fault for place in (2, 3)] == [too_short, too_short]

@@ -39,3 +39,28 @@ def test_a_real_registry_gives_schemas_with_references_and_says_which_it_does_no
         assert json.loads(known[number].fields) == [{"type": "string", "optional": False, "field": "kind"}]
         with pytest.raises(IngestError, match="does not answer as one: status 404"):
             SchemaRegistry(RegistrySettings((address,))).schemas([number])
+
+
+def test_a_real_registry_is_asked_by_its_own_interface(tmp_path: Path) -> None:
+    need(application)
+    kind = {"type": "enum", "name": "kinds.Kind", "symbols": ["A"]}
+    record = {"type": "record", "name": "r", "fields": [{"name": "kind", "type": "kinds.Kind"}]}
+    reference = {"groupId": "g", "artifactId": "kind", "version": "1", "name": "kinds.Kind"}
+    with apicurio(tmp_path) as address:
+        url = f"{address}/apis/registry/v2"
+        numbers = []
+        for name, body, form in (
+            ("kind", kind, "application/json"),
+            ("record", {"content": json.dumps(record), "references": [reference]}, "application/create.extended+json"),
+        ):
+            headers = {"Content-Type": form, "X-Registry-ArtifactId": name, "X-Registry-ArtifactType": "AVRO"}
+            answer = requests.post(f"{url}/groups/g/artifacts", json=body, headers=headers, timeout=60)
+            assert answer.ok
+            numbers.append(answer.json())
+        for ids in ("globalId", "contentId"):
+            number = numbers[1][ids]
+            registry = SchemaRegistry(RegistrySettings((url,), ids=ids))  # type: ignore[arg-type]
+            known = registry.schemas([number, 4711]).known
+            assert list(known) == [number] and isinstance(known[number], MessageSchema)
+            assert json.loads(known[number].fields) == [{"type": "string", "optional": False, "field": "kind"}]
+            registry.check()

@@ -36,7 +36,8 @@ def test_a_schema_is_asked_for_once(server: RegistryServer) -> None:
     assert server.asked == ["/schemas/ids/1", "/schemas/ids/9", "/schemas/ids/9"]
 
 
-def test_references_are_followed_to_the_innermost(server: RegistryServer) -> None:
+@pytest.mark.parametrize("interface", ["", "/apis/registry/v2"])
+def test_references_are_followed_to_the_innermost(server: RegistryServer, interface: str) -> None:
     inner = {"type": "enum", "name": "kinds.Kind", "symbols": ["A"]}
     middle = {"type": "record", "name": "places.Place", "fields": [{"name": "kind", "type": "kinds.Kind"}]}
     fields = [{"name": "place", "type": "places.Place"}, {"name": "kind", "type": "kinds.Kind"}]
@@ -46,18 +47,32 @@ def test_references_are_followed_to_the_innermost(server: RegistryServer) -> Non
     server.versions["place", "3"] = {"schema": json.dumps(middle), "references": [of_kind]}
     server.add({"type": "record", "name": "r", "fields": fields}, references=[of_place, of_kind])
     server.add(RECORD, references=[{"name": "x", "subject": "gone", "version": 2}])
-    known = SchemaRegistry(RegistrySettings((server.url,))).schemas([1, 2]).known
+    known = SchemaRegistry(RegistrySettings((server.url + interface,))).schemas([1, 2]).known
     assert isinstance(known[1], MessageSchema)
     assert [each["type"] for each in json.loads(known[1].fields)] == ["struct", "string"]
     assert known[2] == "refers to version 2 of gone, which is not known"
 
 
-def test_schemas_of_other_kinds_are_named(server: RegistryServer) -> None:
+@pytest.mark.parametrize(("interface", "kind"), [("", "PROTOBUF"), ("/apis/registry/v2", "Protobuf, or another")])
+def test_schemas_of_other_kinds_are_named(server: RegistryServer, interface: str, kind: str) -> None:
     server.add('syntax = "proto3";', schemaType="PROTOBUF")
     server.add({"type": "object"}, schemaType="JSON")
-    known = SchemaRegistry(RegistrySettings((server.url,))).schemas([1, 2]).known
+    known = SchemaRegistry(RegistrySettings((server.url + interface,))).schemas([1, 2]).known
     assert known[2] == JsonSchema()
-    assert known[1] == "is of type PROTOBUF, which is not supported: let the source write Avro, or JSON"
+    assert known[1] == f"is of type {kind}, which is not supported: let the source write Avro, or JSON"
+
+
+def test_apicurio_is_asked_by_the_numbers_that_its_converter_writes(server: RegistryServer) -> None:
+    server.add(RECORD)
+    for ids, path in ((None, "globalIds"), ("globalId", "globalIds"), ("contentId", "contentIds")):
+        registry = SchemaRegistry(RegistrySettings((f"{server.url}/apis/registry/v2",), ids=ids))  # type: ignore[arg-type]
+        schemas = registry.schemas([1, 9])
+        assert list(schemas.known) == [1] and isinstance(schemas.known[1], MessageSchema)
+        assert schemas.size_of_number == 8
+        asked = [each.removeprefix("/apis/registry/v2/ids/") for each in server.asked]
+        assert asked == [f"{path}/1", f"{path}/1/references", f"{path}/9"]
+        registry.check()
+        server.asked.clear()
 
 
 @pytest.mark.parametrize(

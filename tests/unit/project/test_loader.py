@@ -268,6 +268,10 @@ BAD_YAML = {
         REGISTRY.format("debezium", "url: 'r:8081'"),
         "models/p.yml:6:18: url is not the address of a registry\n  write it as http://host:8081",
     ),
+    "numbers of another interface": (
+        REGISTRY.format("debezium", "url: 'http://r:8081', ids: globalId"),
+        "models/p.yml:6:40: ids is of Apicurio's own interface\n  remove it, or set url to …/apis/registry/v2",
+    ),
     "misspelt key of a registry": (REGISTRY.format("debezium", "ulr: x"), "did you mean 'url'?"),
     "registry with a user alone": (
         REGISTRY.format("debezium", "url: 'http://r', username: me"),
