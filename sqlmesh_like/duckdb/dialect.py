@@ -64,6 +64,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     for collected in list(tree.find_all(exp.ArrayUniqueAgg)):
         if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB allows DISTINCT once
             collected.set("this", collected.this.expressions[0])
+    _with_chosen_nulls(tree)
     _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
         # DuckDB's returns a date for a date.
@@ -80,6 +81,19 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_generators(select)
         _as_comma_forms(select)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _with_chosen_nulls(tree: exp.Expr) -> None:
+    """Let the row that max_by or min_by chooses have a value that is NULL: DuckDB passes over such rows."""
+    for chosen in list(tree.find_all(exp.ArgMax, exp.ArgMin)):
+        if chosen.args.get("count") or isinstance(chosen.this, exp.Distinct):
+            continue
+        whole: exp.Expr = chosen
+        while isinstance(whole.parent, exp.Filter | exp.Window) and whole.arg_key == "this":
+            whole = whole.parent
+        field = exp.PropertyEQ(this=exp.to_identifier("v"), expression=chosen.this.copy())
+        chosen.set("this", exp.Struct(expressions=[field]))
+        whole.replace(exp.func("struct_extract", whole.copy(), exp.Literal.string("v"), dialect="duckdb"))
 
 
 def _without_null_of_in(tree: exp.Expr) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -135,6 +135,39 @@ def extrema_never_recomputed(patch: pytest.MonkeyPatch) -> None:
 def strictly_beaten_extrema_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exp, "LTE", exp.LT)
     patch.setattr(exp, "GTE", exp.GT)
+
+
+def rows_that_tie_beat_the_kept_one(patch: pytest.MonkeyPatch) -> None:
+    """A row that enters and is ordered as the kept one beats it, whatever their keys are."""
+    reaches = aggregates._reaches
+
+    def naive(values: Sequence[exp.Expr], stored: Sequence[exp.Expr], compare: type[exp.Predicate]) -> exp.Expr:
+        if len(values) > 1 and compare in (exp.LT, exp.GT):
+            return reaches(values[:1], stored[:1], exp.LTE if compare is exp.LT else exp.GTE)
+        return reaches(values, stored, compare)
+
+    patch.setattr(aggregates, "_reaches", naive)
+
+
+def values_that_are_null_are_not_chosen(patch: pytest.MonkeyPatch) -> None:
+    """MAX_BY is of the rows that have a value."""
+    extremum = aggregates._extremum
+
+    def naive(state: AggregateState, columns: Mapping[str, exp.Column], condition: exp.Expr | None = None) -> exp.Expr:
+        known = exp.Not(this=exp.Is(this=columns[state.name].copy(), expression=exp.Null()))
+        return extremum(state, columns, exp.and_(condition, known) if condition is not None else known)
+
+    patch.setattr(aggregates, "_extremum", naive)
+
+
+def chosen_rows_never_recomputed(patch: pytest.MonkeyPatch) -> None:
+    """The row whose value is kept stays."""
+    stale = aggregates._stale
+
+    def naive(states_: tuple[AggregateState, ...], *steps: str) -> exp.Select:
+        return stale(tuple(state for state in states_ if not state.order and state.kind != "max"), *steps)
+
+    patch.setattr(aggregates, "_stale", naive)
 
 
 def null_keys_as_empty_text(patch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ _FIRST = "select p, v from ods.t order by v limit 2"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
+_LATEST = "select q, max_by(p, v) as r from ods.t group by q"
 _MIN = "select p, min(v) as low, max(v) as high from ods.t group by p"
 CASES = (
     Case("a group of total 0 is dead", mutants.visible_sum_only, _SUM,
@@ -83,6 +84,14 @@ CASES = (
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": None})),
     Case("an equal retracted extremum is no loss", mutants.strictly_beaten_extrema_only, _MIN,
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"2": None})),
+    Case("the row that is chosen stays", mutants.chosen_rows_never_recomputed, _LATEST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2)}, {"2": None})),
+    Case("an equal row that is chosen is no loss", mutants.strictly_beaten_extrema_only, _LATEST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2)}, {"2": None})),
+    Case("a row that ties beats the chosen one", mutants.rows_that_tie_beat_the_kept_one, _LATEST,
+         states({"2": ("x", "", 1), "3": ("y", "", 1)}, {"3": None, "1": ("z", "", 1)})),
+    Case("a chosen value is not NULL", mutants.values_that_are_null_are_not_chosen, _LATEST,
+         states({"1": ("x", "", 1), "2": (None, "", 2)}, {"3": ("y", "", 0)})),
     Case("NULL and empty text are one key", mutants.null_keys_as_empty_text, _SUM,
          states({"1": (None, "", 1), "2": ("", "", 2)}, {"3": ("", "", 1)})),
     Case("keys joined without length", mutants.keys_joined_without_length,
@@ -217,6 +226,9 @@ MUTANTS = (
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
     Mutant("a variance is over one value more", mutants.variance_of_one_more, "group by", seed=17),
     Mutant("extrema never recomputed", mutants.extrema_never_recomputed, "group by", seed=2),
+    Mutant("the row that is chosen stays", mutants.chosen_rows_never_recomputed, "tied aggregate"),
+    Mutant("a row that ties beats the chosen one", mutants.rows_that_tie_beat_the_kept_one, "tied aggregate"),
+    Mutant("a chosen value is not NULL", mutants.values_that_are_null_are_not_chosen, "tied aggregate"),
     Mutant("partitions of after-images only", mutants.partitions_of_after_images_only, "rescan aggregate", True),
     Mutant("NULL-unsafe partitions", mutants.partitions_compared_unsafely, "rescan aggregate", True, seed=2),
     Mutant("NULL and empty text are one key", mutants.null_keys_as_empty_text, "group by"),

@@ -26,10 +26,7 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
     function = core(call)
     if not is_decided(function):
         return call.copy()
-    wanted = [call.expression.this] if isinstance(call, exp.Filter) else []
-    value = function.this
-    if call.find(exp.IgnoreNulls):
-        wanted.append(_is_known(value))
+    wanted, value = _wanted(call), function.this
     match function:
         case exp.ArgMax() | exp.ArgMin():
             compared = exp.Struct(expressions=[_field("_sml_o", function.expression), _field("_sml_k", key)])
@@ -43,6 +40,22 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
         case exp.ArrayUniqueAgg():
             return exp.ArraySort(this=exp.ArrayUniqueAgg(this=_where(wanted, value)))
     return exp.ArgMin(this=value.copy(), expression=_where(wanted, key))
+
+
+def order_of_choice(call: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """By what a call chooses the row whose value it has, before the row key: NULL for rows that it passes over.
+
+    That is the row key alone for `first`, `last` and `any_value`.
+    """
+    function = core(call)
+    order = function.expression if isinstance(function, exp.ArgMax | exp.ArgMin) else key
+    return _where(_wanted(call), order)
+
+
+def _wanted(call: exp.Expr) -> list[exp.Expr]:
+    """The conditions on rows that a call asks for."""
+    conditions = [call.expression.this] if isinstance(call, exp.Filter) else []
+    return [*conditions, _is_known(core(call).this)] if call.find(exp.IgnoreNulls) else conditions
 
 
 def is_decided(function: exp.Expr) -> bool:

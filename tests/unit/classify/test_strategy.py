@@ -158,6 +158,8 @@ INCREMENTAL = {
     "select s from ods.t group by s": "aggregate_merge",
     "select s, bool_and(b) as x, any(b) as y, count_if(a > 0) filter (where b) as z from ods.t group by s":
         "aggregate_merge",
+    "select s, max_by(a, dt) filter (where b) as x, any_value(arr) as y, last(a, true) as z from ods.t group by s":
+        "aggregate_merge",
     "select (a) as x, count(*) as n from ods.t group by (a)": "aggregate_merge",
     "select A, Count(1) as N from ods.T as X group by x.a": "aggregate_merge",
     "select s as k, sum(a) + 1 as n from ods.t group by k": "aggregate_merge",
@@ -202,11 +204,10 @@ RECOMPUTED = {
     "select s, sum(element_at(from_json(s, schema_of_json('[1]')), 1)) as n from ods.t group by s": {"AGG004"},
     "select s, stddev(f) as n from ods.t group by s": {"AGG005"},
     "select s, collect_list(a) as n from ods.t group by s": {"AGG008"},
-    "select s, first(a, true) as n from ods.t group by s": {"AGG008"},
-    "select s, max_by(a, dt) filter (where b) as n from ods.t group by s": {"AGG008"},
+    "select s, max_by(a, f) as n from ods.t group by s": {"AGG008"},
     "select s, bit_xor(a) as n, percentile_cont(0.5) within group (order by a) as m from ods.t group by s": {"AGG005"},
-    "select s, n, first(a) as r from (select s, max_by(a, dt) as n, max(a) as a from ods.t group by s) as q"
-    " group by s, n": {"AGG008", "NST001"},
+    "select s, n, collect_set(a) as r from (select s, max_by(a, dt) as n, max(a) as a from ods.t group by s) as q"
+    " group by s, n": {"AGG008", "AGG009", "NST001"},
     "select distinct s, a from ods.t": {"DST001"},
     "select s, rank() over (partition by s order by a) as x from ods.t": {"WIN001"},
     OVER_GROUPS: {"NST001"},
