@@ -40,6 +40,7 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.spark_types import one_zero
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
+from sqlmesh_like.classify.group_tops import group_top
 from sqlmesh_like.classify.rules import TIED, Reason, reason
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import with_article
@@ -149,6 +150,9 @@ def _recompute(
             proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
             return Classification("partition_rescan", verdicts, (*costly, proven), "group_recompute")
         costly = (*costly, unproven)
+    if (top := group_top(relation)) is not None:
+        rows = f"the first {top.count} rows of each group" if top.count > 1 else "the first row of each group"
+        costly = (*costly, reason("LIM005", rows, facts.position(offset_of(top.window))))
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
     return Classification("group_recompute", verdicts, (*costly, grouped))
 

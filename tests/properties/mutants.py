@@ -15,7 +15,19 @@ from sqlmesh_like.analyze.binding.subqueries import correlated_groups, match_fla
 from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, SameCall
 from sqlmesh_like.analyze.functions.merging import KeptState
-from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
+from sqlmesh_like.classify.group_tops import GroupTop
+from sqlmesh_like.delta import (
+    affected_keys,
+    aggregates,
+    changes,
+    group_tops,
+    keys,
+    limits,
+    lookups,
+    partitions,
+    rows,
+    whole_window,
+)
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
@@ -450,6 +462,31 @@ def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(changes.Changes, "replaced_rows", remember)
     patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.Not(this=replaced[-1].copy())))
+
+
+def too_few_rows_of_a_group_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """What is left of the stored rows of a group, and what came, is all of it."""
+    last = group_tops._last
+    patch.setattr(group_tops, "_last", lambda *given: last(*given).where(exp.false()))
+
+
+def last_row_of_a_group_is_before_its_equal(patch: pytest.MonkeyPatch) -> None:
+    """A row that ties with the last stored one of its group is among the first, whatever their keys are."""
+    in_place = group_tops._in_place
+
+    def naive(top: GroupTop, *last: exp.Expr) -> exp.Expr:
+        place = in_place(top, *last)
+        if last:
+            terms = place.this.args["order"].expressions
+            terms[-2], terms[-1] = terms[-1], terms[-2]
+        return place
+
+    patch.setattr(group_tops, "_in_place", naive)
+
+
+def replaced_rows_of_a_group_stay(patch: pytest.MonkeyPatch) -> None:
+    """The stored rows that a change replaces are still among the first."""
+    patch.setattr(group_tops, "_staying", lambda top, kept, _: group_tops._rows_below(top, kept))
 
 
 def rows_that_enter_move_an_offset(patch: pytest.MonkeyPatch) -> None:

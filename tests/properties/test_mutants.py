@@ -49,6 +49,7 @@ _FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
 _MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
 _OUTER = "select t.p, count(*) as n, count(u.v) as met from ods.t left join ods.u on t.p = u.p group by t.p"
 _FIRST = "select p, v from ods.t order by v limit 2"
+_TOP = "select v, q from ods.t qualify row_number() over (partition by p order by v) <= 2"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
@@ -145,6 +146,12 @@ CASES = (
          states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"1": None})),
     Case("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, _FIRST,
          states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"2": ("y", "", 4)})),
+    Case("too few rows of a group are not noticed", mutants.too_few_rows_of_a_group_not_noticed, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 3)}, {"1": None})),
+    Case("a row that ties with the last of a group", mutants.last_row_of_a_group_is_before_its_equal, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 2)}, {"1": None, "4": ("x", "", 2)})),
+    Case("rows of a group that a change replaces stay", mutants.replaced_rows_of_a_group_stay, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": ("y", "", 3)})),
     Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,
          "select p, count(*) as n from ods.t group by p order by p limit 1",
          states({"1": ("x", "", 1)}, {"2": (None, "", 2)})),
@@ -242,6 +249,9 @@ MUTANTS = (
     Mutant("groups without rows are kept", mutants.dead_groups_kept, "group by", seed=3),
     Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit", seed=12),
     Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit", seed=15),
+    Mutant("too few rows of a group are not noticed", mutants.too_few_rows_of_a_group_not_noticed, "qualify"),
+    Mutant("a row that ties with the last of a group", mutants.last_row_of_a_group_is_before_its_equal, "qualify"),
+    Mutant("rows of a group that a change replaces stay", mutants.replaced_rows_of_a_group_stay, "top-n"),
     Mutant("only rows that enter move an OFFSET", mutants.rows_that_enter_move_an_offset, "limit", seed=1),
     Mutant("UNPIVOT keeps NULL", mutants.nulls_stay_in_unpivot, "unpivot"),
     Mutant("all rows of a group are of each value", mutants.values_of_a_pivot_share_their_rows, "pivot"),
