@@ -166,7 +166,7 @@ def _unproven_form(node: exp.Expr) -> str | None:
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
             return "LATERAL with a query"
         case exp.Join() if node.method.upper() == "NATURAL":
-            return "NATURAL JOIN (USING names its columns)"
+            return "NATURAL JOIN (write the columns by USING; CROSS JOIN if the tables share none)"
         case exp.Group() if _has_ordinal_sets(node):
             return "ROLLUP, CUBE or GROUPING SETS of numbers"
     return None

@@ -53,6 +53,8 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     'SELECT a FROM t GROUP BY ROLLUP (a) HAVING COUNT(*) > 0'
     >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
+    >>> duck_text(sqlglot.parse_one("select a from t left anti join u", dialect="spark"))
+    'SELECT a FROM t ANTI JOIN u ON TRUE'
     """
     for call in list(tree.find_all(exp.CountIf)):
         if (same := AGGREGATES[exp.CountIf].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
@@ -80,6 +82,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_laterals(select)
         without_generators(select)
         _as_comma_forms(select)
+    _with_conditions(tree)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
 
 
@@ -94,6 +97,13 @@ def _with_chosen_nulls(tree: exp.Expr) -> None:
         field = exp.PropertyEQ(this=exp.to_identifier("v"), expression=chosen.this.copy())
         chosen.set("this", exp.Struct(expressions=[field]))
         whole.replace(exp.func("struct_extract", whole.copy(), exp.Literal.string("v"), dialect="duckdb"))
+
+
+def _with_conditions(tree: exp.Expr) -> None:
+    """Add the condition that SEMI and ANTI JOIN may lack in Spark, where a row then matches any other."""
+    for join in tree.find_all(exp.Join):
+        if join.kind in ("SEMI", "ANTI") and not (join.args.get("on") or join.args.get("using") or join.method):
+            join.set("on", exp.true())
 
 
 def _without_null_of_in(tree: exp.Expr) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import operand
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, operand, replaced
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
+from sqlmesh_like.dialects import SPARK
 
 _LISTED: exp.Expr = sqlglot.parse_one(
     "transform(array_sort(collect_list(_sml_filled)), _sml_e -> _sml_e._sml_v)", dialect="spark"
@@ -99,6 +100,45 @@ def window_fault(window: exp.Window) -> str | None:
     return None
 
 
+def over_peers(expression: exp.Expr) -> exp.Expr:
+    """The expression with windows that take the last or first of the rows tied with the current one as such.
+
+    A frame by RANGE that ends at the current row ends at the last row that ORDER BY leaves tied with it: its last value
+    is the last one of these rows, the order among which the row key decides, whatever else the frame has. The same
+    holds for the first value of a frame that starts there.
+
+    >>> import sqlglot
+    >>> text = "last_value(a) over (partition by b order by c desc)"
+    >>> print(over_peers(sqlglot.parse_one(text, dialect="spark")).sql("spark"))
+    LAST_VALUE(a) OVER (PARTITION BY b, c ORDER BY c DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    """
+    if not any(_is_of_peers(window) for window in expression.find_all(exp.Window)):
+        return expression
+    return replaced(expression, lambda node: _over_peers(node) if _is_of_peers(node) else node)
+
+
+def _is_of_peers(window: exp.Expr) -> bool:
+    if not isinstance(window, exp.Window) or window.args.get("order") is None:
+        return False
+    spec = window.args.get("spec")
+    if spec is not None and str(spec.args.get("kind")).upper() != "RANGE":
+        return False
+    start, end = ("UNBOUNDED", "CURRENT ROW") if spec is None else (str(spec.args.get(p)).upper() for p in _ENDS)
+    if isinstance(window.this, exp.Last | exp.LastValue):
+        return end == "CURRENT ROW"
+    return isinstance(window.this, exp.First | exp.FirstValue | exp.AnyValue) and start == "CURRENT ROW"
+
+
+def _over_peers(window: exp.Expr) -> exp.Expr:
+    peers = window.copy()
+    peers.set("partition_by", [*peers.args.get("partition_by", ()), *(t.this.copy() for t in peers.args["order"])])
+    sides = {"start_side": "PRECEDING", "end_side": "FOLLOWING"}
+    peers.set("spec", exp.WindowSpec(kind="ROWS", start="UNBOUNDED", end="UNBOUNDED", **sides))
+    peers.meta[WRITTEN] = window.sql(SPARK, comments=False)
+    return peers
+
+
+_ENDS = ("start", "end")
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 """Window functions that count rows; they have no frame."""
 _BY_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue, exp.NthValue)

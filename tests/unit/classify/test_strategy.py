@@ -60,7 +60,8 @@ FULL = {
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
         ("QRY006", 11),
-    "select s, last_value(a) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
+    "select s, last_value(a) over (partition by s order by a range between 1 preceding and 1 following) x from ods.t":
+        ("QRY006", 11),
     "select s, nth_value(a, 2) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
     "select s, first_value(a, true) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
     "select x from ods.t lateral view json_tuple(s, 'a') e as x": ("QRY007", 21),
@@ -220,7 +221,8 @@ RECOMPUTED = {
     "select s from ods.t where s in (select s from ods.u)": {"JOI002"},
     "select t.s from ods.t where not exists (select 1 from ods.u where u.s = t.s)": {"JOI002"},
     "select t.s from ods.t left join ods.u on t.s = u.s and u.a > 0": {"JOI002"},
-    "select s, a from ods.t qualify row_number() over (partition by s order by a) = 1": {"WIN001", "WIN002"},
+    "select s, a from ods.t qualify rank() over (partition by s order by a) = 1": {"WIN001"},
+    "select s, row_number() over (partition by s order by a) as n from ods.t": {"WIN001", "WIN002"},
 }
 
 
