@@ -241,8 +241,10 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
         listed, named = b.named(kept)
         return Built(f"select {listed} from {source.sql} qualify {place} <= {b.one_of('12')}", named, made(source))
     listed, named = b.named(kept)
+    if b.sometimes(3):
+        named = (*named, Col("nr", "int"))
     shown = ", ".join(column.name for column in named)
-    inner = f"select {listed}, {place} as nr from {source.sql}"
+    inner = f"select {listed}, {place} as nr from {source.sql}{b.where(source.columns, 4)}"
     return Built(f"select {shown} from ({inner}) as ranked where nr {b.one_of(['= 1', '<= 2'])}", named, made(source))
 
 

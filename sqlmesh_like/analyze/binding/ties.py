@@ -87,7 +87,7 @@ def window_fault(window: exp.Window) -> str | None:
     >>> import sqlglot
     >>> texts = ("last_value(a) over (partition by b order by c)", "first_value(a) over (partition by b order by c)")
     >>> [window_fault(sqlglot.parse_one(text, dialect="spark")) for text in texts]
-    ['a frame that ends at tied rows', None]
+    ['a frame by RANGE that ends at tied rows, where one by ROWS is followed', None]
     """
     function, has_order = core(window.this), window.args.get("order") is not None
     is_by_row = isinstance(function, _BY_ROW)
@@ -96,7 +96,7 @@ def window_fault(window: exp.Window) -> str | None:
     ):
         return "a window function whose result depends on an order that is not given"
     if is_by_row and not _is_of_rows(window) and not _is_whole(window) and not _is_first_of_all(window):
-        return "a frame that ends at tied rows"
+        return "a frame by RANGE that ends at tied rows, where one by ROWS is followed"
     return None
 
 
