@@ -55,6 +55,8 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
     >>> duck_text(sqlglot.parse_one("select a from t left anti join u", dialect="spark"))
     'SELECT a FROM t ANTI JOIN u ON TRUE'
+    >>> duck_text(sqlglot.parse_one("select last(a, true) over (order by b) from t", dialect="spark"))
+    'SELECT LAST_VALUE(a IGNORE NULLS) OVER (ORDER BY b NULLS FIRST) FROM t'
     """
     for call in list(tree.find_all(exp.CountIf)):
         if (same := AGGREGATES[exp.CountIf].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
@@ -67,6 +69,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB allows DISTINCT once
             collected.set("this", collected.this.expressions[0])
     _with_chosen_nulls(tree)
+    _with_ignored_nulls(tree)
     _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
         # DuckDB's returns a date for a date.
@@ -97,6 +100,16 @@ def _with_chosen_nulls(tree: exp.Expr) -> None:
         field = exp.PropertyEQ(this=exp.to_identifier("v"), expression=chosen.this.copy())
         chosen.set("this", exp.Struct(expressions=[field]))
         whole.replace(exp.func("struct_extract", whole.copy(), exp.Literal.string("v"), dialect="duckdb"))
+
+
+def _with_ignored_nulls(tree: exp.Expr) -> None:
+    """Write LAST and FIRST without NULLs over a window by the names of which sqlglot keeps IGNORE NULLS."""
+    for ignoring in list(tree.find_all(exp.IgnoreNulls)):
+        if type(ignoring.this) in _OF_WINDOWS and isinstance(ignoring.parent, exp.Window):
+            ignoring.set("this", _OF_WINDOWS[type(ignoring.this)](this=ignoring.this.this))
+
+
+_OF_WINDOWS: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
 
 
 def _with_conditions(tree: exp.Expr) -> None:

@@ -173,7 +173,7 @@ _WINDOWS = (
     ("case when var_pop({int}) over ({p} {o}) > 0.9 then 1 else 0 end", "int"),
     ("sum({int}) over ({p} {o} rows between 1 preceding and current row)", "int"),
     ("first_value({int}) over ({p} {o})", "int"), ("last_value({date}) over ({p} {o} {whole})", "date"),
-    ("last_value({int}) over ({p} {o})", "int"),
+    ("last_value({int}) over ({p} {o})", "int"), ("last({int}, true) over ({p} {o})", "int"),
     ("first_value({date}) over ({p} {o} range between current row and unbounded following)", "date"),
     ("nth_value({int}, 2) over ({p} {o} rows between unbounded preceding and current row)", "int"),
 )  # fmt: skip

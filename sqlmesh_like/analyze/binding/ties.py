@@ -105,25 +105,38 @@ def over_peers(expression: exp.Expr) -> exp.Expr:
 
     A frame by RANGE that ends at the current row ends at the last row that ORDER BY leaves tied with it: its last value
     is the last one of these rows, the order among which the row key decides, whatever else the frame has. The same
-    holds for the first value of a frame that starts there.
+    holds for the first value of a frame that starts there. The last value that is not NULL, of all rows up to there, is
+    that of these rows; if they have none, it is the last one up to the current row, in whatever order they are.
 
     >>> import sqlglot
     >>> text = "last_value(a) over (partition by b order by c desc)"
     >>> print(over_peers(sqlglot.parse_one(text, dialect="spark")).sql("spark"))
     LAST_VALUE(a) OVER (PARTITION BY b, c ORDER BY c DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     """
-    if not any(_is_of_peers(window) for window in expression.find_all(exp.Window)):
+    if not any(_is_of_peers(window) or _is_filled(window) for window in expression.find_all(exp.Window)):
         return expression
-    return replaced(expression, lambda node: _over_peers(node) if _is_of_peers(node) else node)
+    return replaced(
+        expression,
+        lambda node: _over_peers(node) if _is_of_peers(node) else _filled(node) if _is_filled(node) else node,
+    )
+
+
+def _range(window: exp.Expr) -> tuple[str, str] | None:
+    """Start and end of a window's frame by RANGE in an order; None for any other window."""
+    if not isinstance(window, exp.Window) or window.args.get("order") is None:
+        return None
+    spec = window.args.get("spec")
+    if spec is None:
+        return "UNBOUNDED", "CURRENT ROW"
+    if str(spec.args.get("kind")).upper() != "RANGE":
+        return None
+    return str(spec.args.get("start")).upper(), str(spec.args.get("end")).upper()
 
 
 def _is_of_peers(window: exp.Expr) -> bool:
-    if not isinstance(window, exp.Window) or window.args.get("order") is None:
+    if (ends := _range(window)) is None:
         return False
-    spec = window.args.get("spec")
-    if spec is not None and str(spec.args.get("kind")).upper() != "RANGE":
-        return False
-    start, end = ("UNBOUNDED", "CURRENT ROW") if spec is None else (str(spec.args.get(p)).upper() for p in _ENDS)
+    start, end = ends
     if isinstance(window.this, exp.Last | exp.LastValue):
         return end == "CURRENT ROW"
     return isinstance(window.this, exp.First | exp.FirstValue | exp.AnyValue) and start == "CURRENT ROW"
@@ -132,13 +145,26 @@ def _is_of_peers(window: exp.Expr) -> bool:
 def _over_peers(window: exp.Expr) -> exp.Expr:
     peers = window.copy()
     peers.set("partition_by", [*peers.args.get("partition_by", ()), *(t.this.copy() for t in peers.args["order"])])
-    sides = {"start_side": "PRECEDING", "end_side": "FOLLOWING"}
-    peers.set("spec", exp.WindowSpec(kind="ROWS", start="UNBOUNDED", end="UNBOUNDED", **sides))
-    peers.meta[WRITTEN] = window.sql(SPARK, comments=False)
-    return peers
+    return _with_frame(peers, window, end="UNBOUNDED", end_side="FOLLOWING")
 
 
-_ENDS = ("start", "end")
+def _is_filled(window: exp.Expr) -> bool:
+    function = window.this
+    is_last = isinstance(function, exp.IgnoreNulls) and isinstance(function.this, exp.Last | exp.LastValue)
+    return is_last and _range(window) == ("UNBOUNDED", "CURRENT ROW")
+
+
+def _filled(window: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=_over_peers(window), expressions=[_with_frame(window.copy(), window, end="CURRENT ROW")])
+
+
+def _with_frame(made: exp.Expr, window: exp.Expr, **end: str) -> exp.Expr:
+    """The window over rows from the first one on; `window` is how it is written."""
+    made.set("spec", exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", **end))
+    made.meta[WRITTEN] = window.sql(SPARK, comments=False)
+    return made
+
+
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 """Window functions that count rows; they have no frame."""
 _BY_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue, exp.NthValue)

@@ -242,6 +242,22 @@ def test_the_last_value_up_to_tied_rows_is_that_of_the_last_of_them() -> None:
                                                (None, 4, 4, 4)]  # fmt: skip
 
 
+def test_the_last_known_value_up_to_tied_rows_is_theirs_or_that_of_rows_before() -> None:
+    columns = schema(p="string", o="int", v="int")
+    sql = "select o, last_value(v, true) over (partition by p order by o) as l from ods.t"
+    plan = compiled(sql, columns)
+    path = path_of(
+        {"1": ("x", 1, 1), "2": ("x", 1, None), "3": ("x", 2, None), "4": ("x", 3, 7), "5": ("x", 3, None)},
+        {"1": ("x", 1, None), "6": ("x", 0, 9)},
+        {"4": None},
+    )
+    assert [final_rows(plan, columns, path[:n]) for n in (1, 2, 3)] == [
+        [(1, 1), (1, 1), (2, 1), (3, 7), (3, 7)], [(0, 9), (1, 9), (1, 9), (2, 9), (3, 7), (3, 7)],
+        [(0, 9), (1, 9), (1, 9), (2, 9), (3, 9)],
+    ]  # fmt: skip
+    assert check(plan, columns, path)
+
+
 def test_reasons_show_windows_of_time_as_they_are_written() -> None:
     sql = (
         "select window(ts, '1 hour').start as s, count(*) as n, rank() over (partition by window(ts, '1 hour').start"
