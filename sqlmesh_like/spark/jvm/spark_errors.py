@@ -125,6 +125,8 @@ def _worker_failure(model: RenderedModel, error: Py4JJavaError | PySparkExceptio
 
 def _function_failure(error: Py4JJavaError | PySparkException) -> NodeError | None:
     """An error that a function of the project in Python raised: only such files have paths within the project."""
+    if said := re.search(r"PythonFunctionError: (.+?\.py): (.*)", _whole_text(error)):
+        return NodeError(_line(said[2]), location=Location(said[1]))
     return _failure_in(r"(?!/)[^\"<>]+\.py", error)
 
 

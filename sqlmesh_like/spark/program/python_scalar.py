@@ -15,6 +15,10 @@ from types import ModuleType
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
+class PythonFunctionError(Exception):
+    """What is wrong with a function as such, not raised by its own code; its text begins with the path of its file."""
+
+
 class PythonScalar:
     """Calls `entry_point` of a file with the values of one row. `returns` is a type in Spark's short spelling."""
 
@@ -35,7 +39,7 @@ class PythonScalar:
     def _loaded(self) -> Callable[..., object]:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if self._runtime_version is not None and self._runtime_version != here:
-            raise RuntimeError(f"runtime_version of {self._path} is {self._runtime_version}, Spark's Python is {here}")
+            raise self._error(f"runtime_version is {self._runtime_version}, and Spark's Python is {here}")
         module = ModuleType("sml_python_function")
         module.__file__ = self._path
         exec(compile(self._source, self._path, "exec", dont_inherit=True), module.__dict__)
@@ -47,7 +51,7 @@ class PythonScalar:
         if kind in _BITS and isinstance(value, int) and not isinstance(value, bool):
             if -(1 << (_BITS[kind] - 1)) <= value < 1 << (_BITS[kind] - 1):
                 return value
-            raise ValueError(f"{self._path} returned {value}, which does not fit {kind}")
+            raise self._error(f"{self._entry_point} returned {value}, which does not fit {kind}")
         if kind == "double" and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         if kind.startswith("decimal") and isinstance(value, int | Decimal) and not isinstance(value, bool):
@@ -60,7 +64,7 @@ class PythonScalar:
             or (kind == "date" and is_date)
         ):
             return value
-        raise TypeError(f"{self._path} returned {type(value).__name__} {value!r}, not a value of {kind}")
+        raise self._error(f"{self._entry_point} returned {type(value).__name__} {value!r:.80}, not a value of {kind}")
 
     def _decimal(self, value: Decimal) -> Decimal:
         """The value, if the type has room for all of its digits: Spark would round it, or make NULL of it."""
@@ -69,4 +73,7 @@ class PythonScalar:
             exponent = value.normalize().as_tuple().exponent
             if isinstance(exponent, int) and exponent >= -scale and abs(value) < Decimal(10) ** (digits - scale):
                 return value
-        raise ValueError(f"{self._path} returned {value}, which does not fit {self._returns}")
+        raise self._error(f"{self._entry_point} returned {value}, which does not fit {self._returns}")
+
+    def _error(self, message: str) -> PythonFunctionError:
+        return PythonFunctionError(f"{self._path}: {message}")
