@@ -152,7 +152,9 @@ def _recompute(
         costly = (*costly, unproven)
     if (top := group_top(relation)) is not None:
         rows = f"the first {top.count} rows of each group" if top.count > 1 else "the first row of each group"
-        costly = (*costly, reason("LIM005", rows, facts.position(offset_of(top.window))))
+        place = facts.position(offset_of(top.window))
+        others = (each for each in costly if each.rule != "WIN001" or (each.line, each.column) != place)
+        costly = (*others, reason("LIM005", rows, place))
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
     return Classification("group_recompute", verdicts, (*costly, grouped))
 
