@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from sqlmesh_like.sql_text import spark_identifier
 
+_PYTHON_CALL = re.compile(r"(?P<name>\w+)__py(?P<undecided>_any)?_[0-9a-f]{12}", re.IGNORECASE)
 _SAFE_PATH_PART = re.compile(r"\w[\w.-]*")
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo"))
 _HIGHEST = "\uffff"
@@ -270,3 +271,22 @@ def visible(schema: Schema) -> Schema:
     ['id']
     """
     return tuple(column for column in schema if not is_hidden(column.name))
+
+
+def python_call_name(name: str, digest: str, *, is_decided: bool) -> str:
+    """The name by which queries call a function of the project in Python.
+
+    >>> python_call_name("score", "0123456789abcdef", is_decided=True)
+    'score__py_0123456789ab'
+    """
+    return f"{name}__py{'' if is_decided else '_any'}_{digest[:12]}"
+
+
+def python_function_of(call: str) -> tuple[str, bool] | None:
+    """The project's function in Python that a name calls, and whether its arguments alone decide its result.
+
+    >>> python_function_of("SCORE__PY_0123456789ab"), python_function_of("upper")
+    (('SCORE', True), None)
+    """
+    match = _PYTHON_CALL.fullmatch(call)
+    return (match["name"], not match["undecided"]) if match else None

@@ -16,7 +16,7 @@ _LARGEST_ROWS = 2**31 - 1
 
 
 def refused_windows(tree: exp.Expr) -> Iterator[Misplaced]:
-    """Names of windows that are not defined, or twice; FILTER beside OVER; frames that no row can have.
+    """Names of windows that are not defined, or twice; FILTER and DISTINCT beside OVER; frames that no row can have.
 
     >>> import sqlglot
     >>> query = "select sum(a) over (order by b, c range between 1 preceding and current row) from t"
@@ -29,6 +29,9 @@ def refused_windows(tree: exp.Expr) -> Iterator[Misplaced]:
         if isinstance(window.this, exp.Filter) and window.args.get("over"):
             hint = "put the condition into the aggregate: sum(case when … then … end)"
             yield Misplaced("FILTER is not possible over a window", window, hint)
+        if isinstance(window.this, exp.AggFunc) and isinstance(window.this.this, exp.Distinct):
+            hint = "count in a query with GROUP BY that is joined, or write size(collect_set(…) over (…))"
+            yield Misplaced("DISTINCT is not possible over a window", window, hint)
         spec = window.args.get("spec")
         if isinstance(spec, exp.WindowSpec):
             yield from _frame(window, spec)

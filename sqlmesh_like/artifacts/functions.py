@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from sqlmesh_like.artifacts import dbt_keys
 from sqlmesh_like.names import NodeId
-from sqlmesh_like.project.functions.declarations import FunctionArgument
+from sqlmesh_like.project.functions.declarations import FunctionArgument, PythonEntry
 from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.render.rendered import RenderedFunction, RenderedModel, RenderedProject, RenderedTest
 
@@ -34,18 +34,28 @@ def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]
         "alias": function.name,
         "relation_name": None,
         "checksum": {"name": "sha256", "checksum": hashlib.sha256(text.encode()).hexdigest()},
-        "config": {**dbt_keys.FUNCTION_CONFIG, "volatility": function.volatility, "tags": tags, "meta": meta},
+        "config": {
+            **dbt_keys.FUNCTION_CONFIG,
+            "volatility": function.volatility,
+            "tags": tags,
+            "meta": meta,
+            **_python(function.python),
+        },
         "tags": tags,
         "meta": meta,
         "description": function.description,
         "arguments": [_argument(one) for one in function.arguments],
         "returns": {"data_type": function.returns, "description": function.returns_description or None},
         "raw_code": text,
-        "language": "sql",
+        "language": "sql" if function.python is None else "python",
         "compiled_code": rendered.query.compiled,
         "depends_on": {"macros": [], "nodes": list(rendered.calls)},
         **called(rendered.calls),
     }
+
+
+def _python(entry: PythonEntry | None) -> dict[str, object]:
+    return {} if entry is None else {"entry_point": entry.entry_point, "runtime_version": entry.runtime_version}
 
 
 def _argument(argument: FunctionArgument) -> dict[str, object]:

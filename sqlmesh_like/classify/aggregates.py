@@ -27,13 +27,15 @@ def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
     """Whether the stored state of one call can absorb a change, and why."""
     rule, message = _rule(call)
     verdict_reason = reason(rule, message, facts.position(call.offset))
-    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", verdict_reason)
+    return AggregateVerdict(call.sql, "mergeable" if rule in ("AGG001", "AGG009") else "rescan", verdict_reason)
 
 
 def _rule(call: Call) -> tuple[str, str]:
-    if not call.distinct and is_decided(core(call.call)):
-        return "AGG008", f"{call.sql} depends on the order of rows: the row key decides"
     record = aggregate_named(call.function)
+    if not call.distinct and is_decided(core(call.call)):
+        if record is not None and record.merge is not None and call.type is not None:
+            return record.merge.verdict(call.sql, call.argument_type)
+        return "AGG008", f"{call.sql} depends on the order of rows: the row key decides"
     if record is None or record.order != "free":
         return "AGG006", f"{call.sql} depends on the order of rows"
     if call.distinct:

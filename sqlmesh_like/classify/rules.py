@@ -47,6 +47,8 @@ _ALL = (
          "use max_by, min_by, first, last, collect_list or collect_set, of which the row key decides ties"),
     Rule("AGG008", "an aggregate whose result depends on the order of rows: in every plan the row key decides, or the"
          " elements of a set are sorted", _PARTITION),
+    Rule("AGG009", "the value of the first or last row, with ties decided by the row key: that row is kept, and its"
+         " group is recomputed where it goes and none beats it"),
     Rule("KEY001", "a group key whose type has no exact text form", "cast the key to an exact type"),
     Rule("KEY002", "rows are keyed by values whose type is not proven or whose text is not unique",
          "cast them to an exact type"),
@@ -74,6 +76,10 @@ _ALL = (
          " all behind them: this run recomputed the query"),
     Rule("LIM004", "LIMIT below another operator: where the query below it changes, the first rows are computed anew,"
          " and what differs goes on"),
+    Rule("LIM005", "ROW_NUMBER up to a number: the first rows of each group that the table has are merged with those"
+         " that the change brings; where too few of a group are left, it is looked up in the inputs"),
+    Rule("LIM006", "too few of the first rows of some groups were left after the change: this run has looked these"
+         " groups up"),
     Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"
          " the run fails, as in Spark"),
     Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
@@ -136,7 +142,7 @@ _ALL = (
          "group and rank by the event time too, for then both give the same rows"),
 )  # fmt: skip
 
-TIED = frozenset({"WIN002", "AGG008", "LIM002"})
+TIED = frozenset({"WIN002", "AGG008", "AGG009", "LIM002"})
 """Rules of plans whose result is one of several that the query allows; it is compared with the plan's own build."""
 
 RULES = {rule.id: rule for rule in _ALL}

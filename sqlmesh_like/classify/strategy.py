@@ -40,7 +40,8 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.spark_types import one_zero
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
-from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.group_tops import group_top
+from sqlmesh_like.classify.rules import TIED, Reason, reason
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import with_article
 from sqlmesh_like.project.nodes import AuthorStrategy
@@ -92,7 +93,8 @@ def classify(facts: QueryFacts) -> Classification:
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
     chosen = _ladder(facts, relation, verdicts)
-    return replace(chosen, reasons=chosen.reasons + clock_reasons(relation, facts))
+    tied = () if chosen.strategy == "full_refresh" else (v.reason for v in verdicts if v.reason.rule in TIED)
+    return replace(chosen, reasons=(*dict.fromkeys((*chosen.reasons, *tied)), *clock_reasons(relation, facts)))
 
 
 def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
@@ -148,6 +150,11 @@ def _recompute(
             proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
             return Classification("partition_rescan", verdicts, (*costly, proven), "group_recompute")
         costly = (*costly, unproven)
+    if (top := group_top(relation)) is not None:
+        rows = f"the first {top.count} rows of each group" if top.count > 1 else "the first row of each group"
+        place = facts.position(offset_of(top.window))
+        others = (each for each in costly if each.rule != "WIN001" or (each.line, each.column) != place)
+        costly = (*others, reason("LIM005", rows, place))
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
     return Classification("group_recompute", verdicts, (*costly, grouped))
 

@@ -1,18 +1,20 @@
 """GROUP BY with mergeable aggregates, maintained by merging. Owns the merge program.
 
 The change is aggregated by group, added to the stored states, and finished into visible columns. A group whose stored
-extremum is retracted, or whose sum overflowed, is recomputed from the current input, and only such groups. Source: the
-counting and summary-delta algorithms (Gupta, Mumick, Subrahmanian 1993; Mumick, Quass, Mumick 1997).
+extremum (or the row whose value is kept) is retracted, or whose sum overflowed, is recomputed from the current input,
+and only such groups. Source: the counting and summary-delta algorithms (Gupta, Mumick, Subrahmanian 1993; Mumick,
+Quass, Mumick 1997).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
-from sqlmesh_like.analyze.functions.merging import cast
+from sqlmesh_like.analyze.functions.merging import StateKind, cast
 from sqlmesh_like.delta.affected_keys import shown_keys
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
@@ -71,49 +73,78 @@ def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) ->
     """States by group, with `_sml_key` from the group's keys; for signed rows, the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
     items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
-    for i, state in enumerate(states_of(aggregate)):
-        items.append(exp.alias_(_aggregated(state, f"_sml_a{i}", signed), state.name, quoted=True))
-        if signed and state.kind in ("min", "max"):
-            retracted = exp.Case().when(_is_negative(), column(f"_sml_a{i}"))
-            items.append(exp.alias_(_extremum(state, retracted), _retracted(state), quoted=True))
+    states = states_of(aggregate)
+    arguments = {state.name: column(f"_sml_a{i}") for i, state in enumerate(states)}
+    decisive = {name for order in _orders(states) for name in order}
+    for state in states:
+        items.append(exp.alias_(_aggregated(state, arguments, signed), state.name, quoted=True))
+        if signed and state.name in decisive:
+            items.append(exp.alias_(_extremum(state, arguments, _is_negative()), _retracted(state.name), quoted=True))
     query = exp.select(*items).from_(source.subquery("n"))
     return query.group_by(*[k.copy() for k in keys]) if keys else query
 
 
-def _aggregated(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
+def _aggregated(state: AggregateState, arguments: Mapping[str, exp.Column], signed: bool) -> exp.Expr:
     sign: exp.Expr = weight() if signed else exp.Literal.number(1)
+    argument = arguments[state.name]
     match state.kind:
         case "rows":
             total: exp.Expr = exp.Sum(this=sign) if signed else exp.Count(this=exp.Star())
             return exp.Coalesce(this=cast(total, "bigint"), expressions=[_ZERO.copy()])
         case "count":
-            is_null = exp.Is(this=column(argument), expression=exp.Null())
+            is_null = exp.Is(this=argument.copy(), expression=exp.Null())
             filled = exp.Case().when(exp.Not(this=is_null), sign).else_(_ZERO.copy())
             return exp.Coalesce(this=cast(exp.Sum(this=filled), "bigint"), expressions=[_ZERO.copy()])
         case "sum":
             return _sum(state, argument, signed)
-        case "min" | "max":
-            kept = exp.Case().when(exp.Not(this=_is_negative()), column(argument)) if signed else column(argument)
-            return _extremum(state, kept)
+        case "min" | "max" | "min_by" | "max_by":
+            return _extremum(state, arguments, exp.Not(this=_is_negative()) if signed else None)
 
 
-def _sum(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
+def _sum(state: AggregateState, argument: exp.Column, signed: bool) -> exp.Expr:
     """The sum: 0 if nothing is summed, NULL only if it overflowed."""
-    wide = cast(column(argument), state.type)
+    wide = cast(argument, state.type)
     if signed:
         wide = exp.Case().when(_is_negative(), exp.Neg(this=wide)).else_(wide.copy())
-    counted = exp.Count(this=column(argument))
+    counted = exp.Count(this=argument.copy())
     zero = cast(_ZERO.copy(), state.type)
     total = cast(exp.Sum(this=wide), state.type)
     return exp.Case().when(exp.EQ(this=counted, expression=_ZERO.copy()), zero).else_(total)
 
 
-def _extremum(state: AggregateState, argument: exp.Expr) -> exp.Expr:
-    return exp.Min(this=argument) if state.kind == "min" else exp.Max(this=argument)
+def _extremum(state: AggregateState, columns: Mapping[str, exp.Column], condition: exp.Expr | None = None) -> exp.Expr:
+    """A minimum or maximum, or the value of the row that is first or last, of the rows that meet a condition.
+
+    `columns` hold, by the name of a state, what it is over. Rows without a value of the first term of an order count
+    for nothing.
+    """
+    value: exp.Expr = columns[state.name].copy()
+    if not state.order:
+        chosen = exp.Case().when(condition, value) if condition is not None else value
+        return exp.Min(this=chosen) if state.kind == "min" else exp.Max(this=chosen)
+    terms = [columns[name] for name in state.order]
+    known = exp.Not(this=exp.Is(this=terms[0].copy(), expression=exp.Null()))
+    met = exp.and_(condition, known) if condition is not None else known
+    fields = [
+        exp.PropertyEQ(this=exp.to_identifier(f"_sml_{n}"), expression=term.copy()) for n, term in enumerate(terms)
+    ]
+    kind = exp.ArgMin if state.kind == "min_by" else exp.ArgMax
+    return kind(this=value, expression=exp.Case().when(met, exp.Struct(expressions=fields)))
 
 
-def _retracted(state: AggregateState) -> str:
-    return state.name.replace("_sml_", "_sml_lost_")
+def _retracted(name: str) -> str:
+    return name.replace("_sml_", "_sml_lost_")
+
+
+def _orders(states: Sequence[AggregateState]) -> dict[tuple[str, ...], StateKind]:
+    """The states that decide which rows a group's extrema and chosen values are of, each with its kind.
+
+    An extremum that is the first term of an order stays while the row that is chosen by this order does.
+    """
+    orders = {state.order: state.kind for state in states if state.order}
+    first = {order[0] for order in orders}
+    extrema = {(state.name,): state.kind for state in states if state.kind in ("min", "max")}
+    return {order: kind for order, kind in extrema.items() if order[0] not in first} | orders
 
 
 def _is_negative() -> exp.Expr:
@@ -129,16 +160,19 @@ def _old(groups: str) -> exp.Select:
 def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Select:
     """Keys of changed groups whose stored states cannot be merged.
 
-    A retracted value equals or exceeds the stored extremum, or a stored or added sum has overflowed.
+    A retracted value equals or exceeds the stored extremum, and none that enters does (exceeds it, where it is that of
+    a row), or a stored or added sum has overflowed.
     """
     conditions: list[exp.Expr] = []
+    for order, kind in _orders(states).items():
+        stored = [column(name, "o") for name in order]
+        reached, beaten = (exp.LTE, exp.LT) if kind in ("min", "min_by") else (exp.GTE, exp.GT)
+        is_lost = _reaches([column(_retracted(name), "d") for name in order], stored, reached)
+        entering = [column(name, "d") for name in order]
+        is_beaten = _reaches(entering, stored, reached if kind in ("min", "max") else beaten)
+        conditions.append(exp.Case().when(is_beaten, exp.false()).else_(is_lost))
     for state in states:
-        stored, lost = column(state.name, "o"), column(_retracted(state), "d")
-        if state.kind == "min":
-            conditions.append(exp.LTE(this=lost, expression=stored))
-        elif state.kind == "max":
-            conditions.append(exp.GTE(this=lost, expression=stored))
-        elif state.kind == "sum":
+        if state.kind == "sum":
             conditions += [exp.Is(this=column(state.name, alias), expression=exp.Null()) for alias in ("o", "d")]
     changed = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("d"))).from_(
         exp.alias_(exp.table_(groups), "d", table=True)
@@ -146,6 +180,16 @@ def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Sel
     on = exp.EQ(this=column(KEY, "o"), expression=column(KEY, "d"))
     query = changed.join(exp.alias_(exp.table_(old), "o", table=True), on=on, join_type="inner")
     return query.where(exp.or_(*conditions) if conditions else exp.false())
+
+
+def _reaches(values: Sequence[exp.Expr], stored: Sequence[exp.Expr], compare: type[exp.Predicate]) -> exp.Expr:
+    """Whether values are at least as far in an order as the stored ones; with a strict comparison farther."""
+    last = compare(this=values[-1], expression=stored[-1])
+    if len(values) == 1:
+        return last
+    farther = exp.LT if compare in (exp.LT, exp.LTE) else exp.GT
+    tied = [exp.EQ(this=value.copy(), expression=own.copy()) for value, own in zip(values[:-1], stored, strict=False)]
+    return exp.or_(_reaches(values[:-1], stored[:-1], farther), exp.and_(*tied, last))
 
 
 def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
@@ -177,7 +221,8 @@ def _pooled(aggregate: Aggregate, states: tuple[AggregateState, ...], groups: st
 def _merged(aggregate: Aggregate, states: tuple[AggregateState, ...], pooled: str, recomputed: str) -> exp.Select:
     """States of every changed group after the change."""
     keys = [key(), *[column(named.name) for named in aggregate.keys]]
-    sums = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
+    columns = {state.name: column(state.name) for state in states}
+    sums = [exp.alias_(_merge_one(state, columns), state.name, quoted=True) for state in states]
     combined = exp.select(*keys, *sums).from_(pooled).group_by(*[name.copy() for name in keys])
     names = _state_names(aggregate, states)
     every = exp.union(combined, exp.select(*names).from_(recomputed), distinct=False)
@@ -188,9 +233,9 @@ def _state_names(aggregate: Aggregate, states: tuple[AggregateState, ...]) -> li
     return [key(), *[column(named.name) for named in aggregate.keys], *[column(state.name) for state in states]]
 
 
-def _merge_one(state: AggregateState) -> exp.Expr:
-    if state.kind in ("min", "max"):
-        return _extremum(state, column(state.name))
+def _merge_one(state: AggregateState, columns: Mapping[str, exp.Column]) -> exp.Expr:
+    if state.kind in ("min", "max", "min_by", "max_by"):
+        return _extremum(state, columns)
     total = cast(exp.Sum(this=column(state.name)), state.type)
     if state.kind != "sum":
         return total

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Distinct, Relation, TopK
 from sqlmesh_like.analyze.expressions.clock import clock_calls
+from sqlmesh_like.classify.group_tops import group_top
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan
@@ -117,7 +118,8 @@ def with_frozen_partitions(plan: TablePlan, relation: Relation, partition: str, 
         return replace(plan, rescan=None, derive=_grouped_program(plan.derive, relation, partition))
     assert plan.build is not None
     build = _keyed(plan.build.subquery("k"), partition, names)
-    is_over_stored = isinstance(relation, TopK | Aggregate) or with_rows_below(relation) is not None
+    is_top = plan.rescan is None and group_top(relation) is not None
+    is_over_stored = is_top or isinstance(relation, TopK | Aggregate) or with_rows_below(relation) is not None
     derive = None if plan.derive is None or is_over_stored else _keyed_program(plan.derive, partition, names)
     return TablePlan(build, plan.state, derive, keyed_by=partition)
 

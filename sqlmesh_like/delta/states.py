@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
+from sqlmesh_like.analyze.binding.ties import core
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named, aggregate_of
 from sqlmesh_like.analyze.functions.merging import KeptState, Merge, StateKind, cast
@@ -25,20 +26,31 @@ class AggregateState:
     argument: exp.Expr | None
     type: str
     counted_by: str | None = None  # for sums: the state with the number of summed values
+    order: tuple[str, ...] = ()  # for the value of a row: the states by which it is first or last, maybe itself
+    order_arguments: tuple[exp.Expr, ...] = ()  # of those states but itself
 
 
 def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
     """The states that all calls of an aggregate need, each once; the first counts rows."""
-    entries: dict[tuple[str, str], AggregateState] = {}
-    numbers: dict[str, int] = {}
+    entries: dict[tuple[str, str, tuple[str, ...]], AggregateState] = {}
+    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
     for call in aggregate.calls:
-        names: list[str] = []
+        own: list[AggregateState] = []
         for kept in _kept(call):
             sql = kept.argument.sql(SPARK)
-            number = numbers.setdefault(sql, len(numbers))
-            counted_by = None if kept.counted_by is None else names[kept.counted_by]
-            state = AggregateState(f"_sml_{kept.kind}_{number}", kept.kind, kept.argument, kept.type, counted_by)
-            names.append(entries.setdefault((kept.kind, sql), state).name)
+            before = tuple(own[position] for position in kept.order if position < len(own))
+            order = tuple(state.name for state in before)
+            name = f"_sml_{kept.kind}_{numbers.setdefault((sql, order), len(numbers))}"
+            state = AggregateState(
+                name,
+                kept.kind,
+                kept.argument,
+                kept.type,
+                None if kept.counted_by is None else own[kept.counted_by].name,
+                order if len(before) == len(kept.order) else (*order, name),
+                tuple(state.argument for state in before if state.argument is not None),
+            )
+            own.append(entries.setdefault((kept.kind, sql, order), state))
     return (AggregateState(ROWS, "rows", None, "bigint"), *entries.values())
 
 
@@ -46,9 +58,12 @@ def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     """The aggregate's value, of Spark's type, from the states of its group."""
     if call.argument is None:
         return column(ROWS)
-    names = {(state.kind, state.argument.sql(SPARK)): state.name for state in states if state.argument is not None}
-    columns = [column(names[kept.kind, kept.argument.sql(SPARK)]) for kept in _kept(call)]
-    return _merge(call).value(call.argument_type, *columns)
+    own: list[str] = []
+    for kept in _kept(call):
+        sql, order = kept.argument.sql(SPARK), tuple(own[position] for position in kept.order if position < len(own))
+        alike = (state for state in states if state.kind == kept.kind and state.order[: len(order)] == order)
+        own.append(next(each.name for each in alike if each.argument is not None and each.argument.sql(SPARK) == sql))
+    return _merge(call).value(call.argument_type, *[column(name) for name in own])
 
 
 def value_of_rows(call: Call) -> exp.Expr | None:
@@ -89,7 +104,14 @@ def _of_all_rows(kept: KeptState) -> exp.Expr:
 
 
 def _kept(call: Call) -> tuple[KeptState, ...]:
-    return () if call.argument is None else _merge(call).states(call.argument, call.argument_type)
+    if call.argument is None:
+        return ()
+    merge = _merge(call)
+    states = merge.states(call.argument, call.argument_type)
+    if merge.chooses is None:
+        return states
+    order = tuple(range(len(states)))
+    return (*states, KeptState(merge.chooses, core(call.call).this, call.type or "", order=order))
 
 
 def _merge(call: Call) -> Merge:

@@ -20,12 +20,13 @@ from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import names, over, signed, stacked, subquery
 from sqlmesh_like.names import Column, Schema
 
-_KEPT = "_sml_below_"
+KEPT_BELOW = "_sml_below_"
+"""Start of the names of hidden columns that hold those of rows below windows."""
 
 
 def keeps_rows_below(state: Schema) -> bool:
     """Whether a table's state holds rows below its windows, in columns whose numbers depend on how they are written."""
-    return any(column.name.startswith(_KEPT) for column in state)
+    return any(column.name.startswith(KEPT_BELOW) for column in state)
 
 
 def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
@@ -40,7 +41,7 @@ def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
         return None
     shown = _shown(source)
     hidden = [each for each in below if each.name.lower() not in shown]
-    added = tuple(Named(f"{_KEPT}{number}", column(each.name), each.type) for number, each in enumerate(hidden))
+    added = tuple(Named(f"{KEPT_BELOW}{number}", column(each.name), each.type) for number, each in enumerate(hidden))
     wider = Windowed(source.child, (*source.items, *added), source.partitions)
     return wider, tuple(Column(item.name, item.type) for item in added)
 
@@ -65,12 +66,14 @@ def whole_window_delta(source: Windowed, moves: Moves) -> DeltaProgram:
 def _staying(source: Windowed, stored: str, change: str) -> exp.Select:
     """The rows below of the table's rows that the change leaves as they are."""
     held = _shown(source)
-    below = [exp.alias_(_as(column(held[each.name.lower()]), each), each.name, quoted=True) for each in _read(source)]
+    below = [
+        exp.alias_(as_below(column(held[each.name.lower()]), each), each.name, quoted=True) for each in _read(source)
+    ]
     replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
     return exp.select(*below, key()).from_(stored).where(exp.Not(this=replaced))
 
 
-def _as(value: exp.Expr, below: Column) -> exp.Expr:
+def as_below(value: exp.Expr, below: Column) -> exp.Expr:
     """A value of the table in the type that it has below: tables hold small integers as int."""
     is_small = below.type in ("tinyint", "smallint")
     return exp.cast(value, below.type, dialect="spark") if is_small and below.type else value

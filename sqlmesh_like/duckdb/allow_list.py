@@ -19,6 +19,7 @@ from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
+from sqlmesh_like.names import python_function_of
 
 _FORMS = (
     exp.Select, exp.Subquery, exp.Union, exp.Except, exp.Intersect, exp.With, exp.CTE, exp.From, exp.Join, exp.Where,
@@ -60,7 +61,8 @@ def first_unproven(tree: exp.Expr) -> str | None:
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and node.name.upper() not in _NAMED:
             if node.name.lower() != WINDOW:
-                return f"function {node.name.upper()}"
+                python = python_function_of(node.name)
+                return f"function {node.name.upper()}" if python is None else f"the Python function {python[0]}"
             if why := _unproven_window(node):
                 return why
         if type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter | exp.Anonymous):
@@ -166,7 +168,7 @@ def _unproven_form(node: exp.Expr) -> str | None:
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
             return "LATERAL with a query"
         case exp.Join() if node.method.upper() == "NATURAL":
-            return "NATURAL JOIN (USING names its columns)"
+            return "NATURAL JOIN (write the columns by USING; CROSS JOIN if the tables share none)"
         case exp.Group() if _has_ordinal_sets(node):
             return "ROLLUP, CUBE or GROUPING SETS of numbers"
     return None

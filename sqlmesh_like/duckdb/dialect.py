@@ -53,6 +53,10 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     'SELECT a FROM t GROUP BY ROLLUP (a) HAVING COUNT(*) > 0'
     >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
+    >>> duck_text(sqlglot.parse_one("select a from t left anti join u", dialect="spark"))
+    'SELECT a FROM t ANTI JOIN u ON TRUE'
+    >>> duck_text(sqlglot.parse_one("select last(a, true) over (order by b) from t", dialect="spark"))
+    'SELECT LAST_VALUE(a IGNORE NULLS) OVER (ORDER BY b NULLS FIRST) FROM t'
     """
     for call in list(tree.find_all(exp.CountIf)):
         if (same := AGGREGATES[exp.CountIf].same_as) is not None:  # DuckDB's COUNT_IF is NULL if all values are NULL
@@ -64,6 +68,8 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     for collected in list(tree.find_all(exp.ArrayUniqueAgg)):
         if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB allows DISTINCT once
             collected.set("this", collected.this.expressions[0])
+    _with_chosen_nulls(tree)
+    _with_ignored_nulls(tree)
     _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
         # DuckDB's returns a date for a date.
@@ -79,7 +85,38 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         without_laterals(select)
         without_generators(select)
         _as_comma_forms(select)
+    _with_conditions(tree)
     return (tree if is_exact else _with_spark_values(tree)).sql(DUCKDB, copy=False)
+
+
+def _with_chosen_nulls(tree: exp.Expr) -> None:
+    """Let the row that max_by or min_by chooses have a value that is NULL: DuckDB passes over such rows."""
+    for chosen in list(tree.find_all(exp.ArgMax, exp.ArgMin)):
+        if chosen.args.get("count") or isinstance(chosen.this, exp.Distinct):
+            continue
+        whole: exp.Expr = chosen
+        while isinstance(whole.parent, exp.Filter | exp.Window) and whole.arg_key == "this":
+            whole = whole.parent
+        field = exp.PropertyEQ(this=exp.to_identifier("v"), expression=chosen.this.copy())
+        chosen.set("this", exp.Struct(expressions=[field]))
+        whole.replace(exp.func("struct_extract", whole.copy(), exp.Literal.string("v"), dialect="duckdb"))
+
+
+def _with_ignored_nulls(tree: exp.Expr) -> None:
+    """Write LAST and FIRST without NULLs over a window by the names of which sqlglot keeps IGNORE NULLS."""
+    for ignoring in list(tree.find_all(exp.IgnoreNulls)):
+        if type(ignoring.this) in _OF_WINDOWS and isinstance(ignoring.parent, exp.Window):
+            ignoring.set("this", _OF_WINDOWS[type(ignoring.this)](this=ignoring.this.this))
+
+
+_OF_WINDOWS: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
+
+
+def _with_conditions(tree: exp.Expr) -> None:
+    """Add the condition that SEMI and ANTI JOIN may lack in Spark, where a row then matches any other."""
+    for join in tree.find_all(exp.Join):
+        if join.kind in ("SEMI", "ANTI") and not (join.args.get("on") or join.args.get("using") or join.method):
+            join.set("on", exp.true())
 
 
 def _without_null_of_in(tree: exp.Expr) -> None:

@@ -146,13 +146,15 @@ def estimate(
     alternatives: Sequence[Strategy] = (),
     has_logs: bool = False,
     has_whole_groups: bool = False,
+    has_own_rows: bool = False,
     paces: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Estimate the work of an incremental strategy on these inputs, and that of a full refresh.
 
     One of `alternatives` is chosen instead if it is clearly cheaper. `has_logs`: the target is merge-on-read, where
     changed rows are appended and no file is rewritten. `has_whole_groups`: something is computed over all rows of a
-    query below, such as a window without PARTITION BY. `paces`: those of earlier runs, by strategy.
+    query below, such as a window without PARTITION BY. `has_own_rows`: of groups that are recomputed the table itself
+    holds what is needed, as a rule. `paces`: those of earlier runs, by strategy.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, ChangeVolume(rows=10, files=1, bytes=1000, partitions=1))
@@ -166,10 +168,12 @@ def estimate(
     def paced(item: Strategy, work: WorkEstimate) -> WorkEstimate:
         return replace(work, pace=_pace(item, paces or {}))
 
-    ways = [
-        (item, paced(item, _incremental(item, inputs, target, rows, has_logs, has_whole_groups)))
-        for item in (strategy, *alternatives)
-    ]
+    def incremental(item: Strategy) -> WorkEstimate:
+        if item == "group_recompute" and has_own_rows:
+            return _of_own_rows(_incremental("row_based", inputs, target, rows, has_logs, has_whole_groups), target)
+        return _incremental(item, inputs, target, rows, has_logs, has_whole_groups)
+
+    ways = [(item, paced(item, incremental(item))) for item in (strategy, *alternatives)]
     best = min(ways, key=lambda way: way[1].seconds)
     if everything >= WORTH_WEIGHING and _is_clearly_cheaper(best[1], ways[0][1]):
         ways.remove(best)
@@ -182,6 +186,11 @@ def estimate(
         full=paced("full_refresh", WorkEstimate(everything, everything, target.bytes)),
         is_timed=bool(paces),
     )
+
+
+def _of_own_rows(work: WorkEstimate, target: Volume) -> WorkEstimate:
+    """The work of changed rows that meet those of the table."""
+    return replace(work, read=work.read + target.bytes, shuffled=work.shuffled + target.bytes) if work.read else work
 
 
 def _pace(strategy: Strategy, paces: Mapping[str, float]) -> float:

@@ -14,6 +14,7 @@ from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.analyze.binding.subqueries.in_values import asks_both_ways
 from sqlmesh_like.analyze.expressions.types import averages_doubles
+from sqlmesh_like.classify.group_tops import group_top
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 from sqlmesh_like.delta.whole_window import keeps_rows_below
@@ -67,6 +68,9 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
         parts["averages"] = "doubles"
     if asks_both_ways(compiled.facts.tree):
         parts["not_in"] = "apart"
+    relation = compiled.facts.relation
+    if parts["strategy"] == "group_recompute" and relation is not None and group_top(pruned_columns(relation)):
+        parts["tops"] = "kept"
     if model.config.frozen_before is not None and compiled.table.keyed_by:
         parts["keyed_by"] = compiled.table.keyed_by
     return parts

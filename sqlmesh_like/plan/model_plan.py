@@ -18,6 +18,7 @@ from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.compile import goes_on_from_its_rows
 from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.delta.whole_window import with_rows_below
@@ -269,7 +270,8 @@ def _estimate(
     sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
     return estimate(
         compiled.classification.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
-        has_logs=target.kind == "mor", has_whole_groups=_has_whole_groups(compiled), paces=paces(target),
+        has_logs=target.kind == "mor", has_whole_groups=_has_whole_groups(compiled),
+        has_own_rows=goes_on_from_its_rows(compiled.facts), paces=paces(target),
     )  # fmt: skip
 
 

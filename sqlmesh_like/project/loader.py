@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.functions.reading import refuse_same_names
+from sqlmesh_like.project.functions.reading import refuse_same_names, without_foreign_python
 from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
 from sqlmesh_like.project.package_reader import PackageFiles, given_types, read_package
 from sqlmesh_like.project.packages import installed_packages
@@ -45,7 +45,8 @@ def load_project(
     own = replace(own, seeds=tuple(_described_by_package(seed, own, packages) for seed in own.seeds))
     parts = (own, *packages)
     unit_tests = tuple(test for part in parts for test in _unit_tests(root, part, settings))
-    functions = tuple(function for part in parts for function in part.functions)
+    read = (function for part in parts for function in part.functions)
+    functions = tuple(without_foreign_python(read, (settings.name, *settings.flags.python_model_packages)))
     refuse_same_names(functions)
     return ParsedProject(
         name=settings.name,

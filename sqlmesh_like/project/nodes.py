@@ -410,8 +410,8 @@ class ModelGroup:
 @dataclass(frozen=True)
 class ProjectFlags:
     """`flags:` of the settings that have an effect here. `strict_undefined`: an undefined name is an error instead of
-    an empty text. `python_model_packages`: packages whose Python models may be run. `behavior`: names of flags that are
-    on, for `adapter.behavior` of templates."""
+    an empty text. `python_model_packages`: packages whose Python models and functions may be run. `behavior`:
+    names of flags that are on, for `adapter.behavior` of templates."""
 
     strict_undefined: bool = False
     python_model_packages: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
+from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
@@ -47,6 +48,7 @@ from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.job_metrics import measured
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
+from sqlmesh_like.spark.program.scalar_functions import register_functions
 from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
@@ -66,23 +68,32 @@ class SparkEngine:
     """Starts Spark on first use: a run in which nothing changed never does."""
 
     def __init__(
-        self, target: Target, history: History, start: Callable[[], SparkSession], *, stops_spark: bool = True
+        self,
+        target: Target,
+        history: History,
+        start: Callable[[], SparkSession],
+        *,
+        stops_spark: bool = True,
+        functions: Sequence[FunctionFile] = (),
     ) -> None:
         self._target = target
         self._history = history
         self._layout = TableLayout(Router(target), history)
         self._start = start
         self._stops_spark = stops_spark
+        self._functions = functions
         self._lock = Lock()
         self._changes = SharedChanges()
         self._shared: SparkSession | None = None
 
     def session(self) -> SparkSession:
-        """A session with its own views, on the one Spark of this process."""
+        """A session with its own views and the project's functions in Python, on the one Spark of this process."""
         with starting(), self._lock:
             if self._shared is None:
                 self._shared = self._start()
-        return self._shared.newSession()
+        session = self._shared.newSession()
+        register_functions(session, self._functions)
+        return session
 
     def release(self) -> None:
         with without_lost_jvm():

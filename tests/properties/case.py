@@ -21,6 +21,7 @@ from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, R
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
+from tests.properties.lake import mismatches
 
 AGAIN = "To have it again:"
 X = TypeVar("X")
@@ -116,7 +117,7 @@ def travelled(case: Case, path: Sequence[LakeSnapshot], threads: int = 1) -> lis
 
 def require_equal(lake: MemoryLake, plan: CompiledModel, when: str) -> None:
     """The table is what a recompute gives: visible rows as the query is written, and all of it as a fresh build."""
-    for kind, mismatch in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
+    for kind, mismatch in mismatches(lake, plan):
         assert not mismatch, f"{kind} after {when} of {plan.model.sql}\n{mismatch}"
 
 

@@ -173,6 +173,8 @@ _WINDOWS = (
     ("case when var_pop({int}) over ({p} {o}) > 0.9 then 1 else 0 end", "int"),
     ("sum({int}) over ({p} {o} rows between 1 preceding and current row)", "int"),
     ("first_value({int}) over ({p} {o})", "int"), ("last_value({date}) over ({p} {o} {whole})", "date"),
+    ("last_value({int}) over ({p} {o})", "int"), ("last({int}, true) over ({p} {o})", "int"),
+    ("first_value({date}) over ({p} {o} range between current row and unbounded following)", "date"),
     ("nth_value({int}, 2) over ({p} {o} rows between unbounded preceding and current row)", "int"),
 )  # fmt: skip
 _WHOLE = "rows between unbounded preceding and unbounded following"
@@ -239,8 +241,10 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
         listed, named = b.named(kept)
         return Built(f"select {listed} from {source.sql} qualify {place} <= {b.one_of('12')}", named, made(source))
     listed, named = b.named(kept)
+    if b.sometimes(3):
+        named = (*named, Col("nr", "int"))
     shown = ", ".join(column.name for column in named)
-    inner = f"select {listed}, {place} as nr from {source.sql}"
+    inner = f"select {listed}, {place} as nr from {source.sql}{b.where(source.columns, 4)}"
     return Built(f"select {shown} from ({inner}) as ranked where nr {b.one_of(['= 1', '<= 2'])}", named, made(source))
 
 

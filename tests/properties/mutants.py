@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,7 +15,19 @@ from sqlmesh_like.analyze.binding.subqueries import correlated_groups, match_fla
 from sqlmesh_like.analyze.binding.subqueries import predicate_subqueries as subqueries
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES, SameCall
 from sqlmesh_like.analyze.functions.merging import KeptState
-from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, limits, lookups, partitions, rows, whole_window
+from sqlmesh_like.classify.group_tops import GroupTop
+from sqlmesh_like.delta import (
+    affected_keys,
+    aggregates,
+    changes,
+    group_tops,
+    keys,
+    limits,
+    lookups,
+    partitions,
+    rows,
+    whole_window,
+)
 from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
@@ -135,6 +147,39 @@ def extrema_never_recomputed(patch: pytest.MonkeyPatch) -> None:
 def strictly_beaten_extrema_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exp, "LTE", exp.LT)
     patch.setattr(exp, "GTE", exp.GT)
+
+
+def rows_that_tie_beat_the_kept_one(patch: pytest.MonkeyPatch) -> None:
+    """A row that enters and is ordered as the kept one beats it, whatever their keys are."""
+    reaches = aggregates._reaches
+
+    def naive(values: Sequence[exp.Expr], stored: Sequence[exp.Expr], compare: type[exp.Predicate]) -> exp.Expr:
+        if len(values) > 1 and compare in (exp.LT, exp.GT):
+            return reaches(values[:1], stored[:1], exp.LTE if compare is exp.LT else exp.GTE)
+        return reaches(values, stored, compare)
+
+    patch.setattr(aggregates, "_reaches", naive)
+
+
+def values_that_are_null_are_not_chosen(patch: pytest.MonkeyPatch) -> None:
+    """MAX_BY is of the rows that have a value."""
+    extremum = aggregates._extremum
+
+    def naive(state: AggregateState, columns: Mapping[str, exp.Column], condition: exp.Expr | None = None) -> exp.Expr:
+        known = exp.Not(this=exp.Is(this=columns[state.name].copy(), expression=exp.Null()))
+        return extremum(state, columns, exp.and_(condition, known) if condition is not None else known)
+
+    patch.setattr(aggregates, "_extremum", naive)
+
+
+def chosen_rows_never_recomputed(patch: pytest.MonkeyPatch) -> None:
+    """The row whose value is kept stays."""
+    stale = aggregates._stale
+
+    def naive(states_: tuple[AggregateState, ...], *steps: str) -> exp.Select:
+        return stale(tuple(state for state in states_ if not state.order and state.kind != "max"), *steps)
+
+    patch.setattr(aggregates, "_stale", naive)
 
 
 def null_keys_as_empty_text(patch: pytest.MonkeyPatch) -> None:
@@ -417,6 +462,31 @@ def last_row_left_is_no_boundary(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(changes.Changes, "replaced_rows", remember)
     patch.setattr(limits, "_last", lambda *given: last(*given).where(exp.Not(this=replaced[-1].copy())))
+
+
+def too_few_rows_of_a_group_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """What is left of the stored rows of a group, and what came, is all of it."""
+    last = group_tops._last
+    patch.setattr(group_tops, "_last", lambda *given: last(*given).where(exp.false()))
+
+
+def last_row_of_a_group_is_before_its_equal(patch: pytest.MonkeyPatch) -> None:
+    """A row that ties with the last stored one of its group is among the first, whatever their keys are."""
+    in_place = group_tops._in_place
+
+    def naive(top: GroupTop, *last: exp.Expr) -> exp.Expr:
+        place = in_place(top, *last)
+        if last:
+            terms = place.this.args["order"].expressions
+            terms[-2], terms[-1] = terms[-1], terms[-2]
+        return place
+
+    patch.setattr(group_tops, "_in_place", naive)
+
+
+def replaced_rows_of_a_group_stay(patch: pytest.MonkeyPatch) -> None:
+    """The stored rows that a change replaces are still among the first."""
+    patch.setattr(group_tops, "_staying", lambda top, kept, _: group_tops._rows_below(top, kept))
 
 
 def rows_that_enter_move_an_offset(patch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,13 @@ MERGED = (
     "regr_avgy({int}, {int}) filter (where {boolean})", "regr_sxx({int}, {int})",
     "regr_syy(cast({decimal} as decimal(10,2)), {int})", "stddev_pop({int}) filter (where {boolean})",
 )  # fmt: skip
-TIED = (
+CHOSEN = (
     "max_by({any}, {ordered})", "min_by({any}, {ordered})", "max_by({any}, {ordered}) filter (where {boolean})",
     "first({any})", "first({any}, true)", "last({any})", "any_value({any}) filter (where {boolean})",
-    "last({any}) ignore nulls", "first_value({any})", "collect_list({any})", "array_agg({any})", "collect_set({any})",
+    "last({any}) ignore nulls", "first_value({any})",
+)  # fmt: skip
+TIED = (
+    "collect_list({any})", "array_agg({any})", "collect_set({any})",
     "collect_list({any}) filter (where {boolean})", "collect_set({any}) filter (where {boolean})",
 )  # fmt: skip
 WHOLE = (
@@ -42,10 +45,11 @@ WHOLE = (
     ("calls", "strategy", "rule"),
     [
         (MERGED, "aggregate_merge", "AGG001"),
+        (CHOSEN, "aggregate_merge", "AGG009"),
         (TIED, "group_recompute", "AGG008"),
         (WHOLE, "group_recompute", ""),
     ],
-    ids=["merged", "tied", "whole"],
+    ids=["merged", "chosen", "tied", "whole"],
 )
 def test_every_function_of_a_group_equals_a_recompute_after_every_batch(
     calls: tuple[str, ...], strategy: str, rule: str
@@ -80,6 +84,21 @@ def test_bool_and_of_no_values_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "_unless_empty", lambda count, value: value)
     with pytest.raises(AssertionError, match=r"^rows after"):
         check(compiled(sql, COLUMNS), COLUMNS, _NULLS)
+
+
+def test_the_row_with_the_largest_order_decides_even_if_its_value_is_null() -> None:
+    plan = compiled("select g, max_by(v, b) as r, min_by(v, g) as s, any_value(v) as t from ods.t group by g", COLUMNS)
+    path = path_of(
+        {"1": ("x", 1, False), "2": ("x", None, True), "3": ("y", 3, None)},
+        {"4": ("x", 4, True)},
+        {"0": ("x", None, False), "4": None},
+        {"2": ("x", 5, False), "3": ("y", None, True)},
+    )
+    assert [final_rows(plan, COLUMNS, path[:n]) for n in (1, 2, 3, 4)] == [
+        [("x", None, 1, 1), ("y", None, 3, 3)], [("x", 4, 1, 1), ("y", None, 3, 3)],
+        [("x", None, None, None), ("y", None, 3, 3)], [("x", 5, None, None), ("y", None, None, None)],
+    ]  # fmt: skip
+    assert check(plan, COLUMNS, path)
 
 
 def test_a_list_is_in_the_order_of_row_keys() -> None:

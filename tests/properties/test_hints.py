@@ -67,7 +67,7 @@ FOLLOWED = {
         "select s, sort_array(collect_list(distinct a)) as r from ods.t group by s",
         "select s, sort_array(collect_set(a)) as r from ods.t group by s",
     ),
-    "AGG008": partitioned("select s, max_by(a, dt) as r from ods.t group by s"),
+    "AGG008": partitioned("select s, collect_list(a) as r from ods.t group by s"),
     "KEY001": Followed(
         "select f, count(*) as r from ods.t group by f",
         "select cast(f as decimal(18,2)) as f, count(*) as r from ods.t group by cast(f as decimal(18,2))",
@@ -170,7 +170,7 @@ DAYS = "set partition_by='dt': partition_rescan"
 TRIED = (
     Tried("select s, dt, count(distinct a) as r from ods.t group by s, dt", "AGG002", DAYS),
     Tried("select dt, upper(s) as k, median(a) as r from ods.t group by dt, upper(s)", "AGG005", DAYS),
-    Tried("select dt, max_by(a, d) as r from ods.t group by dt", "AGG008", DAYS),
+    Tried("select dt, collect_set(a) as r from ods.t group by dt", "AGG008", DAYS),
     Tried("select dt, count(*) as r from ods.t group by dt having count(*) > 1", "NST001", DAYS),
     Tried("select dt from ods.t except all select dt from ods.t where a > 2", "SET001", DAYS),
     Tried("select distinct dt, b from ods.t", "DST001", DAYS),

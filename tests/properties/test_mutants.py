@@ -49,9 +49,11 @@ _FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
 _MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
 _OUTER = "select t.p, count(*) as n, count(u.v) as met from ods.t left join ods.u on t.p = u.p group by t.p"
 _FIRST = "select p, v from ods.t order by v limit 2"
+_TOP = "select v, q from ods.t qualify row_number() over (partition by p order by v) <= 2"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
+_LATEST = "select q, max_by(p, v) as r from ods.t group by q"
 _MIN = "select p, min(v) as low, max(v) as high from ods.t group by p"
 CASES = (
     Case("a group of total 0 is dead", mutants.visible_sum_only, _SUM,
@@ -83,6 +85,14 @@ CASES = (
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": None})),
     Case("an equal retracted extremum is no loss", mutants.strictly_beaten_extrema_only, _MIN,
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"2": None})),
+    Case("the row that is chosen stays", mutants.chosen_rows_never_recomputed, _LATEST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2)}, {"2": None})),
+    Case("an equal row that is chosen is no loss", mutants.strictly_beaten_extrema_only, _LATEST,
+         states({"1": ("x", "", 1), "2": ("y", "", 2)}, {"2": None})),
+    Case("a row that ties beats the chosen one", mutants.rows_that_tie_beat_the_kept_one, _LATEST,
+         states({"2": ("x", "", 1), "3": ("y", "", 1)}, {"3": None, "1": ("z", "", 1)})),
+    Case("a chosen value is not NULL", mutants.values_that_are_null_are_not_chosen, _LATEST,
+         states({"1": ("x", "", 1), "2": (None, "", 2)}, {"3": ("y", "", 0)})),
     Case("NULL and empty text are one key", mutants.null_keys_as_empty_text, _SUM,
          states({"1": (None, "", 1), "2": ("", "", 2)}, {"3": ("", "", 1)})),
     Case("keys joined without length", mutants.keys_joined_without_length,
@@ -136,6 +146,12 @@ CASES = (
          states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"1": None})),
     Case("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, _FIRST,
          states({"1": ("x", "", 1), "2": ("y", "", 2), "3": ("z", "", 3)}, {"2": ("y", "", 4)})),
+    Case("too few rows of a group are not noticed", mutants.too_few_rows_of_a_group_not_noticed, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 3)}, {"1": None})),
+    Case("a row that ties with the last of a group", mutants.last_row_of_a_group_is_before_its_equal, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 2)}, {"1": None, "4": ("x", "", 2)})),
+    Case("rows of a group that a change replaces stay", mutants.replaced_rows_of_a_group_stay, _TOP,
+         states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": ("y", "", 3)})),
     Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,
          "select p, count(*) as n from ods.t group by p order by p limit 1",
          states({"1": ("x", "", 1)}, {"2": (None, "", 2)})),
@@ -217,6 +233,9 @@ MUTANTS = (
     Mutant("the sum of nothing is 0", mutants.sum_of_nothing_is_zero, "group by"),
     Mutant("a variance is over one value more", mutants.variance_of_one_more, "group by", seed=17),
     Mutant("extrema never recomputed", mutants.extrema_never_recomputed, "group by", seed=2),
+    Mutant("the row that is chosen stays", mutants.chosen_rows_never_recomputed, "tied aggregate"),
+    Mutant("a row that ties beats the chosen one", mutants.rows_that_tie_beat_the_kept_one, "tied aggregate"),
+    Mutant("a chosen value is not NULL", mutants.values_that_are_null_are_not_chosen, "tied aggregate"),
     Mutant("partitions of after-images only", mutants.partitions_of_after_images_only, "rescan aggregate", True),
     Mutant("NULL-unsafe partitions", mutants.partitions_compared_unsafely, "rescan aggregate", True, seed=2),
     Mutant("NULL and empty text are one key", mutants.null_keys_as_empty_text, "group by"),
@@ -230,6 +249,9 @@ MUTANTS = (
     Mutant("groups without rows are kept", mutants.dead_groups_kept, "group by", seed=3),
     Mutant("too few first rows are not noticed", mutants.too_few_first_rows_not_noticed, "limit", seed=12),
     Mutant("a last row that left is no boundary", mutants.last_row_left_is_no_boundary, "limit", seed=15),
+    Mutant("too few rows of a group are not noticed", mutants.too_few_rows_of_a_group_not_noticed, "qualify"),
+    Mutant("a row that ties with the last of a group", mutants.last_row_of_a_group_is_before_its_equal, "qualify"),
+    Mutant("rows of a group that a change replaces stay", mutants.replaced_rows_of_a_group_stay, "top-n"),
     Mutant("only rows that enter move an OFFSET", mutants.rows_that_enter_move_an_offset, "limit", seed=1),
     Mutant("UNPIVOT keeps NULL", mutants.nulls_stay_in_unpivot, "unpivot"),
     Mutant("all rows of a group are of each value", mutants.values_of_a_pivot_share_their_rows, "pivot"),

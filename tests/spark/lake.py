@@ -135,6 +135,11 @@ class Lake:
         """Write or change a model; `@orders` in its SQL stands for the source table `orders`."""
         self._put(f"models/{name}.sql", re.sub(r"@(\w+)", r"{{ source('shop', '\1') }}", sql))
 
+    def function(self, name: str, declared: str, python: str) -> None:
+        """Write or change a function in Python; `declared` are the other keys of its entry."""
+        self._put(f"functions/{name}.yml", f"functions: [{{name: {name}, {declared}}}]\n")
+        self._put(f"functions/{name}.py", python)
+
     def source(
         self,
         name: str,
@@ -198,7 +203,8 @@ class Lake:
         return str(rows[0][0]) if rows else ""
 
     def engine(self) -> SparkEngine:
-        return SparkEngine(self.target(), LakeHistory(), self.start or (lambda: self.spark))
+        functions = load_project(self.root, {}).functions
+        return SparkEngine(self.target(), LakeHistory(), self.start or (lambda: self.spark), functions=functions)
 
     def uri(self, name: str) -> str:
         return str(self.root / "warehouse" / "dws" / name)
@@ -238,7 +244,7 @@ class Lake:
         history = LakeHistory()
         catalog = build_catalog(project, rendered, target, history)
         planner = Planner(rendered, catalog, self.now or datetime.now(UTC), full_refresh)
-        spark = SparkEngine(target, history, self.start or (lambda: self.spark))
+        spark = SparkEngine(target, history, self.start or (lambda: self.spark), functions=project.functions)
         engine = LocalFirstEngine(lambda: spark, Router(target), history)
         graph = build_graph(project, rendered)
         return planner, Executor(planner, graph, engine, Silent(), RunPolicy(Pace(threads, fail_fast)))

@@ -43,7 +43,7 @@ from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, with_plain_v
 from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, asking_groups
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
-from sqlmesh_like.analyze.binding.ties import window_fault
+from sqlmesh_like.analyze.binding.ties import over_peers, window_fault
 from sqlmesh_like.analyze.binding.time_windows import by_start, with_time_window
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
 from sqlmesh_like.analyze.expressions import types
@@ -277,7 +277,7 @@ def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
 def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
     qualify = select.args.get("qualify")
     condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
-    everything = [*items, *condition]
+    everything = [named(over_peers(item.this), item.alias) for item in (*items, *condition)]
     windows = [window for item in everything for window in item.this.find_all(exp.Window)]
     outputs = tuple(scope.named(item, in_window=bool(windows)) for item in everything)
     if not windows:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+WRITTEN = "written"
+"""Note of a node that stands for what its author wrote otherwise: that text, for messages."""
 Change = Callable[[exp.Expr], exp.Expr]
 
 

@@ -20,11 +20,12 @@ from sqlmesh_like.analyze.binding.scope import (
     offset_of,
     require_pure,
 )
-from sqlmesh_like.analyze.binding.ties import core, is_decided
+from sqlmesh_like.analyze.binding.ties import core, is_decided, order_of_choice
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.functions.aggregates import AggregateFunction, aggregate_of
 from sqlmesh_like.analyze.spark_types.one_zero import with_one_zero
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.names import KEY
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 _QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
@@ -226,10 +227,14 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
     sql, offset, result = node.sql(SPARK, comments=False), offset_of(node), types.infer(whole, scope.known)
+    if is_decided(function) and record is not None:
+        _require_pure_parts(function, condition)
+        order = order_of_choice(whole, exp.column(KEY, quoted=True))
+        type_ = types.infer(order, {**scope.known, KEY: "string"})
+        return Call(name, record.merged_name, order, type_, False, whole, sql, offset, result)
     same = record.same_as if record is not None else None
     if distinct or argument is None or (same is None and _has_more_arguments(function)):
-        for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
-            _require_pure_arguments(part)
+        _require_pure_parts(function, condition)
         if isinstance(argument, exp.Distinct):
             values = argument.expressions
             type_ = types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
@@ -254,7 +259,9 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
 def _merged(function: exp.Func) -> AggregateFunction | None:
     """What is known of an aggregate that is merged over some arguments; None for any other."""
     record = aggregate_of(function)
-    return record if record is not None and record.merge is not None else None
+    if record is None or record.merge is None or (record.merge.chooses and not is_decided(function)):
+        return None
+    return record
 
 
 def _has_value(function: exp.Expr) -> bool:
@@ -262,9 +269,11 @@ def _has_value(function: exp.Expr) -> bool:
     return is_decided(function) or isinstance(function, _QUANTILES)
 
 
-def _require_pure_arguments(part: exp.Expr) -> None:
-    for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
-        require_pure(argument)
+def _require_pure_parts(function: exp.Expr, condition: exp.Expr | None) -> None:
+    """Raise for an argument of a call, or its condition in FILTER, that is not pure."""
+    for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
+        for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
+            require_pure(argument)
 
 
 def _has_more_arguments(function: exp.Expr) -> bool:

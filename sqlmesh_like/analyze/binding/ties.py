@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import operand
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, operand, replaced
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
+from sqlmesh_like.dialects import SPARK
 
 _LISTED: exp.Expr = sqlglot.parse_one(
     "transform(array_sort(collect_list(_sml_filled)), _sml_e -> _sml_e._sml_v)", dialect="spark"
@@ -26,10 +27,7 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
     function = core(call)
     if not is_decided(function):
         return call.copy()
-    wanted = [call.expression.this] if isinstance(call, exp.Filter) else []
-    value = function.this
-    if call.find(exp.IgnoreNulls):
-        wanted.append(_is_known(value))
+    wanted, value = _wanted(call), function.this
     match function:
         case exp.ArgMax() | exp.ArgMin():
             compared = exp.Struct(expressions=[_field("_sml_o", function.expression), _field("_sml_k", key)])
@@ -43,6 +41,22 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
         case exp.ArrayUniqueAgg():
             return exp.ArraySort(this=exp.ArrayUniqueAgg(this=_where(wanted, value)))
     return exp.ArgMin(this=value.copy(), expression=_where(wanted, key))
+
+
+def order_of_choice(call: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """By what a call chooses the row whose value it has, before the row key: NULL for rows that it passes over.
+
+    That is the row key alone for `first`, `last` and `any_value`.
+    """
+    function = core(call)
+    order = function.expression if isinstance(function, exp.ArgMax | exp.ArgMin) else key
+    return _where(_wanted(call), order)
+
+
+def _wanted(call: exp.Expr) -> list[exp.Expr]:
+    """The conditions on rows that a call asks for."""
+    conditions = [call.expression.this] if isinstance(call, exp.Filter) else []
+    return [*conditions, _is_known(core(call).this)] if call.find(exp.IgnoreNulls) else conditions
 
 
 def is_decided(function: exp.Expr) -> bool:
@@ -73,7 +87,7 @@ def window_fault(window: exp.Window) -> str | None:
     >>> import sqlglot
     >>> texts = ("last_value(a) over (partition by b order by c)", "first_value(a) over (partition by b order by c)")
     >>> [window_fault(sqlglot.parse_one(text, dialect="spark")) for text in texts]
-    ['a frame that ends at tied rows', None]
+    ['a frame by RANGE that ends at tied rows, where one by ROWS is followed', None]
     """
     function, has_order = core(window.this), window.args.get("order") is not None
     is_by_row = isinstance(function, _BY_ROW)
@@ -82,8 +96,73 @@ def window_fault(window: exp.Window) -> str | None:
     ):
         return "a window function whose result depends on an order that is not given"
     if is_by_row and not _is_of_rows(window) and not _is_whole(window) and not _is_first_of_all(window):
-        return "a frame that ends at tied rows"
+        return "a frame by RANGE that ends at tied rows, where one by ROWS is followed"
     return None
+
+
+def over_peers(expression: exp.Expr) -> exp.Expr:
+    """The expression with windows that take the last or first of the rows tied with the current one as such.
+
+    A frame by RANGE that ends at the current row ends at the last row that ORDER BY leaves tied with it: its last value
+    is the last one of these rows, the order among which the row key decides, whatever else the frame has. The same
+    holds for the first value of a frame that starts there. The last value that is not NULL, of all rows up to there, is
+    that of these rows; if they have none, it is the last one up to the current row, in whatever order they are.
+
+    >>> import sqlglot
+    >>> text = "last_value(a) over (partition by b order by c desc)"
+    >>> print(over_peers(sqlglot.parse_one(text, dialect="spark")).sql("spark"))
+    LAST_VALUE(a) OVER (PARTITION BY b, c ORDER BY c DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    """
+    if not any(_is_of_peers(window) or _is_filled(window) for window in expression.find_all(exp.Window)):
+        return expression
+    return replaced(
+        expression,
+        lambda node: _over_peers(node) if _is_of_peers(node) else _filled(node) if _is_filled(node) else node,
+    )
+
+
+def _range(window: exp.Expr) -> tuple[str, str] | None:
+    """Start and end of a window's frame by RANGE in an order; None for any other window."""
+    if not isinstance(window, exp.Window) or window.args.get("order") is None:
+        return None
+    spec = window.args.get("spec")
+    if spec is None:
+        return "UNBOUNDED", "CURRENT ROW"
+    if str(spec.args.get("kind")).upper() != "RANGE":
+        return None
+    return str(spec.args.get("start")).upper(), str(spec.args.get("end")).upper()
+
+
+def _is_of_peers(window: exp.Expr) -> bool:
+    if (ends := _range(window)) is None:
+        return False
+    start, end = ends
+    if isinstance(window.this, exp.Last | exp.LastValue):
+        return end == "CURRENT ROW"
+    return isinstance(window.this, exp.First | exp.FirstValue | exp.AnyValue) and start == "CURRENT ROW"
+
+
+def _over_peers(window: exp.Expr) -> exp.Expr:
+    peers = window.copy()
+    peers.set("partition_by", [*peers.args.get("partition_by", ()), *(t.this.copy() for t in peers.args["order"])])
+    return _with_frame(peers, window, end="UNBOUNDED", end_side="FOLLOWING")
+
+
+def _is_filled(window: exp.Expr) -> bool:
+    function = window.this
+    is_last = isinstance(function, exp.IgnoreNulls) and isinstance(function.this, exp.Last | exp.LastValue)
+    return is_last and _range(window) == ("UNBOUNDED", "CURRENT ROW")
+
+
+def _filled(window: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=_over_peers(window), expressions=[_with_frame(window.copy(), window, end="CURRENT ROW")])
+
+
+def _with_frame(made: exp.Expr, window: exp.Expr, **end: str) -> exp.Expr:
+    """The window over rows from the first one on; `window` is how it is written."""
+    made.set("spec", exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", **end))
+    made.meta[WRITTEN] = window.sql(SPARK, comments=False)
+    return made
 
 
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replaced
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import canonical, key_expression
 from sqlmesh_like.analyze.binding.grouping_sets import has_sets
@@ -143,15 +143,22 @@ def written_out(
     }
     names = (names - {name.lower() for name in taken}) | {NAME}
 
+    def part_of_window(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Dot) and is_window_call(node.this):
+            return fields.get(node.name.lower(), node)
+        if isinstance(node, exp.Column) and node.table.lower() in names and not node.db:
+            return fields.get(node.name.lower(), node)
+        is_name = isinstance(node, exp.Column) and not node.table and node.name.lower() == NAME
+        return whole if is_name or is_window_call(node) else node
+
     def change(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Query):
             return node.copy()
-        if isinstance(node, exp.Dot) and is_window_call(node.this):
-            return fields.get(node.name.lower(), node).copy()
-        if isinstance(node, exp.Column) and node.table.lower() in names and not node.db:
-            return fields.get(node.name.lower(), node).copy()
-        is_name = isinstance(node, exp.Column) and not node.table and node.name.lower() == NAME
-        return whole.copy() if is_name or is_window_call(node) else node
+        if (made := part_of_window(node)) is node:
+            return node
+        made = made.copy()
+        made.meta[WRITTEN] = node.sql(SPARK, comments=False)
+        return made
 
     def change_name(node: exp.Expr) -> exp.Expr:
         return node.copy() if is_window_call(node) else change(node)

@@ -12,6 +12,7 @@ import re
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replaced
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, named, offset_of
 from sqlmesh_like.dialects import SPARK
 
@@ -61,8 +62,7 @@ class SplitItems:
         return bool(self._keys) and isinstance(node, exp.Condition) and _text(node) in self._keys
 
     def _column(self, node: exp.Expr) -> exp.Expr:
-        text = _text(node)
-        item = self._read.setdefault(text, named(node, f"_sml_{len(self._read)}_{text}"))
+        item = self._read.setdefault(_text(node), named(node, f"_sml_{len(self._read)}_{_written(node)}"))
         column = exp.column(item.alias, quoted=True)
         if (offset := offset_of(node)) is not None:
             column.meta["start"] = offset
@@ -77,7 +77,13 @@ def as_written(window: exp.Expr) -> str:
     >>> as_written(exp.column("_sml_0_SUM(`a b`)", quoted=True))
     'SUM(`a b`)'
     """
-    return _READ.sub(lambda read: read[1].replace("``", "`"), window.sql(SPARK))
+    return _READ.sub(lambda read: read[1].replace("``", "`"), _written(window))
+
+
+def _written(node: exp.Expr) -> str:
+    """The SQL of an expression, with what stands for something else as its author wrote it."""
+    shown = replaced(node, lambda part: exp.Var(this=text) if (text := part.meta_get(WRITTEN)) else part)
+    return shown.sql(SPARK, comments=False)
 
 
 def _at_position(key: exp.Expr, items: list[exp.Alias]) -> exp.Expr:

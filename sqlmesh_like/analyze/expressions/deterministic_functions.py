@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.functions.table import FUNCTIONS
 from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.names import python_function_of
 
 _SYNTAX = (
     exp.Column, exp.Identifier, exp.Literal, exp.HexString, exp.Null, exp.Boolean, exp.Paren, exp.Tuple, exp.DataType,
@@ -59,7 +60,8 @@ def is_pure(node: exp.Expr) -> bool:
     """
     match node:
         case exp.Anonymous():
-            return node.name.lower() in _DECIDED
+            python = python_function_of(node.name)
+            return python[1] if python is not None else node.name.lower() in _DECIDED
         case exp.Lambda():
             return not _captures(node)
         case exp.FromJson():

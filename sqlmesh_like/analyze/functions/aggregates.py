@@ -17,9 +17,13 @@ from sqlmesh_like.analyze.functions.merging import (
     ALL_TRUE,
     ANY_TRUE,
     AVERAGED,
+    BY_LEAST,
+    BY_MOST,
     COUNTED,
     DEVIATION,
     DEVIATION_OF_ALL,
+    FIRST_ROW,
+    LAST_ROW,
     LEAST,
     MOST,
     SQUARED,
@@ -155,9 +159,9 @@ def _bits(line: str) -> AggregateFunction:
     return AggregateFunction(line, is_repeatable=_always, in_window=True)
 
 
-def _choice(line: str, *, in_window: bool = False) -> AggregateFunction:
+def _choice(line: str, merge: Merge | None = None, *, in_window: bool = False) -> AggregateFunction:
     """One row of the group, or all in an order, which the row key decides."""
-    return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window)
+    return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window, merge=merge)
 
 
 def _one_if(call: exp.Expr) -> exp.Expr:
@@ -289,13 +293,13 @@ _RECORDS = (
     ),
     AggregateFunction("bitmap_construct_agg=BitmapConstructAgg: bigint -> binary", order=None),
     AggregateFunction("bitmap_or_agg=BitmapOrAgg: =binary -> binary", order=None),
-    _choice("first=First: any, boolean? -> $1", in_window=True),
-    _choice("first_value=FirstValue: any, boolean? -> $1", in_window=True),
-    _choice("last=Last: any, boolean? -> $1", in_window=True),
-    _choice("last_value=LastValue: any, boolean? -> $1", in_window=True),
-    _choice("any_value=AnyValue: any, boolean? -> $1", in_window=True),
-    _choice("max_by=ArgMax(this expression): any, any -> $1"),
-    _choice("min_by=ArgMin(this expression): any, any -> $1"),
+    _choice("first=First: any, boolean? -> $1", FIRST_ROW, in_window=True),
+    _choice("first_value=FirstValue: any, boolean? -> $1", FIRST_ROW, in_window=True),
+    _choice("last=Last: any, boolean? -> $1", LAST_ROW, in_window=True),
+    _choice("last_value=LastValue: any, boolean? -> $1", LAST_ROW, in_window=True),
+    _choice("any_value=AnyValue: any, boolean? -> $1", FIRST_ROW, in_window=True),
+    _choice("max_by=ArgMax(this expression): any, any -> $1", BY_MOST),
+    _choice("min_by=ArgMin(this expression): any, any -> $1", BY_LEAST),
     _choice("collect_list=ArrayAgg array_agg: any -> array<$1>"),
     _choice("collect_set=ArrayUniqueAgg: any -> array<$1>"),
 )

@@ -2,8 +2,9 @@
 
 States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). Counts and sums
 have an inverse: rows that leave are subtracted. A minimum or maximum has none: its group is stale, and recomputed, once
-a value that equals it leaves. A sum is NULL only if it overflowed, which makes its group stale as well. `delta` writes
-the program of these kinds of states; an aggregate that is made of them needs no more than a record.
+a value that equals it leaves. So it is with the value of the first or last row in an order that the row key ends. A sum
+is NULL only if it overflowed, which makes its group stale as well. `delta` writes the program of these kinds of states;
+an aggregate that is made of them needs no more than a record.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from sqlglot import exp
 from sqlmesh_like.analyze.spark_types.coercion import INTEGERS, decimal_of
 from sqlmesh_like.analyze.spark_types.exactness import averages_doubles, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.spark_types.function_types import avg_type, sum_type
+from sqlmesh_like.names import KEY
 
-StateKind = Literal["rows", "count", "sum", "min", "max"]
+StateKind = Literal["rows", "count", "sum", "min", "max", "min_by", "max_by"]
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,15 @@ class KeptState:
     """A state that an aggregate needs: of non-NULL values of an argument.
 
     For a sum, `counted_by` is the position, among the states of its aggregate, of the number of values that are summed.
+    `min_by` and `max_by` hold the argument, NULL or not, of the row that is first or last by the states at the
+    positions `order`, of which it may be one itself.
     """
 
     kind: StateKind
     argument: exp.Expr
     type: str
     counted_by: int | None = None
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,9 @@ class Merge:
 
     `states` are those over an argument of a type; `value` has the argument's type and a column for each of them, and
     gives the value of Spark's type. `takes`: whether arguments of a type can be merged (None: all, proven or not);
-    `otherwise` is the rule of those that cannot, and what is said of them before the type.
+    `otherwise` is the rule of those that cannot, and what is said of them before the type. `chooses`: the value is
+    that of the first (`min_by`) or last row, kept after the states, which are then those of the order; the argument is
+    what the rows are ordered by.
     """
 
     keeps: str
@@ -49,15 +56,21 @@ class Merge:
     takes: Callable[[str | None], bool] | None = None
     otherwise: tuple[str, str] = ("AGG005", "is not merged over values of type")
     counts_rows: bool = False
+    chooses: Literal["min_by", "max_by"] | None = None
+
+    @property
+    def rule(self) -> str:
+        """That of a call that is merged."""
+        return "AGG001" if self.chooses is None else "AGG009"
 
     def verdict(self, call: str, type_: str | None) -> tuple[str, str]:
         """Rule and message of a call (its SQL) over an argument of a type."""
         if self.takes is None:
-            return "AGG001", f"{call} {self.keeps}"
+            return self.rule, f"{call} {self.keeps}"
         if type_ is None:
             return "AGG004", f"the type of the argument of {call} is not proven"
         if self.takes(type_):
-            return "AGG001", f"{call} {self.keeps}"
+            return self.rule, f"{call} {self.keeps}"
         rule, words = self.otherwise
         return rule, f"{call} {words} {type_}"
 
@@ -195,6 +208,25 @@ def _extremum(kind: Literal["min", "max"]) -> Merge:
     )
 
 
+def _of_row(chooses: Literal["min_by", "max_by"], *, is_by_key: bool = False) -> Merge:
+    """The value of the first or last row, by the argument and the row key; or by the row key alone, the argument."""
+    extremum: Literal["min", "max"] = "min" if chooses == "min_by" else "max"
+
+    def order(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
+        first = KeptState(extremum, argument, type_ or "")
+        key = KeptState(chooses, exp.column(KEY, quoted=True), "string", order=(0, 1))
+        return (first,) if is_by_key else (first, key)
+
+    return Merge(
+        "keeps the row that decides, ties by the row key; where it goes and none beats it, its group is recomputed",
+        order,
+        lambda _, *states: states[-1],
+        takes=is_exact_key,
+        otherwise=("AGG008", "orders rows by values of type"),
+        chooses=chooses,
+    )
+
+
 def _decision(*, by_false: bool) -> Merge:
     """BOOL_AND, which one false value decides, or BOOL_OR, which one true value does."""
 
@@ -228,6 +260,8 @@ AVERAGED = Merge(
 )
 SQUARED = Merge("keeps a count, an exact sum and one of squares", _moments, _squared, takes=has_exact_moments)
 LEAST, MOST = _extremum("min"), _extremum("max")
+BY_LEAST, BY_MOST = _of_row("min_by"), _of_row("max_by")
+FIRST_ROW, LAST_ROW = _of_row("min_by", is_by_key=True), _of_row("max_by", is_by_key=True)
 ALL_TRUE, ANY_TRUE = _decision(by_false=True), _decision(by_false=False)
 VARIANCE, VARIANCE_OF_ALL = (_spread(is_sample=is_sample, is_root=False) for is_sample in (True, False))
 DEVIATION, DEVIATION_OF_ALL = (_spread(is_sample=is_sample, is_root=True) for is_sample in (True, False))

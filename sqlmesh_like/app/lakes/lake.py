@@ -97,11 +97,12 @@ def spark_engine(loaded: Loaded, history: History, session: Session | None = Non
     from sqlmesh_like.spark.spark_engine import SparkEngine
 
     start, shared, target = partial(start_spark, loaded), loaded.spark, _target(loaded, session)
+    functions = loaded.project.functions
     if session is not None:
-        return SparkEngine(target, history, lambda: session)
+        return SparkEngine(target, history, lambda: session, functions=functions)
     if shared is not None:
-        return SparkEngine(target, history, lambda: shared.session(start), stops_spark=False)
-    return SparkEngine(target, history, start)
+        return SparkEngine(target, history, lambda: shared.session(start), stops_spark=False, functions=functions)
+    return SparkEngine(target, history, start, functions=functions)
 
 
 def _target(loaded: Loaded, session: Session | None) -> Target:

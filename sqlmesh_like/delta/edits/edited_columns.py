@@ -157,7 +157,7 @@ def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> E
     return EditedColumns(finished(groups.subquery("g"), after), tuple(shown))
 
 
-_Identity = tuple[str, exp.Expr | None, str]
+_Identity = tuple[str, exp.Expr | None, str, tuple[exp.Expr, ...]]
 
 
 def _identities(aggregate: Aggregate, names: Names) -> set[_Identity]:
@@ -166,7 +166,8 @@ def _identities(aggregate: Aggregate, names: Names) -> set[_Identity]:
 
 def _identity(state: AggregateState, names: Names) -> _Identity:
     """What a state holds, whatever its name is."""
-    return state.kind, None if state.argument is None else read(state.argument, names), state.type
+    order = tuple(read(argument, names) for argument in state.order_arguments)
+    return state.kind, None if state.argument is None else read(state.argument, names), state.type, order
 
 
 def _joined(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:

@@ -180,7 +180,8 @@ class _Types:
                 return NULL
         form = FORMS.get(type(node))
         if form is None or form.proof is None:
-            raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {node.key.upper()}")
+            name = node.name if isinstance(node, exp.Anonymous) else node.key
+            raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {name.upper()}")
         return form.proof(node, self)
 
     def of_column(self, column: exp.Column) -> str:

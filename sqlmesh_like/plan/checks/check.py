@@ -24,7 +24,7 @@ from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.delta.snapshot import key_columns
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
-from sqlmesh_like.names import Column, NodeId, Schema
+from sqlmesh_like.names import Column, NodeId, Schema, python_function_of
 from sqlmesh_like.plan.checks.column_names import column_places, refuse_unnamed, refuse_unstorable
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.config_place import config_place
@@ -304,7 +304,8 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
     if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
         return
     for call in parse(model).find_all(exp.Anonymous):
-        if call.name.lower() not in _SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
+        is_known = call.name.lower() in _SPARK_FUNCTIONS or python_function_of(call.name) is not None
+        if not is_known and not isinstance(call.parent, exp.Dot):
             raise SqlError(
                 f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=_function_hint(call)
             )

@@ -37,7 +37,8 @@ def check_functions(functions: Iterable[RenderedFunction]) -> None:
         if declared.name.lower() in built_in:
             message = f"{declared.name!r} is a function of Spark: a query that calls it would mean that one"
             raise ProjectError(message, location=declared.declared_at, hint="rename the function and its file")
-        _check_expression(function)
+        if declared.python is None:
+            _check_expression(function)
 
 
 def _check_expression(function: RenderedFunction) -> None:

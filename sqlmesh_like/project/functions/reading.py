@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -12,7 +12,8 @@ from typing import cast
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.doc_blocks import Descriptions
-from sqlmesh_like.project.functions.declarations import FunctionArgument, FunctionFile, Volatility
+from sqlmesh_like.project.functions.declarations import FunctionArgument, FunctionFile, PythonEntry, Volatility
+from sqlmesh_like.project.functions.python_files import require_entry_point, require_python_type
 from sqlmesh_like.project.keys.function_keys import FUNCTION, FUNCTION_ARGUMENT, FUNCTION_CONFIG, RETURNS
 from sqlmesh_like.project.reading.column_types import spark_type_fault
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -56,6 +57,17 @@ def _is_enabled(node: YamlNode) -> bool:
     return enabled is None or enabled.flag("enabled")
 
 
+def without_foreign_python(functions: Iterable[FunctionFile], allowed: Collection[str]) -> Iterator[FunctionFile]:
+    """The functions, of which those in Python cannot be called if they are of a package that is not allowed."""
+    for function in functions:
+        package = function.unique_id.package
+        if function.python is not None and package not in allowed:
+            message = f"function {function.name!r} is in Python, of the package {package!r}, whose code is not run"
+            hint = f"read it, then write in your settings  flags: {{python_model_packages: [{package}]}}"
+            function = replace(function, unsupported=(message, hint))
+        yield function
+
+
 def refuse_same_names(functions: Iterable[FunctionFile]) -> None:
     """Raise ProjectError if two functions of the project and its packages share a name: SQL does not mind its case."""
     seen: dict[str, FunctionFile] = {}
@@ -87,13 +99,22 @@ def _function(
         raise node.error(f"function {name!r} needs 'returns'", "add returns: {data_type: …}")
     RETURNS.check(returns)
     type_, type_at = _type(returns, f"what function {name!r} returns")
+    text = read_text(path, root)
+    python = _python_entry(name, config, place, path)
+    if python is not None:
+        for argument in arguments:
+            require_python_type(argument.type, f"argument {argument.name!r}", argument.type_at)
+        require_python_type(type_, f"what function {name!r} returns", type_at)
+        at = settings.children["entry_point"].location if settings is not None else place
+        require_entry_point(text, relative(path, root), python.entry_point, arguments, at)
     own_meta = node.get("meta")
     base = next(root / folder for folder in folders if path.is_relative_to(root / folder))
     return FunctionFile(
         unique_id=unique_id,
         name=name,
         path=relative(path, root),
-        raw_sql=read_text(path, root),
+        raw_sql=text,
+        python=python,
         arguments=arguments,
         returns=type_,
         returns_at=type_at,
@@ -124,10 +145,10 @@ def _file_of(name: str, files: list[Path], root: Path, folders: Sequence[str], p
 
 def _unsupported(name: str, config: dict[str, object], path: Path) -> tuple[str, str] | None:
     """Why a function cannot be written into a query as an expression, and what to do; None if it can."""
-    if path.suffix.lower() == ".py" or config.get("entry_point") or config.get("runtime_version"):
+    if path.suffix.lower() != ".py" and (config.get("entry_point") or config.get("runtime_version")):
         return (
-            f"function {name!r} is written in Python, which is not supported yet",
-            f"write it as one expression of SQL, in {name}.sql",
+            f"function {name!r} is one of Python by its config, and its file is {path.name}",
+            f"write it into {name}.py, or remove entry_point and runtime_version",
         )
     if config.get("type") == "aggregate":
         return (
@@ -140,6 +161,18 @@ def _unsupported(name: str, config: dict[str, object], path: Path) -> tuple[str,
             "write its expression into the model, where the plan says what follows from it",
         )
     return None
+
+
+def _python_entry(name: str, config: dict[str, object], place: Location, path: Path) -> PythonEntry | None:
+    """What is called of a file in Python; None for another file. Raises ProjectError."""
+    if path.suffix.lower() != ".py":
+        return None
+    entry_point = config.get("entry_point")
+    if not entry_point:
+        hint = "write config: {entry_point: main}, the name of a function in its file"
+        raise ProjectError(f"function {name!r} in Python has no entry_point", location=place, hint=hint)
+    version = config.get("runtime_version")
+    return PythonEntry(str(entry_point), None if version is None else str(version))
 
 
 def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgument, ...]:

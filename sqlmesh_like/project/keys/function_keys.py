@@ -39,8 +39,10 @@ FUNCTION_CONFIG = Shape("the config of a function", {
                       help="`deterministic`: its arguments decide the result; `stable`: the run's clock too. "
                       "A query cannot call another one. Default: what its expression is.", example="deterministic"),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
-    "runtime_version": Key(text, help="Of a function in Python, which a query cannot call.", example="3.11"),
-    "entry_point": Key(text, help="Of a function in Python, which a query cannot call.", example="main"),
+    "runtime_version": Key(text, help="Of a function in Python: the version that Spark's Python must have.",
+                           example="3.11"),
+    "entry_point": Key(text, help="Of a function in Python: the function in its file that is called for each row.",
+                       example="main"),
     "tags": Key(texts, help="Tags; in the manifest only.", example=["money"]),
     "meta": Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"}),
     "database": without_effect("text", "main", _INLINED),

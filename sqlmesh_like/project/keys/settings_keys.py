@@ -24,7 +24,9 @@ DISPATCH = Shape("dispatch", {
 })  # fmt: skip
 FLAGS = Shape("flags", {
     "strict_undefined": Key(flag, False, help="Whether an undefined name in a template is an error.", example=True),
-    "python_model_packages": Key(texts, help="Packages whose Python models may be run.", example=["forecasts"]),
+    "python_model_packages": Key(
+        texts, help="Packages whose Python models and functions may be run.", example=["forecasts"]
+    ),
 }, others="take")  # fmt: skip
 _BY_FOLDER = Key(plain_mapping, help="Settings by folder.", example={"shop": {"+enabled": False}})
 _NO_FUNCTIONS = "functions have no settings by folder"

@@ -19,7 +19,10 @@ _UNREAD = SourceMap("", "")
 def with_functions(around: RenderEnvironment, functions: tuple[FunctionFile, ...]) -> RenderEnvironment:
     """The environment with functions as its templates render them. Raises JinjaError."""
     named = replace(around, functions=FunctionLibrary([FunctionBody(one, _UNREAD) for one in functions]))
-    bodies = [_body(one, named) if one.unsupported is None else FunctionBody(one, _UNREAD) for one in functions]
+    bodies = [
+        _body(one, named) if one.unsupported is None and one.python is None else FunctionBody(one, _UNREAD)
+        for one in functions
+    ]
     return replace(around, functions=FunctionLibrary(bodies))
 
 

@@ -30,6 +30,8 @@ def failing(what: str) -> Iterator[None]:
         try:
             yield
         except (Py4JJavaError, PySparkException) as error:
+            if failure := _function_failure(error):
+                raise failure from error
             text = first_line(error)
             raise NodeError(f"{what}: {text}", hint=remedy(text, "the same command again")) from error
         except OSError as error:  # what Spark computed is written without it
@@ -51,7 +53,7 @@ def failing_model(planned: PlannedModel) -> Iterator[None]:
         if has_vanished(error):
             hint = "a data file vanished while it was read: run again, which plans anew"
             raise RetryableError(f"{name}: {text}", hint=hint) from error
-        if failure := _worker_failure(model, error):
+        if failure := _worker_failure(model, error) or _function_failure(error):
             raise failure from error
         raise NodeError(f"{model.path}: {name}: {text}", hint=remedy(text, "sml run")) from error
     except OSError as error:  # what Spark computed is written without it
@@ -118,13 +120,25 @@ def code_failure(model: RenderedModel, error: BaseException) -> NodeError:
 
 def _worker_failure(model: RenderedModel, error: Py4JJavaError | PySparkException) -> NodeError | None:
     """An error that a Python model's function raised in a Spark worker while its rows were computed; else None."""
+    return _failure_in(re.escape(model.path), error) if model.python else None
+
+
+def _function_failure(error: Py4JJavaError | PySparkException) -> NodeError | None:
+    """An error that a function of the project in Python raised: only such files have paths within the project."""
+    if said := re.search(r"PythonFunctionError: (.+?\.py): (.*)", _whole_text(error)):
+        return NodeError(_line(said[2]), location=Location(said[1]))
+    return _failure_in(r"(?!/)[^\"<>]+\.py", error)
+
+
+def _failure_in(path: str, error: Py4JJavaError | PySparkException) -> NodeError | None:
+    """An error that was raised in a worker, at the innermost line of a file whose path matches a pattern."""
     text = _whole_text(error)
-    places = list(re.finditer(rf'File "{re.escape(model.path)}", line (\d+)', text)) if model.python else []
+    places = list(re.finditer(rf'File "({path})", line (\d+)', text))
     if not places:
         return None
     said = re.search(r"^(?!\s)[A-Za-z_][\w.]*(?::.*)?$", text[places[-1].end() :], re.MULTILINE)
     message = _line(said[0]) if said else first_line(error)
-    return NodeError(message, location=Location(model.path, int(places[-1][1])))
+    return NodeError(message, location=Location(places[-1][1], int(places[-1][2])))
 
 
 def _whole_text(error: Py4JJavaError | PySparkException) -> str:

@@ -107,6 +107,8 @@ FORMS = (
     "select t.id, u.id as other from t full join t as u on t.i = u.id",
     "select t.id, u.id as other from t cross join t as u where t.id < u.id",
     "select id from t left semi join (select i as k from t) as u on t.id = u.k",
+    "select id from t left semi join (select i as k from t where id < 0) as u",
+    "select id from t left anti join (select i as k from t where id < 0) as u",
     "select id from t left anti join (select i as k from t) as u on t.id = u.k",
     "select id from t where id in (select i from t)",
     "select id, (select max(i) from t) as x from t",

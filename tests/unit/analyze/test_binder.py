@@ -142,7 +142,8 @@ def test_what_is_taken_as_carried_over_unseen_is_carried_over() -> None:
           bool_and(c.a > 1) as each, bool_or(c.a > 1) as one, count_if(c.a > 1) as some,
           stddev(c.a) as s1, stddev_samp(c.a) as s2, stddev_pop(c.a) as s3, variance(c.a) as v1, var_pop(c.a) as v2,
           regr_count(c.a, c.b) as r1, regr_avgx(c.a, c.b) as r2, regr_avgy(c.a, c.b) as r3, regr_sxx(c.a, c.b) as r4,
-          regr_syy(c.a, c.b) as r5
+          regr_syy(c.a, c.b) as r5, max_by(c.a, c.b) as c1, min_by(c.a, c.b) as c2, first(c.a) as c3,
+          first_value(c.a) as c4, last(c.a) as c5, last_value(c.a) as c6, any_value(c.a) as c7
         from c join (select a from ods.u where a in (1, 2) or b between 1 and 2 or c is null or d is true) as u
           on c.a = u.a and c.b < u.b
         having max(c.b) <= 3""",

@@ -149,8 +149,8 @@ FOLLOWED = {
     "select a, sum(b) as n from ods.t group by a having exists (select 1 from ods.u where u.a = t.a)":
         "group_recompute",
     "select a, sum(b) + (select max(u.b) from ods.u) as n from ods.t group by a": "group_recompute",
-    "select t.a, first(t.s) as fs from ods.t group by t.a": "group_recompute",
-    "select t.a, first(t.s) filter (where t.b > 1) as fs from ods.t group by t.a": "group_recompute",
+    "select t.a, first(t.s) as fs from ods.t group by t.a": "aggregate_merge",
+    "select t.a, first(t.s) filter (where t.b > 1) as fs from ods.t group by t.a": "aggregate_merge",
     "select (select count(*) from ods.u) as n": "group_recompute",
     "select t.a, (select sum(u.b) from ods.u where u.a = t.a or u.b = 1) as m from ods.t": "group_recompute",
     "select t.a, (select max(u.b) from ods.u where u.a = t.a and t.b > 3) as m from ods.t": "group_recompute",
@@ -207,8 +207,8 @@ FOLLOWED = {
     "select t.a from ods.t where t.a not in (select max(u.a) from ods.u group by u.s)": "group_recompute",
     "select t.a from ods.t where t.a in (select u.a from ods.u union all select w.b from ods.t as w)":
         "group_recompute",
-    "select a, first(s) ignore nulls as f from ods.t group by a": "group_recompute",
-    "select a, last(s) as l, any_value(s) as v from ods.t group by a": "group_recompute",
+    "select a, first(s) ignore nulls as f from ods.t group by a": "aggregate_merge",
+    "select a, last(s) as l, any_value(s) as v from ods.t group by a": "aggregate_merge",
     "select a, sum(b) as n from ods.t group by a having sum(b) in (select u.b from ods.u)": "group_recompute",
     "select a, sum(b) as n from ods.t group by a having not exists (select 1 from ods.u where u.a = sum(t.b))":
         "group_recompute",

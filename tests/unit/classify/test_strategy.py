@@ -60,7 +60,8 @@ FULL = {
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
         ("QRY006", 11),
-    "select s, last_value(a) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
+    "select s, last_value(a) over (partition by s order by a range between 1 preceding and 1 following) x from ods.t":
+        ("QRY006", 11),
     "select s, nth_value(a, 2) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
     "select s, first_value(a, true) over (partition by s order by dt) as x from ods.t": ("QRY006", 11),
     "select x from ods.t lateral view json_tuple(s, 'a') e as x": ("QRY007", 21),
@@ -158,6 +159,8 @@ INCREMENTAL = {
     "select s from ods.t group by s": "aggregate_merge",
     "select s, bool_and(b) as x, any(b) as y, count_if(a > 0) filter (where b) as z from ods.t group by s":
         "aggregate_merge",
+    "select s, max_by(a, dt) filter (where b) as x, any_value(arr) as y, last(a, true) as z from ods.t group by s":
+        "aggregate_merge",
     "select (a) as x, count(*) as n from ods.t group by (a)": "aggregate_merge",
     "select A, Count(1) as N from ods.T as X group by x.a": "aggregate_merge",
     "select s as k, sum(a) + 1 as n from ods.t group by k": "aggregate_merge",
@@ -202,11 +205,10 @@ RECOMPUTED = {
     "select s, sum(element_at(from_json(s, schema_of_json('[1]')), 1)) as n from ods.t group by s": {"AGG004"},
     "select s, stddev(f) as n from ods.t group by s": {"AGG005"},
     "select s, collect_list(a) as n from ods.t group by s": {"AGG008"},
-    "select s, first(a, true) as n from ods.t group by s": {"AGG008"},
-    "select s, max_by(a, dt) filter (where b) as n from ods.t group by s": {"AGG008"},
+    "select s, max_by(a, f) as n from ods.t group by s": {"AGG008"},
     "select s, bit_xor(a) as n, percentile_cont(0.5) within group (order by a) as m from ods.t group by s": {"AGG005"},
-    "select s, n, first(a) as r from (select s, max_by(a, dt) as n, max(a) as a from ods.t group by s) as q"
-    " group by s, n": {"AGG008", "NST001"},
+    "select s, n, collect_set(a) as r from (select s, max_by(a, dt) as n, max(a) as a from ods.t group by s) as q"
+    " group by s, n": {"AGG008", "AGG009", "NST001"},
     "select distinct s, a from ods.t": {"DST001"},
     "select s, rank() over (partition by s order by a) as x from ods.t": {"WIN001"},
     OVER_GROUPS: {"NST001"},
@@ -219,7 +221,8 @@ RECOMPUTED = {
     "select s from ods.t where s in (select s from ods.u)": {"JOI002"},
     "select t.s from ods.t where not exists (select 1 from ods.u where u.s = t.s)": {"JOI002"},
     "select t.s from ods.t left join ods.u on t.s = u.s and u.a > 0": {"JOI002"},
-    "select s, a from ods.t qualify row_number() over (partition by s order by a) = 1": {"WIN001", "WIN002"},
+    "select s, a from ods.t qualify rank() over (partition by s order by a) = 1": {"WIN001"},
+    "select s, row_number() over (partition by s order by a) as n from ods.t": {"WIN001", "WIN002"},
 }
 
 

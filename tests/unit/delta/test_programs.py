@@ -79,14 +79,15 @@ def test_the_table_follows_every_change(trap: str) -> None:
 COMPARISONS = {
     "a key": "select a <=> 1 as k, a > 0 as l, count(distinct s) as n from ods.t group by a <=> 1, a > 0",
     "in a query": "select a, s from ods.t where (a > 0) in (select b from ods.t where a is null)",
-    "an order": "select s, max_by(a, d > 0) as x from ods.t group by s",
+    "an order": "select s, max_by(a, d > 0) as x, count(distinct a) as n from ods.t group by s",
+    "an order that is kept": "select s, max_by(a, d > 0) as x from ods.t group by s",
 }
 
 
 @pytest.mark.parametrize("sql", COMPARISONS.values(), ids=COMPARISONS)
 def test_a_comparison_keeps_its_parentheses_where_it_becomes_an_operand(sql: str) -> None:
     plan = compiled(sql, COLUMNS)
-    assert plan.classification.strategy == "group_recompute", plan.classification.reasons
+    assert plan.classification.strategy in ("group_recompute", "aggregate_merge"), plan.classification.reasons
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 

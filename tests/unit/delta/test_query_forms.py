@@ -17,7 +17,8 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef
 from tests.levels import count, sample
-from tests.properties.lake import T, U, check, compiled, model, schema
+from tests.properties.lake import T, U, check, compiled, final_rows, model, schema
+from tests.properties.lake import states as path_of
 
 COLUMNS = schema(a="int", b="int", s="string", f="double")
 VALUES = ((None, 0, 1, 2, 3), (None, 0, 1, 2, 3), (None, "", "x", "y"), (None, 0.0, -0.0, 1.5, float("nan")))
@@ -222,3 +223,47 @@ def test_a_form_follows_random_changes(name: str) -> None:
     plan = compiled(FORMS[name], COLUMNS)
     assert plan.classification.strategy != "full_refresh", plan.classification.reasons
     assert [check(plan, COLUMNS, random_path(number)) for number in range(PATHS)]
+
+
+def test_the_last_value_up_to_tied_rows_is_that_of_the_last_of_them() -> None:
+    columns = schema(p="string", o="int", v="int")
+    sql = (
+        "select o, v, last_value(v) over (partition by p order by o desc) as l, first_value(v) over"
+        " (partition by p order by o range between current row and unbounded following) as f from ods.t"
+    )
+    plan = compiled(sql, columns)
+    path = path_of(
+        {"1": ("x", 1, 1), "2": ("x", 1, 2), "3": ("x", 2, 3), "4": (None, None, 4)},
+        {"3": ("x", 1, 3), "5": ("x", 1, None)},
+    )
+    assert check(plan, columns, path)
+    assert final_rows(plan, columns, path[:1]) == [(1, 1, 2, 1), (1, 2, 2, 1), (2, 3, 3, 3), (None, 4, 4, 4)]
+    assert final_rows(plan, columns, path) == [(1, 1, None, 1), (1, 2, None, 1), (1, 3, None, 1), (1, None, None, 1),
+                                               (None, 4, 4, 4)]  # fmt: skip
+
+
+def test_the_last_known_value_up_to_tied_rows_is_theirs_or_that_of_rows_before() -> None:
+    columns = schema(p="string", o="int", v="int")
+    sql = "select o, last_value(v, true) over (partition by p order by o) as l from ods.t"
+    plan = compiled(sql, columns)
+    path = path_of(
+        {"1": ("x", 1, 1), "2": ("x", 1, None), "3": ("x", 2, None), "4": ("x", 3, 7), "5": ("x", 3, None)},
+        {"1": ("x", 1, None), "6": ("x", 0, 9)},
+        {"4": None},
+    )
+    assert [final_rows(plan, columns, path[:n]) for n in (1, 2, 3)] == [
+        [(1, 1), (1, 1), (2, 1), (3, 7), (3, 7)], [(0, 9), (1, 9), (1, 9), (2, 9), (3, 7), (3, 7)],
+        [(0, 9), (1, 9), (1, 9), (2, 9), (3, 9)],
+    ]  # fmt: skip
+    assert check(plan, columns, path)
+
+
+def test_reasons_show_windows_of_time_as_they_are_written() -> None:
+    sql = (
+        "select window(ts, '1 hour').start as s, count(*) as n, rank() over (partition by window(ts, '1 hour').start"
+        " order by count(*)) as r from ods.t group by window(ts, '1 hour'), v"
+    )
+    reasons = compiled(sql, schema(ts="timestamp", v="int")).classification.reasons
+    assert [reason.message for reason in reasons if reason.rule == "WIN001"] == [
+        "RANK() OVER (PARTITION BY WINDOW(ts, '1 hour').start ORDER BY COUNT(*))"
+    ]

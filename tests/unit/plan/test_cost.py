@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.compile import goes_on_from_its_rows
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, WorkEstimate, estimate
 from sqlmesh_like.plan.explain import explain_model
@@ -35,6 +36,26 @@ def test_a_burst_over_all_rows_is_dearer_to_follow_than_to_rebuild() -> None:
     for strategy in ("row_based", "group_recompute"):
         assert estimate_of(strategy, ALL).is_full_clearly_cheaper
     assert estimate_of("aggregate_merge", ALL).is_full_clearly_cheaper
+
+
+def test_a_table_that_goes_on_from_its_own_rows_reads_no_input_whole() -> None:
+    huge, small = replace(LARGE, bytes=10**10, rows=10**8), replace(LARGE, bytes=10**6)
+    few = replace(FEW, bytes=10**6)
+    read = [
+        estimate("group_recompute", [InputCost(huge, few)], small, has_own_rows=has).incremental.read
+        for has in (True, False)
+    ]
+    assert read[0] * 1000 < read[1]
+    top = "select a from ods.t qualify row_number() over (partition by s order by dt) <= 2"
+    own = {
+        top: True,
+        "select a, s from ods.t order by a limit 3": True,
+        "select a, rank() over (order by s) as r from ods.t": True,
+        "select a, rank() over (partition by s order by dt) as r from ods.t": False,
+        top.replace("ods.t", "(select distinct a, s, dt from ods.t) as q"): False,
+    }
+    assert {sql: goes_on_from_its_rows(compiled(sql, COLUMNS).facts) for sql in own} == own
+    assert not goes_on_from_its_rows(compiled(top, COLUMNS, ["s"]).facts)
 
 
 def test_a_change_that_touches_every_file_by_few_rows_is_followed() -> None:

@@ -55,6 +55,7 @@ REFUSED = {
     "select sum(i) over w as x from ods.t": "the window 'w' is not defined",
     "select sum(i) over w as x from ods.t window w as (order by s), W as (order by i)": "the window 'W' is defined twice",
     "select count(i) filter (where i > 1) over (partition by s) as x from ods.t": "FILTER is not possible over a window",
+    "select count(distinct i) over (partition by s) as x from ods.t": "DISTINCT is not possible over a window",
     "select sum(i) over (partition by s range between 1 preceding and current row) as x from ods.t": (
         "a RANGE frame with an offset needs one column in ORDER BY, not 0"
     ),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.errors import Location, ProjectError, SqlError
-from sqlmesh_like.names import NodeId, TableName
+from sqlmesh_like.names import NodeId, TableName, python_function_of
 from sqlmesh_like.plan.checks.functions import check_functions
-from sqlmesh_like.project.functions.declarations import FunctionArgument, FunctionFile
+from sqlmesh_like.project.functions.declarations import FunctionArgument, FunctionFile, PythonEntry
+from sqlmesh_like.project.functions.reading import without_foreign_python
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.functions.expression import SELECT
 from sqlmesh_like.render.functions.library import FunctionBody, FunctionLibrary
@@ -259,3 +262,29 @@ def test_an_argument_that_is_used_twice_has_one_value(argument: str, cause: str 
     assert str(refused.value.location) == "m.sql:1:8"
     once = written(sql, body("twice", "a + 1", "a int"))
     assert not once.repeated
+
+
+def test_a_python_function_of_a_package_is_called_only_if_the_package_is_allowed() -> None:
+    declared = replace(INC.function, path="functions/inc.py", python=PythonEntry("main"), volatility="deterministic")
+    (allowed,) = without_foreign_python([declared], ["shop", "p"])
+    assert (
+        f"cast(({allowed.call_name}(cast((x) as int))) as bigint)"
+        in written("select inc(x)", FunctionBody(allowed, SourceMap("", ""))).compiled
+    )
+    (foreign,) = without_foreign_python([declared], ["shop"])
+    with pytest.raises(SqlError, match="in Python, of the package 'p', whose code is not run") as error:
+        written("select inc(x)", FunctionBody(foreign, SourceMap("", "")))
+    assert "python_model_packages: [p]" in str(error.value.hint)
+
+
+def test_the_name_of_a_python_function_holds_all_that_decides_its_results() -> None:
+    entry = PythonEntry("main")
+    declared = replace(INC.function, raw_sql="def main(a): return a", python=entry, volatility="deterministic")
+    others = [
+        replace(declared, raw_sql="def main(a): return 2"), replace(declared, returns="int"),
+        replace(declared, python=PythonEntry("other")), replace(declared, python=PythonEntry("main", "3.11")),
+        replace(declared, arguments=body("inc", "a", "a long").function.arguments), replace(declared, volatility=None),
+    ]  # fmt: skip
+    assert len({each.call_name for each in (declared, *others)}) == len(others) + 1
+    assert python_function_of(declared.call_name) == ("inc", True)
+    assert python_function_of(others[-1].call_name) == ("inc", False)

@@ -450,13 +450,13 @@ def test_deps_does_not_read_models(project: Project) -> None:
     assert (project.root / "dbt_packages/kit/dbt_project.yml").is_file()
 
 
-def test_a_function_in_python_is_an_error_only_where_it_is_called(project: Project) -> None:
+def test_a_function_of_another_kind_is_an_error_only_where_it_is_called(project: Project) -> None:
     files = {
         "models/m.sql": "select 1 as id",
         "functions/x.py": "def main(a): return a",
-        "functions/x.yml": "functions: [{name: x, config: {entry_point: main}, returns: {data_type: FLOAT64}}]\n",
+        "functions/x.yml": "functions: [{name: x, config: {type: aggregate}, returns: {data_type: INT64}}]\n",
     }
-    said = "function 'x' is written in Python, which is not supported yet"
+    said = "function 'x' is an aggregate, which is not supported"
     assert f"functions/x.yml:1:20: {said}: queries cannot call it" in project.call("compile", files=files)
     files["models/m.sql"] = "select\n  {{ function('x') }}(1) as id"
     assert f"models/m.sql:2:3: {said}" in project.call("compile", files=files, code=2)

@@ -255,3 +255,66 @@ def test_a_function_of_the_clock_is_declared_stable(shop: Shop) -> None:
         files["functions/age.yml"] = declared % config
         (m,) = json.loads(shop.call("explain", "-t", "lake", "-s", "m", "--output", "json", files=files))["models"]
         assert m["strategy"] == "row_based" and "CLK001" in {reason["rule"] for reason in m["reasons"]}
+
+
+PYTHON = {
+    "functions/score.py": "print('the file runs')\n\n\ndef main(amount, name='x'):\n    return 1\n",
+    "functions/score.yml": """version: 2
+functions:
+  - name: score
+    arguments: [{name: amount, data_type: "decimal(12,2)"}, {name: name, data_type: string}]
+    returns: {data_type: int}
+    config: {volatility: deterministic, entry_point: main, runtime_version: "3.11"}
+""",
+    "models/scores.sql": "select id, {{ function('score') }}(amount, 'x') as s\nfrom {{ source('ods', 'orders') }}",
+}
+
+
+def test_a_python_function_is_called_by_a_name_that_holds_its_text(shop: Shop) -> None:
+    names = []
+    for text in ("return 1", "return 2"):
+        source = PYTHON["functions/score.py"].replace("return 1", text)
+        shown = shop.call("compile", "-s", "scores", files={**PYTHON, "functions/score.py": source})
+        assert "the file runs" not in shown
+        compiled = (shop.root / "target/compiled/shop/models/scores.sql").read_text()
+        names.append(compiled.partition("cast((")[2].partition("(")[0])
+        assert compiled.startswith(
+            f"select id, cast(({names[-1]}(cast((amount) as decimal(12,2)), cast(('x') as string)))"
+        )
+    assert names[0] != names[1]
+    manifest = json.loads((shop.root / "target/manifest.json").read_text())["functions"]["function.shop.score"]
+    assert (manifest["language"], manifest["config"]["entry_point"]) == ("python", "main")
+
+
+def test_what_a_python_function_decides_is_as_it_is_declared(shop: Shop) -> None:
+    assert "row_based" in shop.call("explain", "-t", "lake", "-s", "scores", files=PYTHON)
+    entry = PYTHON["functions/score.yml"].replace("volatility: deterministic, ", "")
+    said = shop.call("explain", "-t", "lake", "-s", "scores", files={**PYTHON, "functions/score.yml": entry})
+    assert "FUN001" in said and "full_refresh" in said
+    said = shop.call("run", "-s", "scores", files=PYTHON, code=1)
+    assert "not checkable here: the Python function score" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "error"),
+    [
+        ("functions/score.yml", ("entry_point: main, ", ""), ":3:11: function 'score' in Python has no entry_point"),
+        ("functions/score.yml", ("main,", "mian,"), ":6:54: functions/score.py has no function 'mian'"),
+        ("functions/score.yml", ("data_type: string", "data_type: timestamp"), ":4:85: argument 'name' has type"),
+        ("functions/score.yml", ("data_type: int", "data_type: array<int>"), ":5:26: what function 'score'"),
+        ("functions/score.py", ("amount, name='x'", "amount"), ":4:1: 'main' is not a function of 2"),
+        ("functions/score.py", ("return 1", "return (1"), ":5:12: this is not Python"),
+        ("models/scores.sql", ("(amount, 'x')", "(amount)"), ":1:12: 'score' has 2 arguments, not 1"),
+    ],
+)  # fmt: skip
+def test_a_wrong_python_function_is_an_error_with_its_place(
+    shop: Shop, path: str, change: tuple[str, str], error: str
+) -> None:
+    assert f"error: {path}{error}" in shop.call(
+        "compile", files={**PYTHON, path: PYTHON[path].replace(*change)}, code=2
+    )
+
+
+def test_a_python_function_without_its_file_is_an_error(shop: Shop) -> None:
+    files = {name: text for name, text in PYTHON.items() if not name.endswith(".py")}
+    assert "function 'score' has no file" in shop.call("compile", files=files, code=2)

@@ -21,7 +21,8 @@ FILES = {
     "models/lucky.sql": "select id, rand() as r from {{ ref('stg') }}",
     "models/reader.sql": "select id from {{ ref('lucky') }}",
     "models/asks.sql": "select {{ run_query('select 1') and 1 or 1 }} as x from {{ ref('stg') }}",
-    "models/m.yml": "models: [{name: big, colour: blue}, {name: stg, colour: red}]\nfunctions: [{name: f}]\n",
+    "models/m.yml": "models: [{name: big, colour: blue}, {name: stg, colour: red}]\n"
+    "functions: [{name: f, config: {type: aggregate}}]\n",
     "functions/f.py": "def main(a): return a",
 }
 
@@ -40,7 +41,7 @@ def test_it_says_what_is_followed_rebuilt_and_ignored(
     assert (
         "models/m.yml:1:22: unknown key 'colour' in a model is ignored (did you mean 'columns'?) (and 1 more)\n" in page
     )
-    assert "function 'f' is written in Python" in page and "What to change first\n  1. lucky: " in page
+    assert "function 'f' is an aggregate" in page and "What to change first\n  1. lucky: " in page
     assert not (tmp_path / "target/manifest.json").exists()
 
 
