@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.services.process import START_SECONDS, free_port, is_open, java, pinned, running
 
@@ -53,3 +56,24 @@ group.initial.rebalance.delay.ms=0
 def _identity() -> str:
     """A cluster's id as Kafka spells it: 16 bytes in URL-safe base64 without padding, no dash first."""
     return base64.urlsafe_b64encode(uuid.UUID(int=0x1234567890ABCDEF1234567890ABCDEF).bytes).decode().rstrip("=")
+
+
+def create_topics(address: str, partitions: Mapping[str, int]) -> None:
+    """Topics with these numbers of partitions."""
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    for created in admin.create_topics([NewTopic(*each, 1) for each in partitions.items()]).values():
+        created.result()
+
+
+def produce(address: str, *messages: tuple[str, int, str | bytes | None], transaction: bool | None = None) -> None:
+    """Messages (topic, partition, value) in this order; in a `transaction`, which is committed or aborted."""
+    identity = {} if transaction is None else {"transactional.id": uuid.uuid4().hex}
+    producer = Producer({"bootstrap.servers": address, "log_level": 0, "linger.ms": 0, **identity})
+    if transaction is not None:
+        producer.init_transactions()
+        producer.begin_transaction()
+    for topic, partition, value in messages:
+        producer.produce(topic, value, key="k", partition=partition)
+    assert producer.flush(START_SECONDS) == 0
+    if transaction is not None:
+        (producer.commit_transaction if transaction else producer.abort_transaction)()

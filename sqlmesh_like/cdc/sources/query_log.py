@@ -43,13 +43,13 @@ class QueryLog:
     @property
     def offsets(self) -> Mapping[int, PartitionOffsets]:
         """The offsets after each batch. For logs in Kafka only."""
-        return {batch: _by_partition(end) for batch, end in self.ends.items()}
+        return {batch: by_partition(end) for batch, end in self.ends.items()}
 
     @cached_property
     def first_offsets(self) -> PartitionOffsets:
         """The offsets at which the query began in Kafka, without partitions that were created later."""
         text = folder(self.uri).read("sources/0/0").decode()
-        return _by_partition(json.loads(text[text.index("{") :]))
+        return by_partition(json.loads(text[text.index("{") :]))
 
     @cached_property
     def files(self) -> tuple[ListedFile, ...]:
@@ -80,7 +80,8 @@ def _lines(content: bytes) -> Iterator[str]:
     return (line for line in content.decode().splitlines()[1:] if line.strip())
 
 
-def _by_partition(offsets: Mapping[str, object]) -> PartitionOffsets:
+def by_partition(offsets: Mapping[str, object]) -> PartitionOffsets:
+    """Offsets as Spark writes them: by topic, then by partition."""
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in offsets.items()

@@ -265,15 +265,17 @@ class IngestRun:
             report = ingest_batch(context, lines, mark_of, without=frozenset(behind))
         self._finish(report, behind)
 
-    def take_here(self, lines: Frame, mark: BatchMarker, before_commits: Callable[[], None]) -> None:
+    def take_here(
+        self, lines: Frame, mark_of: Callable[[Frame | None], BatchMarker], before_commits: Callable[[], None]
+    ) -> None:
         """Ingest a batch without Spark. Raises NotProvenError where Spark has to do it, perhaps after some commits.
 
-        `before_commits` is called when all events have been read.
+        `mark_of` and `before_commits` are called as `ingest_batch` says.
         """
         behind = tables_behind(self.place)
         if any(behind.values()):
             raise NotProvenError("tables that are behind")
-        self._finish(ingest_batch(self.context, lines, lambda _: mark, before_commits=before_commits), behind)
+        self._finish(ingest_batch(self.context, lines, mark_of, before_commits=before_commits), behind)
 
     def _finish(self, report: BatchReport, behind: Mapping[str, tuple[BatchMarker, ...]]) -> None:
         """Note what became of the batch before it counts as done. `behind`: what tables had to ingest before it."""

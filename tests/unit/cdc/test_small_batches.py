@@ -20,9 +20,11 @@ from demo.shop.generate import generate
 from sqlmesh_like.cdc.in_process.json_values import json_value
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
+from sqlmesh_like.cdc.stream.query_records import QueryRecords
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import Location, MachineError
 from sqlmesh_like.hudi.timeline import Timeline
@@ -454,27 +456,24 @@ def test_the_interval_of_compaction_follows_from_what_is_there(tmp_path: Path, t
     (tmp_path / "sources" / "0").mkdir(parents=True)
     for number in there:
         (tmp_path / "sources" / "0" / f"{number}.compact").write_text("v1", encoding="utf-8")
-    assert QueryBatches(tmp_path)._interval() == interval
+    assert QueryBatches(QueryRecords(tmp_path), FileLog("*"))._interval() == interval
 
 
 def test_a_batch_goes_on_where_a_call_ended(tmp_path: Path) -> None:
-    files = []
     for number in range(3):
-        path = tmp_path / f"{number}.jsonl"
-        path.write_text("{}\n", encoding="utf-8")
-        files.append(path)
-    batches = QueryBatches(tmp_path / "checkpoint")
-    batch = batches.next(files, 2)
+        (tmp_path / f"{number}.jsonl").write_text("{}\n", encoding="utf-8")
+    batches = QueryBatches(QueryRecords(tmp_path / "checkpoint"), FileLog(f"{tmp_path}/*.jsonl", 2))
+    batch = batches.next()
     assert batch is not None and (batch.number, len(batch.files), batch.is_listed) == (0, 2, False)
     batches._list(batch)
-    listed = batches.next(files, 2)
+    listed = batches.next()
     assert listed == replace(batch, is_listed=True), "the third file comes later"
     batches.begin(listed)
-    planned = batches.next(files, 2)
+    planned = batches.next()
     assert planned == replace(batch, is_listed=True, is_planned=True)
     batches.begin(planned)
-    batches.end(planned)
-    second = batches.next(files, 2)
+    batches.records.complete(planned.number)
+    second = batches.next()
     assert second is not None and (second.number, [Path(uri).name for _, uri in second.files]) == (1, ["2.jsonl"])
     with pytest.raises(FileExistsError):
         batches.begin(replace(second, log_id=0))
