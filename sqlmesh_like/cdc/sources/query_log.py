@@ -75,6 +75,18 @@ def read_query_log(checkpoint: str) -> QueryLog | None:
     return QueryLog(checkpoint, str(json.loads(place.read("metadata"))["id"]), ends)
 
 
+def events_in(checkpoint: str, batch: int) -> int:
+    """About how many messages of Kafka a batch that was begun has: offsets, some of which may have none."""
+    query = QueryLog(checkpoint, "", {})
+    records = folder(f"{checkpoint}/offsets")
+    end, *before = (
+        by_partition(json.loads(list(_lines(records.read(str(number))))[-1]))
+        for number in range(batch, max(batch - 2, -1), -1)
+    )
+    start = before[0] if before else query.first_offsets
+    return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
+
+
 def _lines(content: bytes) -> Iterator[str]:
     """The lines after the first, which is the version."""
     return (line for line in content.decode().splitlines()[1:] if line.strip())

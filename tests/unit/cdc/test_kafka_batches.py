@@ -14,7 +14,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Kafk
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS
 from sqlmesh_like.cdc.sources.kafka_log import LINE_EXPRESSIONS, KafkaLog, offsets_of
-from sqlmesh_like.cdc.sources.query_log import read_query_log
+from sqlmesh_like.cdc.sources.query_log import events_in, read_query_log
 from sqlmesh_like.cdc.stream import kafka_messages
 from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 from sqlmesh_like.cdc.stream.kafka_batches import KafkaBatches, first_offsets
@@ -342,6 +342,7 @@ def test_a_query_is_recorded_as_spark_does(tmp_path: Path) -> None:
         batches.begin(second)
     batches.records.complete(1)
     assert batches.next() is None and batches.records.query == query
+    assert [events_in(str(tmp_path), number) for number in (0, 1)] == [7, 7]
     log = read_query_log(str(tmp_path))
     assert log is not None and log.first_offsets == {A: 2, B: 0} and log.offsets[1] == second.end
 
