@@ -159,3 +159,14 @@ def warehouse(tmp_path: Path) -> Path:
     folder = tmp_path / "warehouse"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real broker, one for a worker: tests keep apart by their topics."""
+    from tests.services.kafka import broker, broker_jars
+    from tests.services.wanted import need
+
+    need(broker_jars)
+    with broker(tmp_path_factory.mktemp("kafka")) as address:
+        yield address

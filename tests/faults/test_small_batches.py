@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+from sqlmesh_like.cdc.stream.kafka_messages import opened
 from sqlmesh_like.fault_points import COMMIT_POINTS, CREATE_POINTS, SMALL_BATCH_POINTS
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import KILLED, finished, start
 from tests.levels import count
+from tests.services.kafka import broker, broker_jars, produce
+from tests.services.wanted import need
 
 STEPS = (
     *SMALL_BATCH_POINTS,
@@ -40,6 +45,7 @@ sources:
 _PROFILES = (
     "lake: {target: local, outputs: {local: {type: spark, master: 'local[2]', warehouse: warehouse, schema: dws}}}"
 )
+_TOPICS = "kafka: {bootstrap_servers: '%s', topics: [%s], options: %s}"
 Rows = dict[int, tuple[int, int]]
 
 
@@ -81,10 +87,13 @@ class Landed:
                     rows[id] = (self.dice.randrange(1000), m)
                     after = {**self._row(id, rows[id]), f"w{self.files}": 1}  # a new column in each file
                     lines.append(_event(name, "u" if before else "c", before, after))
+        self.write(lines)
+        self.files += 1
+
+    def write(self, lines: Sequence[str]) -> None:
         staged = self.root / "staged"
         staged.write_text("".join(lines), encoding="utf-8")
         staged.rename(self.root / "landing" / f"{self.files:04d}.jsonl")
-        self.files += 1
 
     @staticmethod
     def _row(id: int, values: tuple[int, int]) -> dict[str, int]:
@@ -104,6 +113,24 @@ class Landed:
         assert read is not None and len(read.rows) == 2 * self.files
 
 
+@dataclass
+class InKafka(Landed):
+    """The same in a topic of Kafka."""
+
+    kafka: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    login: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sources = self.root / "models" / "sources.yml"
+        topics = _TOPICS % (self.kafka, self.root.name, json.dumps(self.options))
+        sources.write_text(_SOURCES.replace("files: {path: landing/*.jsonl}", topics), encoding="utf-8")
+
+    def write(self, lines: Sequence[str]) -> None:
+        produce(self.kafka, *((self.root.name, 0, line) for line in lines), login=self.login)
+
+
 def _event(table: str, op: str, before: object, after: object) -> str:
     source = {"db": "db", "table": table}
     return json.dumps({"op": op, "before": before, "after": after, "source": source, "ts_ms": 1}) + "\n"
@@ -111,7 +138,43 @@ def _event(table: str, op: str, before: object, after: object) -> str:
 
 @pytest.mark.parametrize("step", STEPS[:: count(8, 1, 1)])
 def test_a_batch_that_is_killed_counts_once(tmp_path: Path, step: str) -> None:
-    lake = Landed(tmp_path, random.Random(step))
+    _killed_twice(Landed(tmp_path, random.Random(step)), step)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize(
+    "step", ["ingest.listed", "ingest.planned", "ingest.dead_letters", "hudi.commit.complete", "ingest.batch"]
+)
+def test_a_batch_from_kafka_that_is_killed_counts_once(tmp_path: Path, step: str, kafka: str) -> None:
+    root = tmp_path / step
+    root.mkdir()
+    _killed_twice(InKafka(root, random.Random(step), kafka=kafka), step)
+
+
+@pytest.mark.release
+def test_a_broker_that_wants_a_password_is_read_without_spark(tmp_path: Path) -> None:
+    need(broker_jars)
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "shop").mkdir()
+    mechanism = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    login = {**mechanism, "sasl.username": "sml", "sasl.password": "s3cret word"}
+
+    def options(password: str) -> dict[str, str]:
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        return {**mechanism, "sasl.jaas.config": f'{module} username="sml" password="{password}";'}
+
+    with broker(tmp_path / "broker", "s3cret word") as address:
+        lake = InKafka(tmp_path / "shop", random.Random(1), kafka=address, options=options("s3cret word"), login=login)
+        lake.land()
+        _ingested(lake)
+        lake.check()
+        log = KafkaLog({"bootstrap_servers": address, "topics": ["shop"], "options": options("wr0ng")})
+        with pytest.raises(NotProvenError, match="failed here: _") as raised, opened(log) as messages:
+            messages.watermarks()
+        assert "wr0ng" not in str(raised.value)
+
+
+def _killed_twice(lake: Landed, step: str) -> None:
     codes = []
     for _ in range(2):  # a first load, and a batch of changes
         lake.land()

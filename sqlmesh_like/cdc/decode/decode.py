@@ -35,7 +35,9 @@ from sqlmesh_like.cdc.formats.row_images import (
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
 from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
-from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, in_spark, united
+from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, united
+from sqlmesh_like.cdc.in_process.commits import stored_rows
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import added, given
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
@@ -166,14 +168,19 @@ def _completed(decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, 
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
     if decoded.counts.partial:
-        spark = in_spark(decoded.events, "events leave values out").sparkSession
-        table = None if uri is None else spark.read.format("hudi").load(uri)
-        known = None if letter_rows is None else in_spark(letter_rows)
-        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, known))
+        table = None if uri is None else stored_table(decoded.events, uri)
+        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))
     return decoded
+
+
+def stored_table(events: Frame, uri: str) -> Frame:
+    """All rows of the table with hidden columns, where the events are: in Spark or here."""
+    if isinstance(events, RowFrame):
+        return stored_rows(Timeline(uri))
+    return events.sparkSession.read.format("hudi").load(uri)
 
 
 _NO_SCHEMA = "its schema cannot be read"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sqlmesh_like.cdc.decode.repeated_schemas import NO_SCHEMAS, RepeatedSchemas
 from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS, MessageDialect
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
@@ -123,41 +124,52 @@ class Routed:
 
 @contextmanager
 def events_of(
-    lines: Frame, ingest: IngestSource, registry: SchemaRegistry | None = None, *, with_members: bool = False
+    lines: Frame,
+    ingest: IngestSource,
+    registry: SchemaRegistry | None = None,
+    *,
+    with_members: bool = False,
+    schemas: RepeatedSchemas = NO_SCHEMAS,
 ) -> Iterator[Frame]:
     """Read the envelopes of lines (`EVENT_COLUMNS`; grain: line), for as long as the context is open.
 
-    `registry`: has the schemas of messages in Avro. `with_members`: also the names in their rows. Raises IngestError
-    where the registry does not answer.
+    `registry`: has the schemas of messages in Avro. `with_members`: also the names in their rows. `schemas`: to which
+    messages then refer. Raises IngestError where the registry does not answer.
     """
     if registry is None:
-        messages = lines.selectExpr("*", f"{fault_without_registry(ingest.format)} as {FAULT}")
-        yield _events_of(messages, ingest, with_members=with_members)
+        messages = schemas.shortened(lines).selectExpr("*", f"{fault_without_registry(ingest.format)} as {FAULT}")
+        yield _events_of(messages, ingest, schemas, with_members=with_members)
         return
     from sqlmesh_like.cdc.registry.wire_format import decoded_lines  # needs Spark
 
     with decoded_lines(in_spark(lines), registry, ingest.format) as decoded:
-        yield _events_of(decoded, ingest, with_members=with_members)
+        yield _events_of(decoded, ingest, NO_SCHEMAS, with_members=with_members)
 
 
-def _events_of(lines: Frame, ingest: IngestSource, *, with_members: bool) -> Frame:
+def _events_of(lines: Frame, ingest: IngestSource, schemas: RepeatedSchemas, *, with_members: bool) -> Frame:
     # As one text: Spark analyses a frame again for every step that is added to it, which takes longer than a small
     # batch's rows.
     readings = [
-        _reading(lines.columns, condition, dialect, ingest, with_members=with_members)
+        _reading(lines.columns, condition, dialect, ingest, schemas.schema_id, with_members=with_members)
         for condition, dialect in FORMATS[ingest.format]
     ]
     return frame_query(" union all ".join(readings), lines=lines)
 
 
 def _reading(
-    columns: Sequence[str], condition: str, dialect: MessageDialect, ingest: IngestSource, *, with_members: bool
+    columns: Sequence[str],
+    condition: str,
+    dialect: MessageDialect,
+    ingest: IngestSource,
+    schema_id: str,
+    *,
+    with_members: bool,
 ) -> str:
     """Spark SQL of the events that a dialect reads from lines (`{lines}`, with these columns)."""
     said = {
         **dialect.envelope(_READ),
         "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
-        "schema_id": "sha2(schema_text, 256)",
+        "schema_id": schema_id,
         "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
         "is_text": f"value is null or {_IS_UTF8}",
     }
@@ -178,10 +190,15 @@ def _reading(
     return f"select {', '.join(f'{judged.get(name, name)} as {name}' for name in EVENT_COLUMNS)} from {described}"
 
 
-def routed(place: SourcePaths, events: Frame, registry: SchemaRegistry | None = None) -> Routed:
+def routed(
+    place: SourcePaths,
+    events: Frame,
+    registry: SchemaRegistry | None = None,
+    schemas: RepeatedSchemas = NO_SCHEMAS,
+) -> Routed:
     """Assign events to tables. Raises ProjectError where two declarations claim the same events.
 
-    `registry`: has the schemas that events refer to.
+    `registry`, `schemas`: have the schemas that events refer to.
     """
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
     assert place.source.ingest is not None
@@ -196,7 +213,7 @@ def routed(place: SourcePaths, events: Frame, registry: SchemaRegistry | None = 
     groups = frame_query(f"select {named} from {{events}} group by {', '.join(by)}", events=events).collect()
     source_tables = _with_discovered(place, groups).source
     texts = _schema_texts(events, place.source.ingest, groups)
-    stated = {schema_id: _stated(place, text, registry) for schema_id, text in texts.items()}
+    stated = {schema_id: _stated(place, schemas.fields(text), registry) for schema_id, text in texts.items()}
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     undeclared: set[SourceName] = set()

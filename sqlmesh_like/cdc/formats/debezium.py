@@ -21,7 +21,8 @@ _TEXTS = (
 _ENVELOPE = f"schema STRING, payload STRUCT<{', '.join(text.replace(' ', ': ', 1) for text in _TEXTS)}>, "
 _ENVELOPE += f"{', '.join(_TEXTS)}, {CORRUPT} STRING"
 
-_FLAT = '"__(op|deleted)"'
+FLAT_MEMBER = '"__(op|deleted)"'
+"""A pattern of what flattened events have."""
 _IS_FLAT = "no `op`, but what ExtractNewRecordState adds: of flattened events the format is debezium_flat"
 
 _IS_DOCUMENT = "an event of MongoDB: let the transform ExtractNewDocumentState (add.fields: op,db,collection) make rows"
@@ -69,7 +70,7 @@ def debezium_reason(line: str) -> str:
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a change event' "
-        f"when _body.op is null and {line} rlike {sql_literal(_FLAT)} then {sql_literal(_IS_FLAT)} "
+        f"when _body.op is null and {line} rlike {sql_literal(FLAT_MEMBER)} then {sql_literal(_IS_FLAT)} "
         f"when {no_row} then null "
         "when _body.op is null then 'no `op`: not a Debezium change event' "
         f"when _body.op not in ({known}) then concat('unknown op `', _body.op, '`') "

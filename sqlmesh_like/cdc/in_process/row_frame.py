@@ -58,6 +58,9 @@ class RowFrame:
         at = [places(self.columns)[name.lower()] for name in names]
         return RowFrame(self.columns, sorted(self.rows, key=lambda row: [order_of(row[place]) for place in at]))
 
+    def limit(self, count: int) -> RowFrame:
+        return RowFrame(self.columns, self.rows[:count])
+
     def coalesce(self, partitions: int) -> RowFrame:  # noqa: ARG002 - there are none
         return self
 

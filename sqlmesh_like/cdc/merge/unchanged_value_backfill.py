@@ -7,10 +7,13 @@ value comes from, in this order: the before image, an earlier event of the batch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, cast
 
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark
+from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, united
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, order_of
 from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
 from sqlmesh_like.names import KEY
 
@@ -26,26 +29,75 @@ _LOST = ": the source did not log this value, and an earlier event of the row is
 
 
 def with_unchanged_values(
-    events: Frame, layout: OdsLayout, stored: DataFrame | None, letter_rows: DataFrame | None = None
+    events: Frame, layout: OdsLayout, stored: Frame | None, letter_rows: Frame | None = None
 ) -> Frame:
     """Fill the `missing` columns of events (grain: event); an event with a value that is unknown gets a `reason`.
 
     `stored`: the table, None before its first commit; its keys are read, so call this only for batches that need it.
-    `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed.
+    `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed. All
+    are of one kind.
     """
-    rows = in_spark(events)
-    columns = [row[0] for row in rows.selectExpr("explode(missing)").distinct().collect()]
-    keyed = rows.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
+    columns = [row[0] for row in events.selectExpr("explode(missing) as name").distinct().collect()]
+    keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
+    joined: Frame
+    others: Frame
+    if isinstance(keyed, RowFrame):
+        if letter_rows is not None:
+            raise NotProvenError("events leave values out, and events of their table are dead letters")
+        joined, others = _joined_here(keyed, columns, layout, cast("RowFrame | None", stored))
+    else:
+        dead_letters = None if letter_rows is None else in_spark(letter_rows)
+        joined, others = _joined(keyed, columns, layout, None if stored is None else in_spark(stored), dead_letters)
+    return united([joined.selectExpr(*_replaced(events, layout, columns)), others.select(*events.columns)])
+
+
+def _joined(
+    keyed: DataFrame,
+    columns: Sequence[str],
+    layout: OdsLayout,
+    stored: DataFrame | None,
+    letter_rows: DataFrame | None,
+) -> tuple[DataFrame, DataFrame]:
+    """Events of keys with values to fill, with the latest known values (`v0` …) and `is_stored`; and the others."""
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
     known = in_spark(frame_query(_known(columns, layout), events=own))
     if stored is not None:
-        standing = _stored(layout, columns, _with_letters(stored, letter_rows))
+        standing = in_spark(_stored(layout, columns, _with_letters(stored, letter_rows)))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
     latest = in_spark(frame_query(_latest(columns), known=known)).where("is_event")
-    joined = own.join(latest, ["fill_key", "position"])
-    return joined.selectExpr(*_replaced(events, layout, columns)).unionByName(others.select(*events.columns))
+    return own.join(latest, ["fill_key", "position"]), others
+
+
+def _joined_here(
+    keyed: RowFrame, columns: Sequence[str], layout: OdsLayout, stored: RowFrame | None
+) -> tuple[RowFrame, RowFrame]:
+    """`_joined` over rows of this process. Raises NotProvenError for two versions of a key at one place."""
+    key, position = keyed.columns.index("fill_key"), keyed.columns.index("position")
+    unfilled = keyed.where("size(missing) > 0 and reason is null").rows
+    wanted = {row[key] for row in unfilled} - {None}
+    own = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] in wanted])
+    others = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] not in wanted])
+    known = frame_query(_known(columns, layout), events=own)
+    if stored is not None:
+        known = united([known, _stored(layout, columns, stored.selectExpr("*", "false as is_lost"))])
+    versions: dict[Value, list[tuple[Value, bool, Value, Sequence[Value]]]] = {}
+    for fill_key, at, is_event, rank, *values in cast("RowFrame", known).rows:
+        if fill_key in wanted:
+            versions.setdefault(fill_key, []).append((order_of(rank), is_event, at, values))
+    latest: dict[tuple[Value, Value], list[Value]] = {}
+    for fill_key, of_key in versions.items():
+        if len({rank for rank, *_ in of_key}) < len(of_key):
+            raise NotProvenError("two versions of a key at one place of the log")
+        is_stored = not all(is_event for _, is_event, *_ in of_key)
+        newest: list[Value] = [None] * len(columns)
+        for _, is_event, at, brought in sorted(of_key, key=itemgetter(0)):
+            newest = [old if value is None else value for value, old in zip(brought, newest, strict=True)]
+            if is_event:
+                latest[fill_key, at] = [is_stored, *newest]
+    names = (*keyed.columns, "is_stored", *(f"v{index}" for index, _ in enumerate(columns)))
+    return RowFrame(names, [[*row, *latest[row[key], row[position]]] for row in own.rows]), others
 
 
 def _rank(layout: OdsLayout) -> str:
@@ -79,7 +131,7 @@ def _with_letters(stored: DataFrame, letter_rows: DataFrame | None) -> DataFrame
     return keyed.selectExpr(*map(quoted_name, stored.columns), f"coalesce(letter > {POSITION}, false) as is_lost")
 
 
-def _stored(layout: OdsLayout, columns: Sequence[str], stored: DataFrame) -> DataFrame:
+def _stored(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> Frame:
     has = {name.lower() for name in stored.columns}
     types = {column.name: column.type for column in layout.columns}
     orders = ", ".join(quoted_name(name) for name in layout.order_columns[:-1])

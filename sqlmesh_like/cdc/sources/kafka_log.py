@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.frames import Frame, in_spark
+from sqlmesh_like.cdc.frames import Frame, frame_query
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.cdc.sources.offset_range import OffsetRange, Offsets
 from sqlmesh_like.errors import IngestError
@@ -21,6 +21,8 @@ from sqlmesh_like.errors import IngestError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+MESSAGE_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
+"""The columns of a message that a line is made of."""
 _LINE = {
     "value": "cast(value as string)",
     "file": "concat(topic, '/', partition)",
@@ -33,6 +35,8 @@ _LINE = {
     "log_schema": "cast(null as string)",
     "log_key": "cast(key as string)",
 }
+LINE_EXPRESSIONS = tuple(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)
+"""Spark SQL of a line (`LINE_COLUMNS`) over a message (`MESSAGE_COLUMNS`)."""
 
 _MAX_TASKS = 8
 """A small batch is not worth the cores of a large cluster."""
@@ -101,7 +105,7 @@ class KafkaLog:
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
-        yield batch.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), _offsets
+        yield batch.selectExpr(*LINE_EXPRESSIONS), offsets_of
 
     def _options(self, spark: SparkSession) -> dict[str, str]:
         given = self.settings.get("options")
@@ -111,17 +115,23 @@ class KafkaLog:
         return {**_side_by_side(spark), **options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
 
     def _topics(self) -> dict[str, str]:
-        pattern, topics = self.settings.get("topic_pattern"), self.settings.get("topics")
+        pattern = self.settings.get("topic_pattern")
         if pattern is not None:
             return {"subscribePattern": str(pattern)}
-        return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
+        return {"subscribe": ",".join(self.topics)}
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are declared by name."""
+        topics = self.settings.get("topics")
+        return [str(topic) for topic in topics] if isinstance(topics, list) else str(topics).split(",")
 
 
-def _offsets(lines: Frame | None) -> Offsets:
-    from pyspark.sql import functions as F
-
+def offsets_of(lines: Frame | None) -> Offsets:
+    """The part of the log that these lines are (`file`, `line`)."""
     assert lines is not None
-    rows = in_spark(lines).groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
+    query = "select file, min(line) as first, max(line) + 1 as stop from {lines} group by file"
+    rows = frame_query(query, lines=lines).collect()
     places = (file.rpartition("/") for file, _, _ in rows)
     ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, rows, strict=True))
     return Offsets(tuple(sorted(ranges)))

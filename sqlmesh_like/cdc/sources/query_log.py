@@ -43,13 +43,13 @@ class QueryLog:
     @property
     def offsets(self) -> Mapping[int, PartitionOffsets]:
         """The offsets after each batch. For logs in Kafka only."""
-        return {batch: _by_partition(end) for batch, end in self.ends.items()}
+        return {batch: by_partition(end) for batch, end in self.ends.items()}
 
     @cached_property
     def first_offsets(self) -> PartitionOffsets:
         """The offsets at which the query began in Kafka, without partitions that were created later."""
         text = folder(self.uri).read("sources/0/0").decode()
-        return _by_partition(json.loads(text[text.index("{") :]))
+        return by_partition(json.loads(text[text.index("{") :]))
 
     @cached_property
     def files(self) -> tuple[ListedFile, ...]:
@@ -75,12 +75,25 @@ def read_query_log(checkpoint: str) -> QueryLog | None:
     return QueryLog(checkpoint, str(json.loads(place.read("metadata"))["id"]), ends)
 
 
+def events_in(checkpoint: str, batch: int) -> int:
+    """About how many messages of Kafka a batch that was begun has: offsets, some of which may have none."""
+    query = QueryLog(checkpoint, "", {})
+    records = folder(f"{checkpoint}/offsets")
+    end, *before = (
+        by_partition(json.loads(list(_lines(records.read(str(number))))[-1]))
+        for number in range(batch, max(batch - 2, -1), -1)
+    )
+    start = before[0] if before else query.first_offsets
+    return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
+
+
 def _lines(content: bytes) -> Iterator[str]:
     """The lines after the first, which is the version."""
     return (line for line in content.decode().splitlines()[1:] if line.strip())
 
 
-def _by_partition(offsets: Mapping[str, object]) -> PartitionOffsets:
+def by_partition(offsets: Mapping[str, object]) -> PartitionOffsets:
+    """Offsets as Spark writes them: by topic, then by partition."""
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in offsets.items()

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
 from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
+from sqlmesh_like.cdc.decode.repeated_schemas import NO_SCHEMAS, RepeatedSchemas
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, held
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
@@ -80,20 +81,21 @@ def ingest_batch(
     without: Collection[str] = (),
     only: str | None = None,
     before_commits: Callable[[], None] | None = None,
+    schemas: RepeatedSchemas = NO_SCHEMAS,
 ) -> BatchReport:
     """Commit a batch to all tables it touches, except those named in `without`, or again to `only` one.
 
     `lines`: `LINE_COLUMNS` of `event_log`, or files of typed rows. `mark_of` gives the batch's mark; it is called once
-    the events are in memory; `before_commits` is called before the first commit to a table. Raises ProjectError, and
-    IngestError under `on_bad_record: fail`.
+    the events are in memory; `before_commits` is called before the first commit to a table. `schemas`: those that
+    messages repeat, as far as they are known. Raises ProjectError, and IngestError under `on_bad_record: fail`.
     """
     started = time.monotonic()
     place = context.place
     files = lines if isinstance(lines, list) else []
-    with _events(context, lines) as events:
+    with _events(context, lines, schemas) as events:
         mark = mark_of(events)
         fault_point("ingest.begin")
-        routing = routed_files(place, files) if events is None else routed(place, events, context.registry)
+        routing = routed_files(place, files) if events is None else routed(place, events, context.registry, schemas)
         if only is not None:
             routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
         routing = replace(
@@ -107,7 +109,7 @@ def ingest_batch(
             _require_all(events, failed)
             # A mark of its own: the batch's letters are already written, but possibly without those of this table.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
-            bad = _accepted_letters(context, events, routing, decoded)
+            bad = _accepted_letters(context, events, routing, decoded, schemas)
             if before_commits is not None:
                 before_commits()
             first_bad = _write_dead_letters(context, bad, bad_mark)
@@ -142,7 +144,7 @@ def _require_all(events: Frame | None, failed: Sequence[TableReport]) -> None:
 
 
 @contextmanager
-def _events(context: IngestContext, lines: LogLines) -> Iterator[Frame | None]:
+def _events(context: IngestContext, lines: LogLines, schemas: RepeatedSchemas) -> Iterator[Frame | None]:
     """The events of lines, in memory; None for files of typed rows, which are read without this step."""
     if isinstance(lines, list):
         yield None
@@ -152,7 +154,7 @@ def _events(context: IngestContext, lines: LogLines) -> Iterator[Frame | None]:
     # Where types are declared, only names must be known of an event without a schema.
     is_declared = any(column.type for table in place.source.tables for column in table.columns)
     with (
-        events_of(lines, place.source.ingest, context.registry, with_members=is_declared) as named,
+        events_of(lines, place.source.ingest, context.registry, with_members=is_declared, schemas=schemas) as named,
         in_memory(_by_table(place, named)) as events,
     ):
         yield events
@@ -205,12 +207,15 @@ def decode_all(
     return side_by_side(place, list(routing.shares), one, lambda name: routing.shares[name].table)
 
 
-def dead_letters_of(events: Frame | None, routing: Routed, decoded: list[Decoded]) -> list[Frame]:
-    """The malformed events of a batch as rows of dead letters."""
-    bad = [dead_letters.dead_letter_rows(each.events, each.layout) for each in decoded if each.counts.bad]
-    return bad + (
-        [dead_letters.dead_letter_rows(events.where("kind = 'bad'"))] if events is not None and routing.bad else []
-    )
+def dead_letters_of(
+    events: Frame | None, routing: Routed, decoded: list[Decoded], schemas: RepeatedSchemas = NO_SCHEMAS
+) -> list[Frame]:
+    """The malformed events of a batch as rows of dead letters, with their texts as they came."""
+    bad = [(each.events.where("reason is not null"), each.layout) for each in decoded if each.counts.bad]
+    rows = [dead_letters.dead_letter_rows(schemas.restored(each), layout) for each, layout in bad]
+    if events is None or not routing.bad:
+        return rows
+    return [*rows, dead_letters.dead_letter_rows(schemas.restored(events.where("kind = 'bad'")))]
 
 
 def _letters(context: IngestContext, events: Frame | None) -> Frame | None:
@@ -221,10 +226,14 @@ def _letters(context: IngestContext, events: Frame | None) -> Frame | None:
 
 
 def _accepted_letters(
-    context: IngestContext, events: Frame | None, routing: Routed, decoded: list[Decoded]
+    context: IngestContext,
+    events: Frame | None,
+    routing: Routed,
+    decoded: list[Decoded],
+    schemas: RepeatedSchemas,
 ) -> list[Frame]:
     """A batch's dead letters. Raises IngestError where the source takes none."""
-    bad = dead_letters_of(events, routing, decoded)
+    bad = dead_letters_of(events, routing, decoded, schemas)
     ingest = context.place.source.ingest
     if bad and ingest and ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, context.root)

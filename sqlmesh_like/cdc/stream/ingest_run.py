@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.decode.repeated_schemas import NO_SCHEMAS, RepeatedSchemas, repeated_schemas
 from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS, FILE_ROWS
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
@@ -27,11 +28,12 @@ from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.spool import SEGMENT_EVENTS, number_of, spool_of
 from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
 from sqlmesh_like.cdc.sources.discover import with_discovered
-from sqlmesh_like.cdc.sources.event_log import Log
+from sqlmesh_like.cdc.sources.event_log import Log, LogLines
 from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.parquet_log import CsvLog, ParquetLog
+from sqlmesh_like.cdc.sources.query_log import events_in
 from sqlmesh_like.cdc.sources.skipped_tables import forget_skipped, note_skipped
 from sqlmesh_like.cdc.sources.source_check import check_source, files_glob, is_csv
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.2
 _EVENTS_OF_A_BATCH = 500_000
 """Of a database: the first batches are all of its rows."""
+
+FEWEST_EVENTS = 20_000
+"""Of a batch in which it is looked for schemas that messages repeat."""
 
 OnBatch = Callable[[IngestReport], None]
 
@@ -262,18 +267,32 @@ class IngestRun:
 
             spark = batch.sparkSession  # a query runs in a clone of its session
             context = replace(self.context, session=lambda: spark)
-            report = ingest_batch(context, lines, mark_of, without=frozenset(behind))
+            schemas = self._repeated_schemas(lines, number)
+            report = ingest_batch(context, lines, mark_of, without=frozenset(behind), schemas=schemas)
         self._finish(report, behind)
 
-    def take_here(self, lines: Frame, mark: BatchMarker, before_commits: Callable[[], None]) -> None:
+    def _repeated_schemas(self, lines: LogLines, number: int) -> RepeatedSchemas:
+        """The schemas that messages of a large batch from Kafka repeat: to look for them reads all messages once."""
+        ingest, log = self.place.source.ingest, self.context.log
+        assert ingest is not None
+        is_json = ingest.format == "debezium" and self.context.registry is None
+        if not is_json or not isinstance(log, KafkaLog) or isinstance(lines, list):
+            return NO_SCHEMAS
+        if events_in(self.place.checkpoint, number) < FEWEST_EVENTS:
+            return NO_SCHEMAS
+        return repeated_schemas(lines, ingest.unavailable_value_placeholder)
+
+    def take_here(
+        self, lines: Frame, mark_of: Callable[[Frame | None], BatchMarker], before_commits: Callable[[], None]
+    ) -> None:
         """Ingest a batch without Spark. Raises NotProvenError where Spark has to do it, perhaps after some commits.
 
-        `before_commits` is called when all events have been read.
+        `mark_of` and `before_commits` are called as `ingest_batch` says.
         """
         behind = tables_behind(self.place)
         if any(behind.values()):
             raise NotProvenError("tables that are behind")
-        self._finish(ingest_batch(self.context, lines, lambda _: mark, before_commits=before_commits), behind)
+        self._finish(ingest_batch(self.context, lines, mark_of, before_commits=before_commits), behind)
 
     def _finish(self, report: BatchReport, behind: Mapping[str, tuple[BatchMarker, ...]]) -> None:
         """Note what became of the batch before it counts as done. `behind`: what tables had to ingest before it."""

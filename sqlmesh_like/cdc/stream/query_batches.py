@@ -1,29 +1,26 @@
-"""The next batch of a source's streaming query, planned and recorded without Spark, as Spark would: either may go on.
+"""The next batch of files of a source's streaming query, planned and recorded without Spark, as Spark would.
 
-Spark writes what a batch covers before the batch (`sources/0/<log id>`, then `offsets/<batch>`) and its completion
-afterwards (`commits/<batch>`). Owns these three steps for logs of files; `query_log` reads the same files.
-Layout and order: `FileStreamSource`, `CompactibleFileStreamLog` and `MicroBatchExecution` of Spark 3.5.
+Spark lists the files of a batch (`sources/0/<log id>`) before it records the batch. Owns that list and which files are
+new; `query_records` has the record. Layout: `FileStreamSource` and `CompactibleFileStreamLog` of Spark 3.5.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from uuid import uuid4
 
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.cdc.sources.event_log import ExtentOf
+from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.query_log import ListedFile, QueryLog
+from sqlmesh_like.cdc.stream.local_lines import listed_files, local_lines
+from sqlmesh_like.cdc.stream.query_records import VERSION, QueryRecords, compact_json
 from sqlmesh_like.fault_points import fault_point
 
-_VERSION = "v1"
 _COMPACTED_EVERY = 10
-_KEPT = 100
-"""Batches whose records stay, as in Spark."""
 _CERTAIN_PATH = re.compile(r"/[A-Za-z0-9/._=+@,-]+")
 """Paths whose characters are the same in a URI."""
 
@@ -44,20 +41,26 @@ class QueryBatch:
 
 @dataclass(frozen=True)
 class QueryBatches:
-    """The checkpoint of a query at a path of this machine."""
+    """The batches of a query over a log of files."""
 
-    checkpoint: Path
+    records: QueryRecords
+    log: FileLog
 
-    def next(self, listed: Sequence[Path], most: int | None) -> QueryBatch | None:
+    @cached_property
+    def listed(self) -> list[Path]:
+        """The files that are there: listed once, so that the call ends where files never cease to arrive."""
+        return listed_files(self.log)
+
+    def next(self) -> QueryBatch | None:
         """The batch that was begun and not completed, else one of listed files that no batch had; None: there is none.
 
-        `most`: files of a batch. Raises NotProvenError where only Spark can go on.
+        Raises NotProvenError where only Spark can go on.
         """
-        done, begun = self._numbers("commits"), self._numbers("offsets")
-        last, newest, listings = max(done, default=-1), max(begun, default=-1), self._listings
-        end = self._log_id(last) if done else -1
+        listed, listings = self.listed, self._listings
+        last, newest = self.records.completed, self.records.planned
+        end = self._log_id(last) if last >= 0 else -1
         newest_listing = max((each.log_id for each in listings), default=-1)
-        if newest not in (last, last + 1) or newest_listing < end:
+        if newest_listing < end:
             raise NotProvenError("a checkpoint without some of its records")
         if newest == last + 1 or newest_listing > end:
             log_id = self._log_id(newest) if newest > last else newest_listing
@@ -65,8 +68,13 @@ class QueryBatches:
             return QueryBatch(last + 1, log_id, files, is_listed=True, is_planned=newest > last)
         seen = {each.uri for each in listings}
         fresh = sorted((path.stat().st_mtime_ns // 10**6, _uri(path)) for path in listed)
-        files = tuple(file for file in fresh if file[1] not in seen)[:most]
+        files = tuple(file for file in fresh if file[1] not in seen)[: self.log.max_files]
         return QueryBatch(last + 1, end + 1, files) if files else None
+
+    def lines(self, batch: QueryBatch) -> tuple[RowFrame, ExtentOf]:
+        """The lines of a batch, and what gives their part of the log. Raises NotProvenError."""
+        lines, extent = local_lines(self.log, batch.files)
+        return lines, lambda _: extent
 
     def begin(self, batch: QueryBatch) -> None:
         """Record what the batch covers, unless that is recorded. Raises FileExistsError where another call did it."""
@@ -74,49 +82,27 @@ class QueryBatches:
             self._list(batch)
             fault_point("ingest.listed")
         if not batch.is_planned:
-            settings = {"batchWatermarkMs": 0, "conf": {}}
-            if batch.number:
-                settings = json.loads(self._record(batch.number - 1)[1])
-            started = {**settings, "batchTimestampMs": time.time_ns() // 10**6}
-            self._create(f"offsets/{batch.number}", [_VERSION, _json(started), _json({"logOffset": batch.log_id})])
+            self.records.plan(batch.number, {"logOffset": batch.log_id})
             fault_point("ingest.planned")
 
     def _list(self, batch: QueryBatch) -> None:
         is_compacted = (batch.log_id + 1) % self._interval() == 0
         listed = [ListedFile(batch.log_id, modified, uri) for modified, uri in batch.files]
         lines = [
-            _json({"path": each.uri, "timestamp": each.modified, "batchId": each.log_id})
+            compact_json({"path": each.uri, "timestamp": each.modified, "batchId": each.log_id})
             for each in (*(self._listings if is_compacted else ()), *listed)
         ]
         name = f"{batch.log_id}.compact" if is_compacted else str(batch.log_id)
-        self._create(f"sources/0/{name}", [_VERSION, *lines])
-
-    def end(self, batch: QueryBatch) -> None:
-        """Record that the batch is completed, and drop old records."""
-        self._create(f"commits/{batch.number}", [_VERSION, _json({"nextBatchWatermarkMs": 0})])
-        for folder in ("offsets", "commits"):
-            for number in self._numbers(folder):
-                if number < batch.number - _KEPT:
-                    (self.checkpoint / folder / str(number)).unlink(missing_ok=True)
-
-    @property
-    def query(self) -> str:
-        """The id of the query, which is made with its first batch."""
-        if not (self.checkpoint / "metadata").exists():
-            self._create("metadata", [_json({"id": str(uuid4())})])
-        return str(json.loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+        self.records.create(f"sources/0/{name}", [VERSION, *lines])
 
     @property
     def _listings(self) -> tuple[ListedFile, ...]:
-        return QueryLog(str(self.checkpoint), "", {}).files
-
-    def _numbers(self, folder: str) -> list[int]:
-        place = self.checkpoint / folder
-        return [int(path.name) for path in place.iterdir() if path.name.isdigit()] if place.exists() else []
+        return QueryLog(str(self.records.checkpoint), "", {}).files
 
     def _interval(self) -> int:
         """After how many listings Spark expects one that has all, which follows from those that are there."""
-        compacted = sorted(int(path.stem) for path in (self.checkpoint / "sources" / "0").glob("*.compact"))
+        listings = (self.records.checkpoint / "sources" / "0").glob("*.compact")
+        compacted = sorted(int(path.stem) for path in listings)
         if len(compacted) > 1:
             return compacted[-1] - compacted[-2]
         if not compacted:
@@ -128,34 +114,9 @@ class QueryBatches:
     def _log_id(self, number: int) -> int:
         """The id of the last listing in a batch."""
         try:
-            return int(json.loads(self._record(number)[2])["logOffset"])
-        except (OSError, ValueError, LookupError, TypeError):
+            return int(self.records.end_of(number)["logOffset"])
+        except (ValueError, LookupError, TypeError):
             raise NotProvenError(f"the record of batch {number} cannot be read") from None
-
-    def _record(self, number: int) -> list[str]:
-        """Version, settings and end of a batch of one source."""
-        lines = (self.checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
-        if len(lines) != 3 or lines[0] != _VERSION:
-            raise NotProvenError(f"the record of batch {number} has another form")
-        return lines
-
-    def _create(self, name: str, lines: Sequence[str]) -> None:
-        """Write a record that is there in full or not at all, and never over another."""
-        place = self.checkpoint / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        beside = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
-        with beside.open("wb") as file:
-            file.write("\n".join(lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(beside, place)
-        finally:
-            beside.unlink()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def _uri(path: Path) -> str:

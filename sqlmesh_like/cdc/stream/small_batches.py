@@ -1,4 +1,4 @@
-"""A few events of files, ingested without Spark, whose start takes longer than they do.
+"""A few events of files or of Kafka, ingested without Spark, whose start takes longer than they do.
 
 The same code reads, nets and commits them, over rows of this process (`in_process`). Owns which sources and batches may
 be taken so. What is not certain is left to Spark: it goes on from the same checkpoint, also with a batch of which some
@@ -8,21 +8,27 @@ tables are written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlmesh_like import stop_signals
+from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.in_process.json_values import forget_json
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import tables_behind
 from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
+from sqlmesh_like.cdc.sources.event_log import ExtentOf
 from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
-from sqlmesh_like.cdc.stream.local_lines import listed_files, local_lines
+from sqlmesh_like.cdc.stream import kafka_messages
+from sqlmesh_like.cdc.stream.kafka_batches import KafkaBatches
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
+from sqlmesh_like.cdc.stream.query_records import QueryRecords
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.hudi.storage import folder
@@ -38,6 +44,25 @@ _LONGEST_LINE = 300
 """Characters of the line that is shown, which may quote an event."""
 
 
+class Batches(Protocol):
+    """The pending batches of a query. Methods raise NotProvenError where only Spark can go on."""
+
+    @property
+    def records(self) -> QueryRecords: ...
+
+    def next(self) -> Any:
+        """The next batch, which has a `number`; None: there is none."""
+        ...
+
+    def lines(self, batch: Any) -> tuple[RowFrame, ExtentOf]:
+        """The lines of a batch (`LINE_COLUMNS`), and what gives their part of the log."""
+        ...
+
+    def begin(self, batch: Any) -> None:
+        """Record what a batch covers, unless that is recorded."""
+        ...
+
+
 def take_small_batches(run: IngestRun, on_spark: Callable[[str], None]) -> bool:
     """Ingest all pending events of a run that ends, if they are few. False: Spark has to ingest them, or the rest.
 
@@ -49,7 +74,8 @@ def take_small_batches(run: IngestRun, on_spark: Callable[[str], None]) -> bool:
     reason = _why_spark(run.context)
     try:
         if reason is None:
-            _take(run)
+            with _batches(run.context) as batches:
+                _take(run, batches)
     except NotProvenError as error:
         reason = str(error)
     except SmlError:
@@ -65,38 +91,51 @@ def take_small_batches(run: IngestRun, on_spark: Callable[[str], None]) -> bool:
     return reason is None
 
 
-def _take(run: IngestRun) -> None:
-    place, log = run.place, run.context.log
-    assert isinstance(log, FileLog)
-    batches = QueryBatches(Path(folder(place.checkpoint).path))
-    # Listed once, so that the call ends where files never cease to arrive.
-    listed = listed_files(log)
-    batch = batches.next(listed, log.max_files)
+@contextmanager
+def _batches(context: IngestContext) -> Iterator[Batches]:
+    records, log = QueryRecords(Path(folder(context.place.checkpoint).path)), context.log
+    if isinstance(log, KafkaLog):
+        with kafka_messages.opened(log) as messages:
+            yield KafkaBatches(records, log, messages)
+    else:
+        assert isinstance(log, FileLog)
+        yield QueryBatches(records, log)
+
+
+def _take(run: IngestRun, batches: Batches) -> None:
+    place, records = run.place, batches.records
+    batch = batches.next()
     queue_what_is_missing(run.context)
     queue_what_was_skipped(run.context)
     if any(tables_behind(place).values()):
         raise NotProvenError("tables that are behind")
     while batch is not None and not stop_signals.is_wished():
         require_locks(place.checkpoint)
-        lines, extent = local_lines(log, batch.files)
-        run.take_here(lines, BatchMarker(batches.query, batch.number, extent), partial(batches.begin, batch))
-        batches.end(batch)
-        batch = batches.next(listed, log.max_files)
+        lines, extent_of = batches.lines(batch)
+        run.take_here(lines, partial(_mark, records, batch.number, extent_of), partial(batches.begin, batch))
+        records.complete(batch.number)
+        batch = batches.next()
+
+
+def _mark(records: QueryRecords, number: int, extent_of: ExtentOf, events: Frame | None) -> BatchMarker:
+    return BatchMarker(records.query, number, extent_of(events))
 
 
 def _why_spark(context: IngestContext) -> str | None:
     """Why Spark has to ingest a source, whatever its events; None where it need not."""
     place = context.place
-    if isinstance(context.log, KafkaLog):
-        return "they come from Kafka"
-    if type(context.log) not in (FileLog, SpoolLog):
+    if type(context.log) not in (FileLog, SpoolLog, KafkaLog):
         return "they are not lines of files"
     if context.registry is not None:
         return "a schema registry has their schemas"
+    if isinstance(context.log, KafkaLog) and (reason := kafka_messages.why_not_here()):
+        return reason
     if not folder(place.checkpoint).is_local:
         return "its checkpoint is not on this machine"
     if any(name.startswith("spark.sql.") for name in place.target.spark):
         return "the target has settings of Spark SQL"
+    if isinstance(context.log, KafkaLog) and any(name.startswith("spark.kafka.") for name in place.target.spark):
+        return "the target has settings of Spark's Kafka client"
     router = Router(place.target)
     uris = (place.table_uri(table) for table in place.source.tables if table.ingest is not None)
     return router.why_spark_registers or router.why_spark_computes(place.checkpoint, *uris)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.decode.decode import Decoded, warn_of_unknown_types
+from sqlmesh_like.cdc.decode.decode import Decoded, stored_table, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
 from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
 from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
@@ -267,7 +267,7 @@ def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
 
 
 def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
-    stored = _stored(decoded.events, uri) if Timeline(uri).frontier else None
+    stored = stored_table(decoded.events, uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
     for truncate in decoded.truncates:
@@ -276,13 +276,6 @@ def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -
         )
         versions = united([versions, frame_query(text, **inputs)])
     return versions
-
-
-def _stored(events: Frame, uri: str) -> Frame:
-    """All rows of the table with hidden columns, where the events are: in Spark or here."""
-    if isinstance(events, RowFrame):
-        return stored_rows(Timeline(uri))
-    return events.sparkSession.read.format("hudi").load(uri)
 
 
 def _hudi_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -72,6 +73,7 @@ def _batches(root: Path) -> list[list[str]]:
             *second[:9],
             _truncate("product"),
             *second[9:half],
+            _left_out(first, 0),
             "broken off {",
             stray.replace('"db": "db"', '"db": "test_db"'),
             event("u", {**typed(3, None, None), "big": "many"}, rows[2], "typed", GROWN),
@@ -80,6 +82,7 @@ def _batches(root: Path) -> list[list[str]]:
         ],
         [
             *map(_with_a_note, second[half:-9]),
+            _left_out(first, 1),
             event("x", {"id": 1}),
             event("c", {"id": None}, table="typed"),
             event("d", None, {"id": 3}, "typed", FIELDS[:1]),
@@ -89,6 +92,15 @@ def _batches(root: Path) -> list[list[str]]:
             event("c", typed(5, None, None), None, "typed", FIELDS),
         ],
     ]
+
+
+def _left_out(lines: Sequence[str], number: int) -> str:
+    """An update of a user that leaves the name out and has no row before: a stored row has it."""
+    loaded = [json.loads(line) for line in lines if '"table": "user"' in line]
+    message = [each for each in loaded if each["payload"]["after"]][number]
+    row = {**message["payload"]["after"], "name": "__debezium_unavailable_value", "modify_time": "2030-01-01T00:00:00Z"}
+    message["payload"] |= {"op": "u", "before": None, "after": row}
+    return json.dumps(message)
 
 
 def _truncate(table: str) -> str:
