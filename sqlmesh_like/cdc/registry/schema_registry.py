@@ -43,14 +43,10 @@ Known = MessageSchema | JsonSchema | str
 
 @dataclass(frozen=True)
 class KnownSchemas:
-    """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others.
-
-    `size_of_number`: bytes of a number in a message.
-    """
+    """The schemas of a batch by their number, or why one cannot be used. `unknown`: what is said of all others."""
 
     known: Mapping[int, Known]
     unknown: str = "is not known to the schema registry"
-    size_of_number: int = 4
 
 
 class _UnknownError(Exception):
@@ -72,12 +68,12 @@ class SchemaRegistry:
                 continue
             if unknown == MAX_UNKNOWN:
                 why = f"was not looked for: {MAX_UNKNOWN:,} others of its batch are not known to the schema registry"
-                return KnownSchemas(self._known_of(numbers), why, self.size_of_number)
+                return KnownSchemas(self._known_of(numbers), why)
             try:
                 self._known[number] = self._asked(number)
             except _UnknownError:
                 unknown += 1
-        return KnownSchemas(self._known_of(numbers), size_of_number=self.size_of_number)
+        return KnownSchemas(self._known_of(numbers))
 
     def check(self) -> None:
         """Ask for some schema, whether there is one or not. Raises IngestError where that is not answered."""

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.registry.interfaces import Confluent
 from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_header import ELSEWHERE, FAULT, IS_FRAMED, REFERENCE
@@ -30,7 +31,6 @@ _RAW = "base64:"
 """In front of a key that could not be decoded, in `log_key`."""
 _SCHEMAS = {"value": "value_schema", "log_key": "key_schema"}
 """Columns of messages, and those of their schemas' numbers."""
-_SHORT = 4
 _END = b"\x9esml\x00end"
 """Put behind a message: where it is not found at the end, the message is longer or shorter than its schema says."""
 _NUMBER = "coalesce(cast(conv(hex(substr(cast({0} as binary), 2, {1})), 16, 10) as bigint), -1)"
@@ -55,7 +55,7 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
     held = cached(framed.selectExpr("*", *numbers))
     try:
         schemas = registry.schemas(_numbers(held.frame))
-        yield _decoded(held.frame, lines.columns, schemas, needs_key=form != "debezium")
+        yield _decoded(held.frame, lines.columns, schemas, size, needs_key=form != "debezium")
     finally:
         held.release()
 
@@ -73,10 +73,15 @@ def _numbers(lines: DataFrame) -> Sequence[int]:
     return [row[0] for row in sorted(counted, key=lambda row: (-row[1], row[0]))]
 
 
-def _decoded(lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, *, needs_key: bool) -> DataFrame:
+def _decoded(
+    lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, size: int, *, needs_key: bool
+) -> DataFrame:
     """`needs_key`: whether a message without a value means something by its key."""
     read = lines.withColumns(
-        {"_value": _message("value", schemas, is_value=True), "_key": _message("log_key", schemas, is_value=False)}
+        {
+            "_value": _message("value", schemas, size, is_value=True),
+            "_key": _message("log_key", schemas, size, is_value=False),
+        }
     )
     key = f"if(_key.fault is null, _key.text, concat('{_RAW}', base64(cast(log_key as binary))))"
     of_key = "if(value is null, concat('its key: ', _key.fault), null)" if needs_key else "null"
@@ -88,7 +93,7 @@ def _decoded(lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, *,
     )
 
 
-def _message(column: str, schemas: KnownSchemas, *, is_value: bool) -> Column:
+def _message(column: str, schemas: KnownSchemas, size: int, *, is_value: bool) -> Column:
     """A message's JSON `text` and `fault`, as a struct. Of a value the JSON refers to its schema."""
     number = F.col("value_schema" if is_value else "key_schema")
 
@@ -97,10 +102,10 @@ def _message(column: str, schemas: KnownSchemas, *, is_value: bool) -> Column:
         if isinstance(schema, str):
             return _result(fault=F.lit(f"schema {one} {schema}"))
         message = F.col(column).cast("binary")
-        body = F.substring(message, schemas.size_of_number + 2, MAX_EVENT)
+        body = F.substring(message, size + 2, MAX_EVENT)
         return _json(body) if isinstance(schema, JsonSchema) else _by_schema(body, one, schema, is_value=is_value)
 
-    is_long = (number == 0) & F.lit(schemas.size_of_number == _SHORT)
+    is_long = (number == 0) & F.lit(size == Confluent.size_of_number)
     why = F.when(is_long, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
     unknown = _result(fault=F.concat(F.lit("schema "), number.cast("string"), F.lit(" "), why))
     short = _result(fault=F.lit("begins with a byte 0, but no number of a schema follows"))
