@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from sqlmesh_like.hudi.stores.range_files import RangeFiles
 
-_NOT_MOUNTED = "viewfs://"
+_MOUNT_TABLE = "viewfs://"
 
 
 class FileSystem(Protocol):
@@ -259,6 +259,6 @@ def _opened(uri: str) -> tuple[FileSystem, str]:
 
 def require_readable(uri: str) -> None:
     """Raises MachineError for a place that only Spark can read."""
-    if uri.startswith(_NOT_MOUNTED):
+    if uri.startswith(_MOUNT_TABLE):
         hint = "name the file system behind it: hdfs://NAMESERVICE/…"
         raise MachineError(f"{uri}: sml does not read mount tables of HDFS", hint=hint)

@@ -17,7 +17,7 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.errors import MachineError
+from sqlmesh_like.errors import MachineError, NodeError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores import hdfs_client
 from sqlmesh_like.hudi.stores.hdfs_client import HdfsClient
@@ -102,6 +102,12 @@ HdfsClient(authority, {}).put("t/.hoodie/file", b"killed", mode={"e_tag": tag})
 """
 
 
+def killed(server: HdfsServer, tag: str, point: str) -> None:
+    """A process that is killed at a point of replacing the file by `killed`."""
+    command = [sys.executable, "-c", KILLED, server.authority, tag, point]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("point", ["slot", "slot done", "file", "file done"])
 @pytest.mark.fault("a process that is killed while it replaces a file of HDFS", ends="recovers")
 def test_a_killed_replacement_is_done_or_not_and_the_next_one_goes_on(
@@ -109,8 +115,7 @@ def test_a_killed_replacement_is_done_or_not_and_the_next_one_goes_on(
 ) -> None:
     client = server.client
     client.put(_FILE, b"first", mode="create")
-    command = [sys.executable, "-c", KILLED, server.authority, seen(client)[1], point]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    killed(server, seen(client)[1], point)
     content, tag = seen(client)
     assert content == (b"killed" if point == "file done" else b"first")
     monkeypatch.setattr(hdfs_client, "_HELD", 0.2)
@@ -119,7 +124,11 @@ def test_a_killed_replacement_is_done_or_not_and_the_next_one_goes_on(
     assert folder(f"hdfs://{server.authority}/t").files() == [".hoodie/file"]
 
 
-def test_a_holder_that_stood_still_replaces_nothing(server: HdfsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_held_again", [False, True])
+def test_a_holder_that_stood_still_replaces_nothing(
+    server: HdfsServer, monkeypatch: pytest.MonkeyPatch, is_held_again: bool
+) -> None:
+    """Its slot was broken meanwhile; the file in the slot that a third writer has then is not its own."""
     slow, other = server.client, server.client
     slow.put(_FILE, b"first", mode="create")
     tag, rename = seen(slow)[1], slow._hdfs.rename
@@ -128,13 +137,29 @@ def test_a_holder_that_stood_still_replaces_nothing(server: HdfsServer, monkeypa
     def stand_still(source: str, target: str, overwrite: bool = False) -> None:
         if target == f"/{_FILE}" and seen(other)[0] == b"first":
             other.put(_FILE, b"other", mode={"e_tag": tag})
+            if is_held_again:
+                killed(server, seen(other)[1], "slot done")
         rename(source, target, overwrite)
 
     monkeypatch.setattr(slow._hdfs, "rename", stand_still)
     with pytest.raises(PreconditionError, match="has changed"):
         slow.put(_FILE, b"slow", mode={"e_tag": tag})
     assert seen(other)[0] == b"other"
-    assert remains(server) == []
+    assert bool(remains(server)) == is_held_again
+
+
+@pytest.mark.fault("a file of HDFS that another user's killed call was replacing", ends="refuses")
+def test_a_slot_that_cannot_be_taken_is_said_and_nothing_is_replaced(
+    server: HdfsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = server.client
+    client.put(_FILE, b"first", mode="create")
+    client.put("t/.hoodie/.smlput_next_file/of-another", b"other")
+    monkeypatch.setattr(hdfs_client, "_GIVEN_UP", 0.2)  # before the slot may be broken
+    with pytest.raises(NodeError, match="is held by another writer"):
+        client.put(_FILE, b"next", mode={"e_tag": seen(client)[1]})
+    assert seen(client)[0] == b"first"
+    assert [path.rpartition("/")[2] for path in remains(server)] == [".smlput_next_file", "of-another"]
 
 
 def test_a_file_that_is_gone_is_not_replaced(server: HdfsServer) -> None:
@@ -154,7 +179,7 @@ def test_a_file_that_is_gone_is_not_replaced(server: HdfsServer) -> None:
 @pytest.mark.fault("an HDFS that is not there", ends="refuses")
 def test_an_hdfs_that_is_not_there_is_said(authority: str, words: str) -> None:
     with pytest.raises(MachineError, match=words) as refused:
-        HdfsClient(authority, {}).get("t")
+        HdfsClient(authority, {"dfs.client.failover.max.attempts": "1"}).get("t")
     assert refused.value.hint and "\n" not in refused.value.message
 
 

@@ -19,9 +19,10 @@ _NEW, _OLD = "__sml_new", "__sml_old"
 def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
     """Build the new table beside the old one, at the address that `build` is given, and swap them.
 
-    Raises NodeError on stores without an atomic rename, and where the old table has a savepoint, which would be lost.
+    Raises NodeError on stores, where the lock of a table is in its folder and nothing is moved, and where the old table
+    has a savepoint, which would be lost.
     """
-    if not folder(uri).is_local and not uri.startswith("hdfs://"):
+    if not folder(uri).is_local:
         hint = f"delete {uri} or give the model another alias, then run again"
         raise NodeError(f"{name} changes its types or partitions, which cannot be done in place here", hint=hint)
     recover(uri)

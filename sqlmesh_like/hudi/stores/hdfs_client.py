@@ -46,6 +46,8 @@ _OWN = ".smlput_"
 _HELD = 20.0
 """Seconds after which the slot of a file may be taken from its holder, who needs milliseconds."""
 _WAIT = 0.05
+_GIVEN_UP = 60.0
+"""Seconds after which a slot that cannot be taken is an error: it is of a user whose files this one may not delete."""
 _PIECE = 4 * 1024**2
 Read = TypeVar("Read")
 
@@ -267,7 +269,10 @@ class HdfsClient:
                     self._hdfs.delete(made, False)
 
     def _take_slot(self, made: str, slot: str, written: int, still_wanted: Callable[[], None]) -> None:
-        """Rename a folder to the slot, once no other writer holds it. `written`: when its file was, in milliseconds."""
+        """Rename a folder to the slot, once no other writer holds it. `written`: when its file was, in milliseconds.
+
+        Raises NodeError where it stays taken.
+        """
         since = time.monotonic()
         while True:
             try:
@@ -281,6 +286,9 @@ class HdfsClient:
                 with suppress(RuntimeError):  # it is held
                     self._hdfs.delete(slot, False)
                 still_wanted()
+                if waited > _GIVEN_UP:
+                    hint = "delete it if no call of sml is running, with the rights of its owner"
+                    raise NodeError(f"{self._url}{slot} is held by another writer", hint=hint) from None
                 time.sleep(_WAIT)
             else:
                 return

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache, lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -155,17 +156,14 @@ def _client(scheme: str, bucket: str, settings: StoreSettings) -> ObjectStore | 
 
 def require_library(uri: str) -> None:
     """Raises MachineError where obstore, or for HDFS hdfs-native, is not installed."""
-    try:
-        import obstore  # noqa: F401
-    except ImportError as error:
-        hint = INSTALL_HDFS if is_hdfs(uri) else INSTALL
-        raise MachineError(f"{uri} is read by the Python package obstore, which is missing", hint=hint) from error
-    if is_hdfs(uri):
+    modules, hint = (("obstore", "hdfs_native"), INSTALL_HDFS) if is_hdfs(uri) else (("obstore",), INSTALL)
+    for module in modules:
         try:
-            import hdfs_native  # noqa: F401
+            import_module(module)
         except ImportError as error:
-            text = f"{uri} is read by the Python package hdfs-native, which is missing"
-            raise MachineError(text, hint=INSTALL_HDFS) from error
+            package = module.replace("_", "-")
+            text = f"{uri} is read by the Python package {package}, which is missing"
+            raise MachineError(text, hint=hint) from error
 
 
 def common_options() -> dict[str, Any]:
