@@ -267,7 +267,8 @@ def test_a_first_load_goes_on_with_the_range_that_it_was_at(
     assert sum(reads.values()) > 16_000
 
 
-@pytest.mark.parametrize("database", ["postgresql", pytest.param("mysql", marks=pytest.mark.release)], indirect=True)
+@pytest.mark.release
+@pytest.mark.parametrize("database", ["postgresql", "mysql"], indirect=True)
 def test_tables_that_come_while_a_database_is_followed_are_read(
     database: tuple[DatabaseSettings, Run], tmp_path: Path
 ) -> None:

@@ -122,11 +122,8 @@ def test_rows_leave_every_object_and_the_rest_stays_right(
         assert shop.stored(model) == shop.expected_of(model)
 
 
-@parametrize(
-    "step",
-    suite=["erasure.old_file"],
-    release=[*(point for point in ERASURE_POINTS if point != "erasure.old_file"), "hudi.commit.staged"],
-)
+@pytest.mark.release
+@pytest.mark.parametrize("step", [*ERASURE_POINTS, "hudi.commit.staged"])
 @pytest.mark.fault("an erasure on a store is killed", ends="recovers")
 def test_killed_at_any_step_the_same_command_ends_it(shop: StoreRegister, step: str) -> None:
     code, output = finished(start(shop.root, "forget", *WORDS, fault=step))
@@ -152,6 +149,7 @@ def test_a_table_with_a_partition_of_that_name_is_made_anew(shop: StoreRegister,
     assert folder(f"{shop.warehouse}/_sml/erasure").names() == [] and shop.remains() == []
 
 
+@pytest.mark.release
 def test_tables_beside_the_source_lose_their_rows_and_copies_go(
     shop: StoreRegister, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

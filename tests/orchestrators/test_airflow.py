@@ -69,6 +69,7 @@ def test_models_and_their_tests_are_tasks_that_sml_does(project: Path) -> None:
     assert ran["states"] == dict.fromkeys(DOWNSTREAM, "success")
 
 
+@pytest.mark.release
 def test_cosmos_reads_the_manifest_where_there_is_one(project: Path) -> None:
     assert main(["parse", "-q", "-t", "test", "--project-dir", os.fspath(project)]) == 0
     (project / "models/dws/user_agg.sql").unlink()  # `sml ls` would no longer list it

@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
@@ -26,11 +26,13 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
     Target,
 )
+from tests.levels import IS_DEEP, IS_RELEASE
 from tests.spark.stored_rows import stored_rows
 
 BY_MONTH = PartitionBy("create_time", "yyyyMM", "year_month")
-SMALL_BATCHES = os.environ.get("SML_SMALL_BATCHES") == "1"
-"""Whether a lake's few events are ingested without Spark where that is possible."""
+SMALL_BATCHES = os.environ.get("SML_SMALL_BATCHES") == "1" or not (IS_RELEASE or IS_DEEP)
+"""Whether a lake's few events are ingested without Spark where that is possible: in the suite, since that is a tenth of
+the time; a release has both."""
 _FIRST_FILE_TIME = 1_700_000_000
 
 
@@ -75,7 +77,7 @@ def table(name: str = "t", *, columns: Mapping[str, str] | None = None, **ingest
 class Lake:
     """One project, warehouse and landing folder; every `ingest` lands one file (an hour after the one before).
 
-    `reasons`: why Spark took batches that this process might have taken.
+    `reasons`: why Spark took batches that this process might have taken; `delta_engine`: that of its target.
     """
 
     spark: SparkSession
@@ -84,6 +86,7 @@ class Lake:
     settings: Mapping[str, Any] = field(default_factory=dict)
     landed: int = 0
     reasons: list[str] = field(default_factory=list)
+    delta_engine: Literal["auto", "spark"] = "auto"
 
     @property
     def landing(self) -> Path:
@@ -124,7 +127,7 @@ class Lake:
         stream = replace(IngestSource("debezium", files="landing/*.jsonl"), **self.settings)
         source = Source("shop", "ods", stream, self.tables, "", location)
         project = ParsedProject("p", self.root, "", None, "target", (), {}, (), (), (source,), (), ())
-        target = Target("p", "t", "spark", warehouse=self.warehouse)
+        target = Target("p", "t", "spark", warehouse=self.warehouse, delta_engine=self.delta_engine)
         return project, target, source
 
     def ingest(self, *lines: str) -> IngestReport:

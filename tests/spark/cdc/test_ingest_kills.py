@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -46,14 +46,15 @@ from tests.spark.cdc.test_ingest_kills import lake_in
 root = Path(sys.argv[1])
 settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
-lake_in(start_session(target, "child", log_file=root / "child.log"), root).run()
+lake_in(start_session(target, "child", log_file=root / "child.log"), root, "spark").run()
 """
 
 Rows = dict[int, int]
 
 
-def lake_in(spark: SparkSession, root: Path) -> Lake:
-    return Lake(spark, root, TABLES, {"max_files_per_batch": 1})
+def lake_in(spark: SparkSession, root: Path, delta_engine: Literal["auto", "spark"] = "auto") -> Lake:
+    """Spark is killed; what it leaves is ended without it in the suite, and by it in a release."""
+    return Lake(spark, root, TABLES, {"max_files_per_batch": 1}, delta_engine=delta_engine)
 
 
 def land(lake: Lake, states: list[dict[str, Rows]], dice: random.Random) -> None:

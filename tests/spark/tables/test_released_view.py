@@ -14,7 +14,7 @@ from tests.levels import parametrize
 from tests.spark.lake import COMPACT, Lake, ordered
 
 
-@parametrize("kind", suite=["cow", "mor"], release=[])
+@parametrize("kind", suite=["cow"], release=["mor"])
 def test_spark_reads_a_table_as_of_each_commit(kind: Literal["cow", "mor"], lake: Lake, spark: SparkSession) -> None:
     table = lake.source("t", "id int, v string, p string", partition="p", table_type=kind)
     rows = {(1, "a", "01"), (2, "b", "x%20y"), (3, "c", "ü"), (4, "d", "")}

@@ -64,7 +64,8 @@ def test_a_changed_query_is_rebuilt_with_its_new_schema(
     assert lake.run_well() == {"m": "no_op"}
 
 
-@parametrize("kind", suite=["cow"], release=["mor"])
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_an_edit_on_spark_writes_the_rows_that_differ(lake: Lake, orders: Table, kind: str) -> None:
     """Only Spark shows that its writer compares and derives as this process does (`tests/unit/app`)."""
     lake.use_engine("spark")
