@@ -3,6 +3,9 @@
 DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine and of object
 stores. Where they may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write
 (`hudi.writer`) still leaves the work to Spark; `sml run` says which engine it was.
+
+If Spark's executors are on other machines, they do what is large: builds, and changes that read or rewrite more than
+`driver_max_bytes`. All else, the driver's process does: it lists these files anyway.
 """
 
 from __future__ import annotations
@@ -20,15 +23,20 @@ _LARGEST_BUILD = 1_000_000_000
 its own (`duckdb.programs.local_actions`)."""
 
 
+EngineName = Literal["duckdb", "spark"]
+
+
 @dataclass(frozen=True)
 class Route:
-    """The engine that computes the next run of a model; None: there is nothing to compute.
+    """The engine that scans tables for the next run of a model and computes it; None: there is nothing to compute.
 
-    `because`: why it is Spark, or why Spark commits what DuckDB computes.
+    `commits`: the engine that writes the commit. `because`: why Spark does some of it, or why a cluster's driver does
+    all of it.
     """
 
-    engine: Literal["duckdb", "spark"] | None
+    engine: EngineName | None
     because: str
+    commits: EngineName | None = None
 
 
 @dataclass(frozen=True)
@@ -43,21 +51,29 @@ class Router:
             return "the target's delta_engine is spark"
         return next((f"{uri} is out of this process's reach" for uri in uris if not is_in_reach(uri)), None)
 
-    def why_spark_computes(self, *uris: str) -> str | None:
-        """Of the change of a model with these tables.
-
-        If executors are on other machines, the files may be there, too, and this machine should not do their work.
-        """
-        return self._why_executors() or self.why_spark_reads(*uris)
-
     def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
+        """Of the change of a model."""
         model = planned.compiled.model
         if planned.reconciles and not is_text_again(model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
-        return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        reason = self.why_spark_reads(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        return reason or (None if self.most_bytes is None else self._why_executors_compute(planned, self.most_bytes))
+
+    def _why_executors_compute(self, planned: PlannedModel, most: int) -> str | None:
+        """Of a change, if executors are on other machines: what Spark is to commit, it computes there as well."""
+        if planned.compiled.model.config.table_type != "cow":
+            return "the table is merge-on-read"
+        if reason := self.why_spark_commits(planned.target.uri):
+            return reason
+        handled = _bytes_handled(planned)
+        if handled is not None and handled > most:
+            return f"{handled:,} bytes are read and rewritten; on the driver, {most:,} (`driver_max_bytes`)"
+        return None
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
         """Of the first build of a table, and of one whose rows are all replaced."""
+        if not self.shares_disk:
+            return f"tables are built on the executors of {self.target.master}"
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
@@ -74,12 +90,18 @@ class Router:
         return reason or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
-        """Of a commit to a table, or the removal of its history."""
+        """Of a commit of rows that this process has."""
         if is_store(uri) and not is_tried_store(uri):
             return "commits without Spark are tried on S3 and HDFS alone"
         if is_store(uri) and self.target.store.single_writer:
             return "the store has no conditional writes (`single_writer`)"
-        return self.why_spark_computes(uri)
+        return self.why_spark_reads(uri)
+
+    def why_executors_commit(self, uri: str) -> str | None:
+        """Of a commit of rows that Spark has computed."""
+        if not self.shares_disk:
+            return f"they are on the executors of {self.target.master}"
+        return self.why_spark_commits(uri)
 
     def why_spark_creates(self, uri: str) -> str | None:
         """Of a table that is not there yet."""
@@ -96,16 +118,19 @@ class Router:
                 return Route(None, "")
             case "full_refresh":
                 built = self.why_spark_builds(planned)
-                return Route("spark", built) if built else Route("duckdb", "")
+                return Route("spark", built, "spark") if built else Route("duckdb", "", "duckdb")
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
-                return Route("spark", "the strategy is the author's")
+                return Route("spark", "the strategy is the author's", "spark")
         reason = self.why_spark_computes_model(planned)
         if reason:
-            return Route("spark", reason)
+            return Route("spark", reason, "spark")
         reason = self.why_spark_commits(planned.target.uri)
         if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
-            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of"
-        return Route("duckdb", reason or "")
+            again = "" if self.shares_disk else ", and computes them"
+            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of{again}"
+        if reason:
+            return Route("duckdb", reason, "spark")
+        return Route("duckdb", "" if self.most_bytes is None else _driver_reason(planned, self.most_bytes), "duckdb")
 
     @property
     def why_spark_registers(self) -> str | None:
@@ -114,8 +139,37 @@ class Router:
             return None
         return f"the catalog {self.target.catalog} is told of new columns and partitions"
 
-    def _why_executors(self) -> str | None:
-        return None if runs_here(self.target.master) else f"the executors of {self.target.master} are elsewhere"
+    @property
+    def shares_disk(self) -> bool:
+        """Whether Spark reads and writes files on this machine's disk as this process does."""
+        return runs_here(self.target.master)
+
+    @property
+    def most_bytes(self) -> int | None:
+        """Bytes that the change of a table may read, and rewrite, in this process; None: Spark has no other machine."""
+        return None if self.shares_disk else self.target.driver_max_bytes
+
+
+def _bytes_handled(planned: PlannedModel) -> int | None:
+    """Bytes that a run reads and rewrites, as far as its plan tells; None: not known before the run.
+
+    Rows of a table's own are looked up by most strategies, in any of its files.
+    """
+    if planned.estimate is None:
+        volumes = [item.volume for item in planned.inputs]
+        known = [volume.bytes for volume in volumes if volume is not None]
+        return sum(known) if planned.reconciles and len(known) == len(volumes) else None
+    work = planned.estimate.work(planned.strategy)
+    own = planned.estimate.full.rewritten if planned.strategy not in ("row_based", "recompute_merge") else 0
+    return work.read + own + work.rewritten
+
+
+def _driver_reason(planned: PlannedModel, most: int) -> str:
+    """Why the driver of a cluster does the work."""
+    handled = _bytes_handled(planned)
+    if handled is None:
+        return f"on the driver, if no more than {most:,} bytes are read (`driver_max_bytes`)"
+    return f"on the driver, as {handled:,} bytes are read and rewritten (`driver_max_bytes`: {most:,})"
 
 
 def runs_here(master: str) -> bool:

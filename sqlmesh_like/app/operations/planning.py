@@ -70,7 +70,9 @@ class ModelPlan:
 
     def to_dict(self) -> dict[str, object]:
         """Return an entry of `models` as in `sml explain --output json`."""
-        return {**explain_model(self.planned), "engine": self.route.engine, "engine_because": self.route.because}
+        route = self.route
+        engines = {"scans": route.engine, "computes": route.engine, "commits": route.commits}
+        return {**explain_model(self.planned), "engine": route.engine, "engine_because": route.because, **engines}
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def plan_in_memory(loaded: Loaded) -> Plan:
 
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = lake_without_rows(loaded, clock(None))
-    route = Route("duckdb", "")
+    route = Route("duckdb", "", "duckdb")
     return Plan(tuple(ModelPlan(planned, route) for planned in _plans(lake, selected)), (), lake.catalog)
 
 

@@ -1,7 +1,8 @@
 """Models built and updated in this process: DuckDB computes, and the commit is written without Spark.
 
 Owns for which plans, and which part of them, that is possible. Spark does all of the work if DuckDB cannot run the
-program or read its tables, and only the commit of a change if `hudi.writer` cannot write the table.
+program or read its tables, and only the commit of a change if `hudi.writer` cannot write the table. If executors are
+on other machines, they do not see what DuckDB wrote here: then Spark does all of the work in that case, too.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class LocalModels:
     router: Router
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
-        """Update a table by its plan. Returns actions if Spark has yet to commit them, None if Spark has to do it all.
+        """Update a table by its plan. Returns actions if Spark has yet to commit them, None if it has to do it all.
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
@@ -72,7 +73,10 @@ class LocalModels:
                 return done
             if planned.rewrites and planned.frozen is not None:
                 raise frozen_rows_lost(planned.compiled.model.table)
-            return self._built(replace(planned, rewrites=False), named) if is_whole else self._written(planned, named)
+            if is_whole:
+                return self._built(replace(planned, rewrites=False), named)
+            written = self._written(planned, named)
+            return written if isinstance(written, WriteResult) or self.router.shares_disk else None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult | None:
         """Write the new versions of a snapshot's rows; None if Spark has to do it all."""
@@ -116,7 +120,8 @@ class LocalModels:
 
     def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
-        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned))
+        most = self.router.most_bytes
+        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), most_bytes=most)
         if actions is None:
             return None
         # The change had no effect: a commit is worth it only if reading the change again would cost more.
@@ -226,7 +231,8 @@ class LocalModels:
         record = planned.record(planned.strategy, target.record.buckets, counts, started)
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
-        upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
+        most, buckets = self.router.most_bytes, target.record.buckets
+        upsert(Upsert(timeline, target.frontier, rows, buckets, metadata, partition_field, most_bytes=most))
         if reason:  # of a later commit: the noted one may be archived
             note_registration(Timeline(target.uri), self.router.target, table)
         return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")

@@ -84,24 +84,58 @@ def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild
 def test_a_target_that_leaves_the_work_to_spark_says_why(source: _Sized, capsys: Shown) -> None:
     changed(source, 1, "a")
 
-    def engine() -> tuple[list[str], tuple[str, str]]:
-        assert main(["explain", "m", "--output", "json"]) == 0
-        (model,) = json.loads(capsys.readouterr().out)["models"]
-        assert main(["explain", "m"]) == 0
-        shown = [line for line in capsys.readouterr().out.splitlines() if "─ engine" in line]
-        return shown, (model["engine"], model["engine_because"])
+    assert engine(capsys) == ([], ("duckdb", "duckdb", "duckdb", ""))
+    set_target("delta_engine: spark")
+    reason = "the target's delta_engine is spark"
+    assert engine(capsys) == ([f"Spark scans, computes and commits: {reason}"], ("spark", "spark", "spark", reason))
+    set_target("catalog: hive")
+    assert engine(capsys) == ([], ("duckdb", "duckdb", "duckdb", "")), "the model has no partitions that it could add"
 
-    assert engine() == ([], ("duckdb", ""))
-    profile = Path("profiles.yml")
-    text = profile.read_text()
-    for setting, reason in (
-        ("delta_engine: spark", "the target's delta_engine is spark"),
-        ("master: yarn", "the executors of yarn are elsewhere"),
+
+def test_a_cluster_leaves_to_its_driver_what_is_small(source: _Sized, capsys: Shown) -> None:
+    changed(source, 1, "a")  # 100 MB are read, 50 MB rewritten
+    driver, executors = ("duckdb", "duckdb", "duckdb"), ("spark", "spark", "spark")
+    for setting, who, reason in (
+        (
+            "master: yarn",
+            driver,
+            "on the driver, as 150,000,000 bytes are read and rewritten (`driver_max_bytes`: 2,000,000,000)",
+        ),
+        (
+            "master: yarn, driver_max_bytes: 149999999",
+            executors,
+            "150,000,000 bytes are read and rewritten; on the driver, 149,999,999 (`driver_max_bytes`)",
+        ),
+        ("master: yarn, delta_engine: spark", executors, "the target's delta_engine is spark"),
     ):
-        profile.write_text(text.replace("type: spark", f"type: spark, {setting}"))
-        assert engine() == ([f"├─ engine     Spark: {reason}"], ("spark", reason))
-    profile.write_text(text.replace("type: spark", "type: spark, catalog: hive"))
-    assert engine() == ([], ("duckdb", "")), "the model has no partitions that it could add"
+        set_target(setting)
+        name = "DuckDB" if who == driver else "Spark"
+        assert engine(capsys) == ([f"{name} scans, computes and commits: {reason}"], (*who, reason))
+
+
+def test_a_cluster_rebuilds_tables_on_its_executors(source: _Sized, capsys: Shown) -> None:
+    changed(source, 450_000, "a", "b")
+    set_target("master: yarn")
+    why = "tables are built on the executors of yarn"
+    assert engine(capsys) == ([f"Spark scans, computes and commits: {why}"], ("spark", "spark", "spark", why))
+
+
+def set_target(settings: str) -> None:
+    """Give the target these settings, beside its own."""
+    profile = Path("profiles.yml")
+    text = "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}}}\n"
+    profile.write_text(text.replace("type: spark", f"type: spark, {settings}"))
+
+
+def engine(capsys: Shown) -> tuple[list[str], tuple[str, str, str, str]]:
+    """What `explain` says of who does the next run of the model, as text and as JSON."""
+    assert main(["explain", "m", "--output", "json"]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert main(["explain", "m"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if "─ engine" in line]
+    assert model["engine"] == model["computes"]
+    doers = (model["scans"], model["computes"], model["commits"], model["engine_because"])
+    return [line.partition("engine")[2].strip() for line in shown], doers
 
 
 def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys: Shown) -> None:
