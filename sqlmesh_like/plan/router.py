@@ -10,12 +10,17 @@ If Spark's executors are on other machines, they do what is large: builds, and c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from sqlglot import exp
+
 from sqlmesh_like.analyze.text_fidelity import is_text_again
+from sqlmesh_like.delta.machine import work_of
+from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, split_relation
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
-from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
 
 _LARGEST_BUILD = 1_000_000_000
@@ -28,15 +33,23 @@ EngineName = Literal["duckdb", "spark"]
 
 @dataclass(frozen=True)
 class Route:
-    """The engine that scans tables for the next run of a model and computes it; None: there is nothing to compute.
+    """The engine that computes the next run of a model; None: there is nothing to compute.
 
-    `commits`: the engine that writes the commit. `because`: why Spark does some of it, or why a cluster's driver does
-    all of it.
+    `because`: why Spark does some of the work, or why a cluster's driver does it. `commits`: the engine that writes the
+    commit. `scans`: the one that reads tables; of Spark, rows are looked up by keys if DuckDB computes.
     """
 
     engine: EngineName | None
     because: str
     commits: EngineName | None = None
+    scans: EngineName | None = None
+
+
+IN_PROCESS = Route("duckdb", "", "duckdb", "duckdb")
+
+
+def on_spark(because: str) -> Route:
+    return Route("spark", because, "spark", "spark")
 
 
 @dataclass(frozen=True)
@@ -65,9 +78,9 @@ class Router:
             return "the table is merge-on-read"
         if reason := self.why_spark_commits(planned.target.uri):
             return reason
-        handled = _bytes_handled(planned)
-        if handled is not None and handled > most:
-            return f"{handled:,} bytes are read and rewritten; on the driver, {most:,} (`driver_max_bytes`)"
+        load = driver_load(planned)
+        if load is not None and load.without_lookups > most:
+            return f"{load.whole:,} bytes are read and rewritten; on the driver, {most:,} (`driver_max_bytes`)"
         return None
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
@@ -118,19 +131,17 @@ class Router:
                 return Route(None, "")
             case "full_refresh":
                 built = self.why_spark_builds(planned)
-                return Route("spark", built, "spark") if built else Route("duckdb", "", "duckdb")
+                return on_spark(built) if built else IN_PROCESS
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
-                return Route("spark", "the strategy is the author's", "spark")
-        reason = self.why_spark_computes_model(planned)
-        if reason:
-            return Route("spark", reason, "spark")
+                return on_spark("the strategy is the author's")
+        if reason := self.why_spark_computes_model(planned):
+            return on_spark(reason)
+        route = IN_PROCESS if self.most_bytes is None else _on_driver(planned, self.most_bytes)
         reason = self.why_spark_commits(planned.target.uri)
         if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
             again = "" if self.shares_disk else ", and computes them"
             reason = f"if partitions are new, which the catalog {self.target.catalog} is told of{again}"
-        if reason:
-            return Route("duckdb", reason, "spark")
-        return Route("duckdb", "" if self.most_bytes is None else _driver_reason(planned, self.most_bytes), "duckdb")
+        return replace(route, because=reason, commits="spark") if reason else route
 
     @property
     def why_spark_registers(self) -> str | None:
@@ -150,26 +161,59 @@ class Router:
         return None if self.shares_disk else self.target.driver_max_bytes
 
 
-def _bytes_handled(planned: PlannedModel) -> int | None:
-    """Bytes that a run reads and rewrites, as far as its plan tells; None: not known before the run.
+@dataclass(frozen=True)
+class DriverLoad:
+    """Bytes that are read and rewritten: `whole`, and `without_lookups` if executors look rows up in large inputs."""
+
+    whole: int
+    without_lookups: int
+
+
+def driver_load(planned: PlannedModel) -> DriverLoad | None:
+    """The load of the next run of a model; None: not known before the run.
 
     Rows of a table's own are looked up by most strategies, in any of its files.
     """
     if planned.estimate is None:
         volumes = [item.volume for item in planned.inputs]
         known = [volume.bytes for volume in volumes if volume is not None]
-        return sum(known) if planned.reconciles and len(known) == len(volumes) else None
+        whole = sum(known)
+        return DriverLoad(whole, whole) if planned.reconciles and len(known) == len(volumes) else None
     work = planned.estimate.work(planned.strategy)
     own = planned.estimate.full.rewritten if planned.strategy not in ("row_based", "recompute_merge") else 0
-    return work.read + own + work.rewritten
+    whole = work.read + own + work.rewritten
+    large: set[str] = {i.ref.unique_id for i in planned.inputs if i.volume is not None and i.volume.bytes > SMALL_INPUT}
+    program = work_of(planned.table, planned.strategy, planned.moves)
+    if not isinstance(program, DeltaProgram) or not all(_looks_up(step, large) for step in program.steps):
+        return DriverLoad(whole, whole)
+    small = sum(i.volume.bytes for i in planned.inputs if i.volume is not None and i.ref.unique_id not in large)
+    changes = sum(item.change.read for item in planned.inputs if item.has_moved)
+    return DriverLoad(whole, min(whole, changes + small + own + work.rewritten))
 
 
-def _driver_reason(planned: PlannedModel, most: int) -> str:
-    """Why the driver of a cluster does the work."""
-    handled = _bytes_handled(planned)
-    if handled is None:
-        return f"on the driver, if no more than {most:,} bytes are read (`driver_max_bytes`)"
-    return f"on the driver, as {handled:,} bytes are read and rewritten (`driver_max_bytes`: {most:,})"
+def _looks_up(step: ProgramStep, large: set[str]) -> bool:
+    """Whether a step reads rows of these inputs by the values of an earlier step alone."""
+    outside = list(_outside(step.query))
+    read = {name for role, name in outside if role == "current" and name in large}
+    return not read or (len(outside) == 1 and all(any(name in p.columns for p in step.prunes) for name in read))
+
+
+def _outside(query: exp.Query) -> Iterator[tuple[str, str]]:
+    for table in query.find_all(exp.Table):
+        if relation := split_relation(table):
+            yield relation
+
+
+def _on_driver(planned: PlannedModel, most: int) -> Route:
+    """The route of a change that the driver of a cluster computes."""
+    load, limit = driver_load(planned), f"`driver_max_bytes`: {most:,}"
+    if load is None:
+        return replace(IN_PROCESS, because=f"on the driver, if it reads and rewrites few enough bytes ({limit})")
+    if load.whole <= most:
+        return replace(IN_PROCESS, because=f"on the driver, as {load.whole:,} bytes are read and rewritten ({limit})")
+    because = f"executors look up rows in {load.whole - load.without_lookups:,} bytes; on the driver, "
+    because += f"{load.without_lookups:,} are read and rewritten ({limit})"
+    return replace(IN_PROCESS, scans="spark", because=because)
 
 
 def runs_here(master: str) -> bool:

@@ -20,7 +20,8 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
 
-if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser
+if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser, one that computes nothing no Arrow
+    import pyarrow as pa
     from sqlglot import exp
 
     from sqlmesh_like.classify.rules import Reason
@@ -206,6 +207,29 @@ class QueryEngine(Protocol):
         `shown`: its columns as far as they are known, with Spark's types. If it is given, another engine may run the
         query, provided that it is proven to return Spark's values.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """The rows of a table as of a frontier in which some columns have the values of a row of `keys`, NULL as a value.
+
+    `keys`: distinct rows, its columns named as the table's; `columns`: those that are wanted, with Spark's types;
+    `most`: the number of rows above which none are.
+    """
+
+    uri: str
+    frontier: str
+    keys: pa.Table
+    columns: Schema
+    most: int
+
+
+class RowLookup(Protocol):
+    """Looks rows of a large table up by keys, where the table is."""
+
+    def look_up(self, wanted: KeyedRows) -> pa.Table | None:
+        """The rows; timestamps are UTC. None where there are too many of them, or they cannot be read."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from click import unstyle
 
@@ -63,9 +64,10 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
 def _engine(route: Route) -> str:
     if route.engine is None or not route.because:
         return ""
-    if route.engine == route.commits:
-        return f"{_ENGINES[route.engine]} scans, computes and commits: {route.because}"
-    return f"DuckDB scans and computes, Spark commits: {route.because}"
+    doers = [(route.scans, "scans"), (route.engine, "computes"), (route.commits, "commits")]
+    parts = [(engine, [work for _, work in group]) for engine, group in groupby(doers, key=lambda doer: doer[0])]
+    done = (f"{_ENGINES[engine]} {' and '.join(', '.join(works).rsplit(', ', 1))}" for engine, works in parts if engine)
+    return f"{', '.join(done)}: {route.because}"
 
 
 def plan_summary(plans: Iterable[PlannedModel]) -> str:

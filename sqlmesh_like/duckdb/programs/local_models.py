@@ -20,6 +20,7 @@ from sqlmesh_like.delta.frozen import frozen_rows_lost
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.duckdb.programs.local_programs import local_actions
 from sqlmesh_like.duckdb.programs.local_snapshots import snapshot_actions
+from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
@@ -43,7 +44,7 @@ from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.run.ports import NamedColumns, WriteResult
+from sqlmesh_like.run.ports import NamedColumns, RowLookup, WriteResult
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 256_000_000
@@ -52,11 +53,12 @@ _MOST_BYTES = 256_000_000
 
 @dataclass(frozen=True)
 class LocalModels:
-    """Writes models without Spark where possible."""
+    """Writes models without Spark where possible. `lookup`: who looks rows up in tables too large for this process."""
 
     shared: SharedRows
     history: History
     router: Router
+    lookup: RowLookup | None = None
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         """Update a table by its plan. Returns actions if Spark has yet to commit them, None if it has to do it all.
@@ -120,8 +122,8 @@ class LocalModels:
 
     def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
-        most = self.router.most_bytes
-        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), most_bytes=most)
+        limit = ReadLimit(self.router.most_bytes, self.lookup)
+        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), limit=limit)
         if actions is None:
             return None
         # The change had no effect: a commit is worth it only if reading the change again would cost more.

@@ -32,12 +32,12 @@ def local_actions(
     named: NamedColumns,
     *,
     logged: bool,
-    most_bytes: int | None = None,
+    limit: ReadLimit | None = None,
 ) -> LocalActions | None:
     """What a run does to a table; None if Spark has to compute it.
 
-    `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. `most_bytes`: that may be
-    read, None: any number. Raises NodeError where a declared key is NULL or not unique.
+    `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. `limit`: of what is read
+    here, None: there is none. Raises NodeError where a declared key is NULL or not unique.
     """
     work = work_of(planned.table, planned.strategy, planned.moves)
     if isinstance(work, str) and not (work == "all rows" and planned.strategy == "full_refresh"):
@@ -50,7 +50,7 @@ def local_actions(
     target = MaintainedTable(table_name(model.table), (KEY, *model.config.partition_by), planned.unique_key)
     try:
         with closing(shared.cursor()) as db:
-            steps = LocalSteps(shared, db, planned, tables, named, ReadLimit(most_bytes))
+            steps = LocalSteps(shared, db, planned, tables, named, limit or ReadLimit())
             writer = LocalWriter(steps, shared.new_file(), logged)
             machine = Machine(
                 planned.table, steps, writer, target, planned.now, planned.then, frozen=planned.frozen

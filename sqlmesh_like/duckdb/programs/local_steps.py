@@ -121,8 +121,9 @@ class LocalSteps:
         named = {column.name.lower() for column in query.find_all(exp.Column)}
         needed = [column.name for column in table.schema if column.name.lower() in named]
         columns = shared_columns(table.schema, {*(self.named.get(name) or ()), *self._names})
-        select = f"SELECT * FROM {self._view('current', name)[0]}"
-        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns)
+        executors = self.limit.executors(f"current.{name}", table, item.end)
+        select = "" if executors else f"SELECT * FROM {self._view('current', name)[0]}"
+        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors)
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
