@@ -43,6 +43,12 @@ class SparkWork:
     bytes_read: int
     bytes_shuffled: int
 
+    def __add__(self, other: SparkWork) -> SparkWork:
+        return SparkWork(
+            self.jobs + other.jobs, self.stages + other.stages, self.bytes_read + other.bytes_read,
+            self.bytes_shuffled + other.bytes_shuffled,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class WriteResult:
@@ -225,12 +231,21 @@ class KeyedRows:
     most: int
 
 
+@dataclass(frozen=True)
+class KeyedResult:
+    """The rows that were wanted, in which timestamps are UTC; None: they are too many, or cannot be read.
+
+    `spark`: what it did for them, None: that is not known.
+    """
+
+    rows: pa.Table | None
+    spark: SparkWork | None = None
+
+
 class RowLookup(Protocol):
     """Looks rows of a large table up by keys, where the table is."""
 
-    def look_up(self, wanted: KeyedRows) -> pa.Table | None:
-        """The rows; timestamps are UTC. None where there are too many of them, or they cannot be read."""
-        ...
+    def look_up(self, wanted: KeyedRows) -> KeyedResult: ...
 
 
 class FailureStore(Protocol):

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +32,7 @@ from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
+    KeyedResult,
     KeyedRows,
     NamedColumns,
     Rebucketed,
@@ -123,14 +123,15 @@ class SparkEngine:
         bindings = Bindings(session, planned, self._changes, started=datetime.now(UTC) - spent)
         return self._done(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
 
-    def look_up(self, wanted: KeyedRows) -> pa.Table | None:
-        """Rows of a table by keys, for a program that runs without Spark. None: it has to run on Spark."""
+    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+        """Rows of a table by keys, for a program that runs without Spark; where there are none, it has to run on it."""
         try:
-            with failing(f"{wanted.uri} cannot be read"):
-                return keyed_rows(self.session(), wanted)
+            session = self.session()
+            with failing(f"{wanted.uri} cannot be read"), measured(session) as spark_work:
+                return KeyedResult(keyed_rows(session, wanted), spark_work())
         except NodeError as error:  # it may fail in the program as well, which then reports the reason
             _LOG.debug("rows of %s cannot be looked up: %s", wanted.uri, error)
-            return None
+            return KeyedResult(None)
 
     def _run(self, bindings: Bindings) -> WriteResult:
         planned, steps = bindings.planned, SparkSteps(bindings)

@@ -20,6 +20,7 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import (
     Export,
+    KeyedResult,
     KeyedRows,
     LakeEngine,
     NamedColumns,
@@ -34,8 +35,6 @@ from sqlmesh_like.run.ports import (
 from sqlmesh_like.run.seeds import SeedTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sqlmesh_like.duckdb.programs.local_actions import LocalActions
     from sqlmesh_like.duckdb.programs.local_models import LocalModels
 
@@ -83,7 +82,7 @@ class LocalFirstEngine:
             return done
         return self._engine.apply(planned, shared) if done is None else self._engine.commit(planned, done, started)
 
-    def look_up(self, wanted: KeyedRows) -> pa.Table | None:
+    def look_up(self, wanted: KeyedRows) -> KeyedResult:
         return self._engine.look_up(wanted)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:

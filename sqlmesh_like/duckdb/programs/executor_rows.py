@@ -5,7 +5,7 @@ One job returns the rows that meet the keys of a step; all that follows runs as 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import LocalTable, is_plain, stored_value
-from sqlmesh_like.run.ports import KeyedRows, RowLookup
+from sqlmesh_like.run.ports import KeyedRows
 
 _ARRIVED = "_sml_arrived"
 
@@ -23,7 +23,7 @@ _ARRIVED = "_sml_arrived"
 class ExecutorRows:
     """The rows of one copy-on-write table as of a frontier, on executors, which return at most `most` of them."""
 
-    lookup: RowLookup
+    look_up: Callable[[KeyedRows], pa.Table | None]
     table: LocalTable
     frontier: str
     most: int
@@ -40,7 +40,7 @@ class ExecutorRows:
             return None
         named = ", ".join(f"k{number} AS {duck_quoted(name)}" for number, name in enumerate(own))
         values = db.sql(f"SELECT {named} FROM {keys}").to_arrow_table()
-        arrived = self.lookup.look_up(KeyedRows(self.table.uri, self.frontier, values, wanted, self.most))
+        arrived = self.look_up(KeyedRows(self.table.uri, self.frontier, values, wanted, self.most))
         if arrived is None:
             return None
         db.register(_ARRIVED, _without_zones(arrived))

@@ -77,8 +77,11 @@ class LocalModels:
                 raise frozen_rows_lost(planned.compiled.model.table)
             if is_whole:
                 return self._built(replace(planned, rewrites=False), named)
-            written = self._written(planned, named)
-            return written if isinstance(written, WriteResult) or self.router.shares_disk else None
+            limit = ReadLimit(self.router.most_bytes, self.lookup)
+            written = self._written(planned, named, limit)
+            if isinstance(written, WriteResult):
+                return replace(written, spark=limit.spark)
+            return written if self.router.shares_disk else None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult | None:
         """Write the new versions of a snapshot's rows; None if Spark has to do it all."""
@@ -120,9 +123,10 @@ class LocalModels:
         # Hudi's writer knows what may be left of an unfinished table.
         return planned.target.kind != "missing" or not folder(uri).exists()
 
-    def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
+    def _written(
+        self, planned: PlannedModel, named: NamedColumns, limit: ReadLimit
+    ) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
-        limit = ReadLimit(self.router.most_bytes, self.lookup)
         actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), limit=limit)
         if actions is None:
             return None

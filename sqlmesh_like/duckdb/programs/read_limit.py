@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
-from sqlmesh_like.run.ports import RowLookup
+from sqlmesh_like.run.ports import KeyedRows, RowLookup, SparkWork
 
 _MOST_ROWS = 2_000_000
 """Rows that executors return at most, for one choice of keys, and no more than the limit's share of a table."""
@@ -20,11 +22,12 @@ _MOST_ROWS = 2_000_000
 class ReadLimit:
     """The limit of one run of a program, in bytes of files, each table counted whole and once; None: there is none.
 
-    `lookup`: who looks rows up in a table that would exceed it.
+    `lookup`: who looks rows up in a table that would exceed it. `spark`: what it has done for that.
     """
 
     most_bytes: int | None = None
     lookup: RowLookup | None = None
+    spark: SparkWork | None = None
     _counted: set[str] = field(default_factory=set)
     _bytes: int = 0
 
@@ -42,7 +45,14 @@ class ReadLimit:
             return None
         rows = sum(each.rows or 0 for each in table.timeline.sizes(frontier).values())
         most = min(_MOST_ROWS, self.most_bytes * rows // size) if rows else _MOST_ROWS
-        return ExecutorRows(self.lookup, table, frontier, most)
+        return ExecutorRows(self._look_up, table, frontier, most)
+
+    def _look_up(self, wanted: KeyedRows) -> pa.Table | None:
+        assert self.lookup is not None
+        result = self.lookup.look_up(wanted)
+        if result.spark is not None:
+            self.spark = result.spark if self.spark is None else self.spark + result.spark
+        return result.rows
 
     def count(self, relation: str, bytes_: int) -> None:
         """Count what a relation reads. Raises Unproven above the limit."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal as D
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -22,7 +23,7 @@ from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.plan import model_plan, router
-from sqlmesh_like.run.ports import KeyedRows
+from sqlmesh_like.run.ports import KeyedResult, KeyedRows
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.spark.lake import Lake, Row
@@ -50,7 +51,7 @@ def lookups(monkeypatch: pytest.MonkeyPatch) -> list[KeyedRows]:
     asked: list[KeyedRows] = []
     look_up = SparkEngine.look_up
 
-    def noted(engine: SparkEngine, wanted: KeyedRows) -> pa.Table | None:
+    def noted(engine: SparkEngine, wanted: KeyedRows) -> KeyedResult:
         asked.append(wanted)
         return look_up(engine, wanted)
 
@@ -97,6 +98,8 @@ def test_programs_over_rows_that_executors_look_up_bring_tables_to_the_same_rows
                 engines[name].add(str(result.engine))
         assert_asked_once(lookups)
     assert {name for name, used in engines.items() if "duckdb" in used} >= {"joined", "agg_of_join"}
+    jobs = [each.spark.jobs for each in lakes[0].results.values() if each.engine == "duckdb" and each.spark]
+    assert 0 < sum(jobs) <= 2 * len(lookups), "one that reads the table, one that broadcasts the keys"
 
 
 def assert_asked_once(lookups: list[KeyedRows]) -> None:
@@ -141,7 +144,7 @@ def test_values_are_those_that_duckdb_reads_in_the_same_files(spark: SparkSessio
     for condition in ("true", f"{key} IS NULL", f"{key} IS NOT NULL", "false"):
         of_files = f"SELECT {', '.join(shown)} FROM ({table.rows(state.frontier)})"
         db.execute(f"CREATE OR REPLACE TABLE keys AS SELECT DISTINCT {key} AS k0 FROM ({of_files}) WHERE {condition}")
-        executors = ExecutorRows(_Spark(spark), table, state.frontier, 100)
+        executors = ExecutorRows(partial(keyed_rows, spark), table, state.frontier, 100)
         arrived = executors.rows(db, "keys", [key], shown)
         assert arrived is not None
         same = f"t.{key} IS NOT DISTINCT FROM keys.k0"
@@ -171,14 +174,6 @@ def test_a_look_up_is_one_job_and_the_broadcast_of_its_keys(spark: SparkSession,
     assert rows is not None and sorted(rows["id"].to_pylist()) == list(range(0, 100, 7))
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("look-up")
     assert len(jobs) == 2
-
-
-class _Spark:
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-
-    def look_up(self, wanted: KeyedRows) -> pa.Table | None:
-        return keyed_rows(self.session, wanted)
 
 
 def described(db: duckdb.DuckDBPyConnection, query: str) -> tuple[list[tuple[str, str]], list[str]]:
