@@ -65,7 +65,10 @@ class Lake:
         self.write(path, yaml.safe_dump(data, sort_keys=False))
 
     def write_settings(self, name: str, memory: str, threads: int = 1) -> None:
-        """Write the project file and the profile, for the cluster of `tests.services.cluster` if there is one."""
+        """Write the project file and the profile, for the cluster of `tests.services.cluster` if there is one.
+
+        `SML_BENCH_OUTPUT`: more keys of the output, as YAML.
+        """
         self.write("pyproject.toml", f'[tool.sqlmesh_like]\nname = "{name}"\nprofile = "lake"\n')
         output = {
             "type": "spark", "schema": "dws", "warehouse": "warehouse", "threads": threads,
@@ -73,6 +76,7 @@ class Lake:
         }  # fmt: skip
         if master := os.environ.get(MASTER_VARIABLE):
             output["master"] = master
+        output |= yaml.safe_load(os.environ.get("SML_BENCH_OUTPUT", "{}"))
         self.write_yaml("profiles.yml", {"lake": {"target": "local", "outputs": {"local": output}}})
 
 

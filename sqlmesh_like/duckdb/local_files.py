@@ -153,10 +153,20 @@ class LocalTable:
             return f"CAST(NULL AS {_duck(type_)}) AS {name}"
         if not _keeps_value(written_type, type_):
             raise Unproven(f"a column of {written_type} that became {type_}")
-        if type_ == "double" and not self.keeps_negative_zero:
-            return f"CAST({name} AS DOUBLE) + 0 AS {name}"  # see `exact_sql`: no negative zero
-        is_cast = type_ in PLAIN or type_.startswith("decimal")
-        return f"CAST({name} AS {duck_type(type_)}) AS {name}" if is_cast else name
+        return stored_value(column, keeps_negative_zero=self.keeps_negative_zero)
+
+
+def is_plain(type_: str | None) -> bool:
+    """Whether values of a type have no parts."""
+    return type_ in PLAIN or (type_ or "").startswith("decimal")
+
+
+def stored_value(column: Column, *, keeps_negative_zero: bool = False) -> str:
+    """SELECT item of a column, from files or from rows that Spark has read there; see `exact_sql` on negative zero."""
+    name = duck_quoted(column.name)
+    if column.type == "double" and not keeps_negative_zero:
+        return f"CAST({name} AS DOUBLE) + 0 AS {name}"
+    return f"CAST({name} AS {duck_type(column.type or '')}) AS {name}" if is_plain(column.type) else name
 
 
 @contextmanager
@@ -189,7 +199,7 @@ def _keeps_value(written: str, wanted: str) -> bool:
 
 
 def _duck(type_: str) -> str:
-    if type_ not in PLAIN and not type_.startswith("decimal"):
+    if not is_plain(type_):
         raise Unproven(f"a column of {type_} that older files lack")
     return duck_type(type_)
 

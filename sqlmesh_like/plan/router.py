@@ -3,16 +3,24 @@
 DuckDB and this process may do what they are proven to do like Spark and Hudi, over files of this machine and of object
 stores. Where they may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write
 (`hudi.writer`) still leaves the work to Spark; `sml run` says which engine it was.
+
+If Spark's executors are on other machines, they do what is large: builds, and changes that read or rewrite more than
+`driver_max_bytes`. All else, the driver's process does: it lists these files anyway.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from sqlglot import exp
+
 from sqlmesh_like.analyze.text_fidelity import is_text_again
+from sqlmesh_like.delta.machine import work_of
+from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, split_relation
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
-from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
 
 _LARGEST_BUILD = 1_000_000_000
@@ -20,15 +28,28 @@ _LARGEST_BUILD = 1_000_000_000
 its own (`duckdb.programs.local_actions`)."""
 
 
+EngineName = Literal["duckdb", "spark"]
+
+
 @dataclass(frozen=True)
 class Route:
     """The engine that computes the next run of a model; None: there is nothing to compute.
 
-    `because`: why it is Spark, or why Spark commits what DuckDB computes.
+    `because`: why Spark does some of the work, or why a cluster's driver does it. `commits`: the engine that writes the
+    commit. `scans`: the one that reads tables; of Spark, rows are looked up by keys if DuckDB computes.
     """
 
-    engine: Literal["duckdb", "spark"] | None
+    engine: EngineName | None
     because: str
+    commits: EngineName | None = None
+    scans: EngineName | None = None
+
+
+IN_PROCESS = Route("duckdb", "", "duckdb", "duckdb")
+
+
+def on_spark(because: str) -> Route:
+    return Route("spark", because, "spark", "spark")
 
 
 @dataclass(frozen=True)
@@ -43,21 +64,29 @@ class Router:
             return "the target's delta_engine is spark"
         return next((f"{uri} is out of this process's reach" for uri in uris if not is_in_reach(uri)), None)
 
-    def why_spark_computes(self, *uris: str) -> str | None:
-        """Of the change of a model with these tables.
-
-        If executors are on other machines, the files may be there, too, and this machine should not do their work.
-        """
-        return self._why_executors() or self.why_spark_reads(*uris)
-
     def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
+        """Of the change of a model."""
         model = planned.compiled.model
         if planned.reconciles and not is_text_again(model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
-        return self.why_spark_computes(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        reason = self.why_spark_reads(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        return reason or (None if self.most_bytes is None else self._why_executors_compute(planned, self.most_bytes))
+
+    def _why_executors_compute(self, planned: PlannedModel, most: int) -> str | None:
+        """Of a change, if executors are on other machines: what Spark is to commit, it computes there as well."""
+        if planned.compiled.model.config.table_type != "cow":
+            return "the table is merge-on-read"
+        if reason := self.why_spark_commits(planned.target.uri):
+            return reason
+        load = driver_load(planned)
+        if load is not None and load.without_lookups > most:
+            return f"{load.whole:,} bytes are read and rewritten; on the driver, {most:,} (`driver_max_bytes`)"
+        return None
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
         """Of the first build of a table, and of one whose rows are all replaced."""
+        if not self.shares_disk:
+            return f"tables are built on the executors of {self.target.master}"
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
@@ -74,12 +103,18 @@ class Router:
         return reason or self.why_spark_computes_model(planned)
 
     def why_spark_commits(self, uri: str) -> str | None:
-        """Of a commit to a table, or the removal of its history."""
+        """Of a commit of rows that this process has."""
         if is_store(uri) and not is_tried_store(uri):
             return "commits without Spark are tried on S3 and HDFS alone"
         if is_store(uri) and self.target.store.single_writer:
             return "the store has no conditional writes (`single_writer`)"
-        return self.why_spark_computes(uri)
+        return self.why_spark_reads(uri)
+
+    def why_executors_commit(self, uri: str) -> str | None:
+        """Of a commit of rows that Spark has computed."""
+        if not self.shares_disk:
+            return f"they are on the executors of {self.target.master}"
+        return self.why_spark_commits(uri)
 
     def why_spark_creates(self, uri: str) -> str | None:
         """Of a table that is not there yet."""
@@ -96,16 +131,17 @@ class Router:
                 return Route(None, "")
             case "full_refresh":
                 built = self.why_spark_builds(planned)
-                return Route("spark", built) if built else Route("duckdb", "")
+                return on_spark(built) if built else IN_PROCESS
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
-                return Route("spark", "the strategy is the author's")
-        reason = self.why_spark_computes_model(planned)
-        if reason:
-            return Route("spark", reason)
+                return on_spark("the strategy is the author's")
+        if reason := self.why_spark_computes_model(planned):
+            return on_spark(reason)
+        route = IN_PROCESS if self.most_bytes is None else _on_driver(planned, self.most_bytes)
         reason = self.why_spark_commits(planned.target.uri)
         if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
-            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of"
-        return Route("duckdb", reason or "")
+            again = "" if self.shares_disk else ", and computes them"
+            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of{again}"
+        return replace(route, because=reason, commits="spark") if reason else route
 
     @property
     def why_spark_registers(self) -> str | None:
@@ -114,8 +150,70 @@ class Router:
             return None
         return f"the catalog {self.target.catalog} is told of new columns and partitions"
 
-    def _why_executors(self) -> str | None:
-        return None if runs_here(self.target.master) else f"the executors of {self.target.master} are elsewhere"
+    @property
+    def shares_disk(self) -> bool:
+        """Whether Spark reads and writes files on this machine's disk as this process does."""
+        return runs_here(self.target.master)
+
+    @property
+    def most_bytes(self) -> int | None:
+        """Bytes that the change of a table may read, and rewrite, in this process; None: Spark has no other machine."""
+        return None if self.shares_disk else self.target.driver_max_bytes
+
+
+@dataclass(frozen=True)
+class DriverLoad:
+    """Bytes that are read and rewritten: `whole`, and `without_lookups` if executors look rows up in large inputs."""
+
+    whole: int
+    without_lookups: int
+
+
+def driver_load(planned: PlannedModel) -> DriverLoad | None:
+    """The load of the next run of a model; None: not known before the run.
+
+    Rows of a table's own are looked up by most strategies, in any of its files.
+    """
+    if planned.estimate is None:
+        volumes = [item.volume for item in planned.inputs]
+        known = [volume.bytes for volume in volumes if volume is not None]
+        whole = sum(known)
+        return DriverLoad(whole, whole) if planned.reconciles and len(known) == len(volumes) else None
+    work = planned.estimate.work(planned.strategy)
+    own = planned.estimate.full.rewritten if planned.strategy not in ("row_based", "recompute_merge") else 0
+    whole = work.read + own + work.rewritten
+    large: set[str] = {i.ref.unique_id for i in planned.inputs if i.volume is not None and i.volume.bytes > SMALL_INPUT}
+    program = work_of(planned.table, planned.strategy, planned.moves)
+    if not isinstance(program, DeltaProgram) or not all(_looks_up(step, large) for step in program.steps):
+        return DriverLoad(whole, whole)
+    small = sum(i.volume.bytes for i in planned.inputs if i.volume is not None and i.ref.unique_id not in large)
+    changes = sum(item.change.read for item in planned.inputs if item.has_moved)
+    return DriverLoad(whole, min(whole, changes + small + own + work.rewritten))
+
+
+def _looks_up(step: ProgramStep, large: set[str]) -> bool:
+    """Whether a step reads rows of these inputs by the values of an earlier step alone."""
+    outside = list(_outside(step.query))
+    read = {name for role, name in outside if role == "current" and name in large}
+    return not read or (len(outside) == 1 and all(any(name in p.columns for p in step.prunes) for name in read))
+
+
+def _outside(query: exp.Query) -> Iterator[tuple[str, str]]:
+    for table in query.find_all(exp.Table):
+        if relation := split_relation(table):
+            yield relation
+
+
+def _on_driver(planned: PlannedModel, most: int) -> Route:
+    """The route of a change that the driver of a cluster computes."""
+    load, limit = driver_load(planned), f"`driver_max_bytes`: {most:,}"
+    if load is None:
+        return replace(IN_PROCESS, because=f"on the driver, if it reads and rewrites few enough bytes ({limit})")
+    if load.whole <= most:
+        return replace(IN_PROCESS, because=f"on the driver, as {load.whole:,} bytes are read and rewritten ({limit})")
+    because = f"executors look up rows in {load.whole - load.without_lookups:,} bytes; on the driver, "
+    because += f"{load.without_lookups:,} are read and rewritten ({limit})"
+    return replace(IN_PROCESS, scans="spark", because=because)
 
 
 def runs_here(master: str) -> bool:

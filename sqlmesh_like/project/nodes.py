@@ -467,6 +467,8 @@ OnUnproven = Literal["error", "warn"]
 
 DEFAULT_RETENTION_DAYS = 7
 """Days for which history that a model has not read yet is kept."""
+DEFAULT_DRIVER_MAX_BYTES = 2_000_000_000
+"""Bytes that a change may read and rewrite on the driver of a cluster: what one machine does while Spark starts."""
 
 
 @dataclass(frozen=True)
@@ -491,4 +493,5 @@ class Target:
     delta_engine: DeltaEngine = "auto"
     on_unproven: OnUnproven = "error"
     retention_days: int = DEFAULT_RETENTION_DAYS
+    driver_max_bytes: int = DEFAULT_DRIVER_MAX_BYTES
     store: StoreSettings = field(default_factory=StoreSettings)

@@ -197,6 +197,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         delta_engine=cast(DeltaEngine, OUTPUT.value(output, "delta_engine")),
         on_unproven=_on_unproven(output),
         retention_days=cast(int, OUTPUT.value(output, "retention_days")),
+        driver_max_bytes=cast(int, OUTPUT.value(output, "driver_max_bytes")),
         store=_store(output, root),
     )
 

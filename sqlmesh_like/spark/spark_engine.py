@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +32,8 @@ from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
+    KeyedResult,
+    KeyedRows,
     NamedColumns,
     Rebucketed,
     RowDifference,
@@ -41,6 +44,7 @@ from sqlmesh_like.run.ports import (
 )
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
+from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.frames.comparison import difference, sampled_difference
@@ -62,6 +66,8 @@ from sqlmesh_like.spark.writer.snapshots import take_snapshot
 from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
 from sqlmesh_like.spark.writer.table_layout import TableLayout
 from sqlmesh_like.spark.writer.table_writer import SparkWriter
+
+_LOG = logging.getLogger(__name__)
 
 
 class SparkEngine:
@@ -116,6 +122,16 @@ class SparkEngine:
         session = self._session_of(planned)  # starting a JVM does not count as the model's work
         bindings = Bindings(session, planned, self._changes, started=datetime.now(UTC) - spent)
         return self._done(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
+
+    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+        """Rows of a table by keys, for a program that runs without Spark; where there are none, it has to run on it."""
+        try:
+            session = self.session()
+            with failing(f"{wanted.uri} cannot be read"), measured(session) as spark_work:
+                return KeyedResult(keyed_rows(session, wanted), spark_work())
+        except NodeError as error:  # it may fail in the program as well, which then reports the reason
+            _LOG.debug("rows of %s cannot be looked up: %s", wanted.uri, error)
+            return KeyedResult(None)
 
     def _run(self, bindings: Bindings) -> WriteResult:
         planned, steps = bindings.planned, SparkSteps(bindings)

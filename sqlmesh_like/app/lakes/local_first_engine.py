@@ -20,10 +20,13 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import (
     Export,
+    KeyedResult,
+    KeyedRows,
     LakeEngine,
     NamedColumns,
     Rebucketed,
     RowDifference,
+    RowLookup,
     Rows,
     Sample,
     WriteResult,
@@ -38,8 +41,8 @@ if TYPE_CHECKING:
 Tables = Mapping[TableName, TableState]
 
 
-class SparkCommits(LakeEngine, Protocol):
-    """An engine that also commits what this process has computed."""
+class SparkHelp(LakeEngine, RowLookup, Protocol):
+    """An engine that also helps this process: it looks rows up, and commits what was computed here."""
 
     def commit(self, planned: PlannedModel, local: LocalActions, started: datetime) -> WriteResult:
         """Commit the actions of a model's run, on which work began at `started`."""
@@ -49,16 +52,16 @@ class SparkCommits(LakeEngine, Protocol):
 class LocalFirstEngine:
     """A `LakeEngine` that computes, reads and commits in this process where `router` says that it may."""
 
-    def __init__(self, make: Callable[[], SparkCommits], router: Router, history: History) -> None:
+    def __init__(self, make: Callable[[], SparkHelp], router: Router, history: History) -> None:
         self._make = make
         self._router = router
         self._history = history
         self._lock = Lock()
-        self._spark: SparkCommits | None = None
+        self._spark: SparkHelp | None = None
         self._models: LocalModels | None = None
 
     @property
-    def _engine(self) -> SparkCommits:
+    def _engine(self) -> SparkHelp:
         with starting(), self._lock:  # creating it imports its modules
             self._spark = self._spark or self._make()
         return self._spark
@@ -69,7 +72,7 @@ class LocalFirstEngine:
         from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 
         with self._lock:
-            self._models = self._models or LocalModels(SharedRows(), self._history, self._router)
+            self._models = self._models or LocalModels(SharedRows(), self._history, self._router, self)
         return self._models
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
@@ -78,6 +81,9 @@ class LocalFirstEngine:
         if isinstance(done, WriteResult):
             return done
         return self._engine.apply(planned, shared) if done is None else self._engine.commit(planned, done, started)
+
+    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+        return self._engine.look_up(wanted)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         done = self._local.write_snapshot(planned)

@@ -17,7 +17,7 @@ from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate
 from sqlmesh_like.plan.explain import explain_model, program_text
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
-from sqlmesh_like.plan.router import Route, Router
+from sqlmesh_like.plan.router import IN_PROCESS, Route, Router
 from sqlmesh_like.plan.write_cost import WriteCost, describe_cost
 
 
@@ -70,7 +70,9 @@ class ModelPlan:
 
     def to_dict(self) -> dict[str, object]:
         """Return an entry of `models` as in `sml explain --output json`."""
-        return {**explain_model(self.planned), "engine": self.route.engine, "engine_because": self.route.because}
+        route = self.route
+        engines = {"scans": route.scans, "computes": route.engine, "commits": route.commits}
+        return {**explain_model(self.planned), "engine": route.engine, "engine_because": route.because, **engines}
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,7 @@ def plan_in_memory(loaded: Loaded) -> Plan:
 
     selected = [node.unique_id for node in loaded.selected("model")]
     lake = lake_without_rows(loaded, clock(None))
-    route = Route("duckdb", "")
-    return Plan(tuple(ModelPlan(planned, route) for planned in _plans(lake, selected)), (), lake.catalog)
+    return Plan(tuple(ModelPlan(planned, IN_PROCESS) for planned in _plans(lake, selected)), (), lake.catalog)
 
 
 def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:

@@ -37,11 +37,13 @@ def without_remains(uri: str) -> Timeline:
     return settled_timeline(uri)
 
 
-def commit_frame(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str], columns: Schema) -> None:
+def commit_frame(
+    frame: RowFrame, table: HudiTable, metadata: Mapping[str, str], columns: Schema, most_bytes: int | None = None
+) -> None:
     """Upsert the rows (grain: key × partition) in one commit. Raises NotProvenError where Spark must write them.
 
     `columns`: those of the rows, with which the table is created if it has no commit, and to which it grows if it lacks
-    some.
+    some. `most_bytes`: of its files that may be rewritten here.
     """
     from sqlmesh_like.spark.writer.local_commit import commit_rows
 
@@ -57,7 +59,7 @@ def commit_frame(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str],
         grown = grown_schema(avro, columns)
         is_grown = schema_of(grown) != schema_of(avro)
         rows = _arrow(frame, file_schema(grown if is_grown else avro))
-        commit_rows(timeline, rows, table, metadata, grown if is_grown else None)
+        commit_rows(timeline, rows, table, metadata, grown if is_grown else None, most_bytes)
     except UnsupportedRowsError as error:
         raise NotProvenError(str(error)) from error
 

@@ -137,5 +137,6 @@ def _why_spark(context: IngestContext) -> str | None:
     if isinstance(context.log, KafkaLog) and any(name.startswith("spark.kafka.") for name in place.target.spark):
         return "the target has settings of Spark's Kafka client"
     router = Router(place.target)
-    uris = (place.table_uri(table) for table in place.source.tables if table.ingest is not None)
-    return router.why_spark_registers or router.why_spark_computes(place.checkpoint, *uris)
+    uris = [place.table_uri(table) for table in place.source.tables if table.ingest is not None]
+    reasons = (router.why_spark_commits(uri) for uri in (place.checkpoint, *uris))
+    return router.why_spark_registers or next((reason for reason in reasons if reason), None)

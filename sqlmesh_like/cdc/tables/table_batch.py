@@ -152,7 +152,7 @@ def _write_rows(
     if isinstance(rows, RowFrame):
         if decoded.defaults:
             rows = backfilled_here(rows, stored_rows(Timeline(table.uri)), layout, decoded.defaults)
-        commit_frame(rows, table, written, layout.stored_columns)
+        commit_frame(rows, table, written, layout.stored_columns, Router(place.target).most_bytes)
     elif is_load:
         write(rows, table, "bulk_insert", written, _IS_NETTED)
     else:
@@ -176,7 +176,7 @@ def _upsert(
         # A default changes nearly all rows: a change log would be as large as the table.
         stored = rows.sparkSession.read.format("hudi").load(table.uri)
         write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
-    elif Router(place.target).why_spark_commits(table.uri) or not commit_locally(rows, table, metadata, count):
+    elif Router(place.target).why_executors_commit(table.uri) or not commit_locally(rows, table, metadata, count):
         from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 
         log = log_of_batch(rows, table, count)

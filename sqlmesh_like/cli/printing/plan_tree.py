@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from click import unstyle
 
@@ -25,6 +26,7 @@ _COLOURS = {
     "group_recompute": "magenta", "recompute_merge": "bright_yellow", "full_refresh": "yellow",
     "mergeable": "green", "rescan": "yellow",
 }  # fmt: skip
+_ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _WIDTH = len("aggregates")
 PlanRow = Sequence[str]
 
@@ -41,7 +43,7 @@ class Branch:
 def plan_tree(plan: PlannedModel, route: Route) -> str:
     """Return one model's plan with colours, which `echo_styled` removes where there is no terminal.
 
-    The engine is named where the target, not the plan, leaves the work to Spark.
+    The engine is named where Spark does some of the work, or a cluster's driver does it.
     """
     compiled = plan.compiled
     aggregates = compiled.advised.aggregates
@@ -52,17 +54,20 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
         Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
-        Branch("engine", _engine(plan, route)),
+        Branch("engine", _engine(route)),
         Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
     ]
     head = f"{styled(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
 
 
-def _engine(plan: PlannedModel, route: Route) -> str:
-    if route.engine is None or plan.strategy == "full_refresh" or not route.because:
+def _engine(route: Route) -> str:
+    if route.engine is None or not route.because:
         return ""
-    return f"Spark: {route.because}" if route.engine == "spark" else f"DuckDB; Spark commits: {route.because}"
+    doers = [(route.scans, "scans"), (route.engine, "computes"), (route.commits, "commits")]
+    parts = [(engine, [work for _, work in group]) for engine, group in groupby(doers, key=lambda doer: doer[0])]
+    done = (f"{_ENGINES[engine]} {' and '.join(', '.join(works).rsplit(', ', 1))}" for engine, works in parts if engine)
+    return f"{', '.join(done)}: {route.because}"
 
 
 def plan_summary(plans: Iterable[PlannedModel]) -> str:

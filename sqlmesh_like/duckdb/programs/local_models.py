@@ -1,7 +1,8 @@
 """Models built and updated in this process: DuckDB computes, and the commit is written without Spark.
 
 Owns for which plans, and which part of them, that is possible. Spark does all of the work if DuckDB cannot run the
-program or read its tables, and only the commit of a change if `hudi.writer` cannot write the table.
+program or read its tables, and only the commit of a change if `hudi.writer` cannot write the table. If executors are
+on other machines, they do not see what DuckDB wrote here: then Spark does all of the work in that case, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sqlmesh_like.delta.frozen import frozen_rows_lost
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
 from sqlmesh_like.duckdb.programs.local_programs import local_actions
 from sqlmesh_like.duckdb.programs.local_snapshots import snapshot_actions
+from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
@@ -42,7 +44,7 @@ from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.run.ports import NamedColumns, WriteResult
+from sqlmesh_like.run.ports import NamedColumns, RowLookup, WriteResult
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 256_000_000
@@ -51,14 +53,15 @@ _MOST_BYTES = 256_000_000
 
 @dataclass(frozen=True)
 class LocalModels:
-    """Writes models without Spark where possible."""
+    """Writes models without Spark where possible. `lookup`: who looks rows up in tables too large for this process."""
 
     shared: SharedRows
     history: History
     router: Router
+    lookup: RowLookup | None = None
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
-        """Update a table by its plan. Returns actions if Spark has yet to commit them, None if Spark has to do it all.
+        """Update a table by its plan. Returns actions if Spark has yet to commit them, None if it has to do it all.
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
@@ -72,7 +75,13 @@ class LocalModels:
                 return done
             if planned.rewrites and planned.frozen is not None:
                 raise frozen_rows_lost(planned.compiled.model.table)
-            return self._built(replace(planned, rewrites=False), named) if is_whole else self._written(planned, named)
+            if is_whole:
+                return self._built(replace(planned, rewrites=False), named)
+            limit = ReadLimit(self.router.most_bytes, self.lookup)
+            written = self._written(planned, named, limit)
+            if isinstance(written, WriteResult):
+                return replace(written, spark=limit.spark)
+            return written if self.router.shares_disk else None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult | None:
         """Write the new versions of a snapshot's rows; None if Spark has to do it all."""
@@ -114,9 +123,11 @@ class LocalModels:
         # Hudi's writer knows what may be left of an unfinished table.
         return planned.target.kind != "missing" or not folder(uri).exists()
 
-    def _written(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
+    def _written(
+        self, planned: PlannedModel, named: NamedColumns, limit: ReadLimit
+    ) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
-        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned))
+        actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), limit=limit)
         if actions is None:
             return None
         # The change had no effect: a commit is worth it only if reading the change again would cost more.
@@ -226,7 +237,8 @@ class LocalModels:
         record = planned.record(planned.strategy, target.record.buckets, counts, started)
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
-        upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
+        most, buckets = self.router.most_bytes, target.record.buckets
+        upsert(Upsert(timeline, target.frontier, rows, buckets, metadata, partition_field, most_bytes=most))
         if reason:  # of a later commit: the noted one may be archived
             note_registration(Timeline(target.uri), self.router.target, table)
         return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")

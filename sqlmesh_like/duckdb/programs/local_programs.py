@@ -16,6 +16,7 @@ from sqlmesh_like.delta.machine import Machine, MaintainedTable, work_of
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions, LocalWriter
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps, tables_read
+from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.hudi.writer.new_table import table_name
 from sqlmesh_like.names import KEY
@@ -26,12 +27,17 @@ _LOG = logging.getLogger(__name__)
 
 
 def local_actions(
-    planned: PlannedModel, shared: SharedRows, named: NamedColumns, *, logged: bool
+    planned: PlannedModel,
+    shared: SharedRows,
+    named: NamedColumns,
+    *,
+    logged: bool,
+    limit: ReadLimit | None = None,
 ) -> LocalActions | None:
     """What a run does to a table; None if Spark has to compute it.
 
-    `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. Raises NodeError where a
-    declared key is NULL or not unique.
+    `named`: see `run.ports.ModelWriter.apply`. `logged`: also write a log of the change. `limit`: of what is read
+    here, None: there is none. Raises NodeError where a declared key is NULL or not unique.
     """
     work = work_of(planned.table, planned.strategy, planned.moves)
     if isinstance(work, str) and not (work == "all rows" and planned.strategy == "full_refresh"):
@@ -44,7 +50,7 @@ def local_actions(
     target = MaintainedTable(table_name(model.table), (KEY, *model.config.partition_by), planned.unique_key)
     try:
         with closing(shared.cursor()) as db:
-            steps = LocalSteps(shared, db, planned, tables, named)
+            steps = LocalSteps(shared, db, planned, tables, named, limit or ReadLimit())
             writer = LocalWriter(steps, shared.new_file(), logged)
             machine = Machine(
                 planned.table, steps, writer, target, planned.now, planned.then, frozen=planned.frozen

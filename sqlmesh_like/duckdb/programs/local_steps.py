@@ -24,6 +24,7 @@ from sqlmesh_like.duckdb.exact_sql import ExactQuery, exact
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
 from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, lookup_pairs, shared_columns
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.names import IS_DELETED, WEIGHT, Column, Schema
@@ -42,6 +43,7 @@ class LocalSteps:
     planned: PlannedModel
     tables: Mapping[str, LocalTable]
     named: NamedColumns
+    limit: ReadLimit = field(default_factory=ReadLimit)
     nets_by: Literal["group", "join"] = "join"
     schemas: dict[str, Schema] = field(default_factory=dict)
     _views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
@@ -119,8 +121,9 @@ class LocalSteps:
         named = {column.name.lower() for column in query.find_all(exp.Column)}
         needed = [column.name for column in table.schema if column.name.lower() in named]
         columns = shared_columns(table.schema, {*(self.named.get(name) or ()), *self._names})
-        select = f"SELECT * FROM {self._view('current', name)[0]}"
-        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns)
+        executors = self.limit.executors(f"current.{name}", table, item.end)
+        select = "" if executors else f"SELECT * FROM {self._view('current', name)[0]}"
+        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors)
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
@@ -147,6 +150,7 @@ class LocalSteps:
             else:
                 frontier = self.planned.target.frontier if role == "target" else self._input(name).end
                 assert frontier is not None
+                self.limit.count_table(f"{role}.{name}", table, frontier)
                 text, schema = self.shared.rows(self.db, table, frontier), table.schema
             self.db.execute(f"CREATE TEMP VIEW {view} AS {text}")
             self._views[role, name] = (view, schema)
@@ -154,6 +158,7 @@ class LocalSteps:
 
     def _change_of(self, item: InputVersion) -> tuple[str, int]:
         assert item.start is not None and item.end is not None
+        self.limit.count(f"changes.{item.ref.unique_id}", item.change.read)
         return self.shared.change(self.db, self.tables[item.ref.unique_id], item.start, item.end)
 
     def _input(self, unique_id: str) -> InputVersion:

@@ -15,6 +15,7 @@ import duckdb
 
 from sqlmesh_like.delta.program import Prune
 from sqlmesh_like.duckdb.duck_types import duck_quoted
+from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.names import KEY, Schema
 
 MOST_KEYS = 200_000
@@ -76,12 +77,14 @@ class LookupTable:
     """A table in which rows are looked up. `select` reads all its rows; `identity` is its uri and frontier.
 
     `needed`: columns that the step names; `shared`: those that models of the run name, including the row key.
+    `executors`: those who look rows up instead, in a table that is too large to be read here.
     """
 
     identity: tuple[str, str]
     select: str
     needed: frozenset[str]
     shared: tuple[str, ...]
+    executors: ExecutorRows | None = None
 
 
 LookupPairs = tuple[Sequence[tuple[str, str]], str]
@@ -114,7 +117,7 @@ def _complete(
     theirs: Sequence[str],
     step: str,
 ) -> bool:
-    """Read the rows of keys that were not looked up yet; False if these are too many."""
+    """Read the rows of keys that were not looked up yet; False if these are too many, or cannot be read."""
     named = ", ".join(f"{duck_quoted(name)} AS k{n}" for n, name in enumerate(theirs))
     keys = f"SELECT DISTINCT {named} FROM {duck_quoted(step)}"
     if entry.is_made:
@@ -125,24 +128,36 @@ def _complete(
         return False
     if count or not entry.is_made:
         entry.is_full = True  # if reading fails, rows without their keys would be read a second time
-        _read(db, entry, wanted, own)
+        if not _read(db, entry, wanted, own):
+            return False
         entry.is_made, entry.is_full = True, _count(db, entry.rows) > _MOST_ROWS
     return True
 
 
-def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> None:
-    """Add the new keys and their rows.
+def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> bool:
+    """Add the new keys and their rows; False where executors do not return them."""
+    shown = ", ".join(map(duck_quoted, entry.columns))
+    if wanted.executors is None:
+        rows: str | None = _rows_of_files(db, f"SELECT {shown} FROM ({wanted.select}) AS t", own)
+    else:
+        rows = wanted.executors.rows(db, "_sml_new_keys", own, entry.columns)
+    if rows is None:
+        return False
+    for table, query in ((entry.rows, rows), (entry.keys, "SELECT * FROM _sml_new_keys")):
+        db.execute(f"INSERT INTO {table} {query}" if entry.is_made else f"CREATE TABLE {table} AS {query}")
+    return True
+
+
+def _rows_of_files(db: duckdb.DuckDBPyConnection, select: str, own: Sequence[str]) -> str:
+    """SELECT of the rows of new keys.
 
     DuckDB filters what it scans by the keys of a join, where they are compared by `=` alone.
     """
-    shown = ", ".join(map(duck_quoted, entry.columns))
     counted = ", ".join(f"count(*) - count(k{number})" for number in range(len(own)))
     nulls = db.execute(f"SELECT {counted} FROM _sml_new_keys").fetchall()[0]
     equals = ["IS NOT DISTINCT FROM" if count else "=" for count in nulls]
     on = " AND ".join(f"t.{duck_quoted(name)} {equals[number]} n.k{number}" for number, name in enumerate(own))
-    rows = f"SELECT {shown} FROM ({wanted.select}) AS t SEMI JOIN _sml_new_keys AS n ON {on}"
-    for table, query in ((entry.rows, rows), (entry.keys, "SELECT * FROM _sml_new_keys")):
-        db.execute(f"INSERT INTO {table} {query}" if entry.is_made else f"CREATE TABLE {table} AS {query}")
+    return f"{select} SEMI JOIN _sml_new_keys AS n ON {on}"
 
 
 def _count(db: duckdb.DuckDBPyConnection, table: str) -> int:

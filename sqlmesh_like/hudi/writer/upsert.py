@@ -41,7 +41,7 @@ class Upsert:
     `buckets`: the table's number of buckets. `ordering` empty: the last commit wins.
     `metadata`: keys without prefix. `schema`: the table's columns as readers see them, for a change log; None: none is
     written. `overwrites`: the rows are all that the table has from now on; the file groups at `previous` end, and no
-    log is written.
+    log is written. `most_bytes`: of present files that are rewritten here; None: any number.
     """
 
     timeline: Timeline
@@ -55,6 +55,7 @@ class Upsert:
     avro: str | None = None
     overwrites: bool = False
     grows: bool = False
+    most_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def upsert(work: Upsert) -> UpsertResult:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
     schema = file_schema(avro)
     groups = list(_groups(work, _conformed(work.rows, schema))) if work.rows is not None else []
+    _require_small(work, groups)
     commit = open_commit(work.timeline, work.previous, "replacecommit" if work.overwrites else "commit")
     groups = [replace(group, instant=commit.instant) for group in groups]
     try:
@@ -88,6 +90,16 @@ def upsert(work: Upsert) -> UpsertResult:
         raise
     counts = ([file.inserts, file.updates, file.deletes] for file in files)
     return UpsertResult(frontier, *(sum(each) for each in zip([0, 0, 0], *counts, strict=True)))
+
+
+def _require_small(work: Upsert, groups: Sequence[GroupMerge]) -> None:
+    """Raise UnsupportedRowsError where more bytes would be rewritten than should be here."""
+    if work.most_bytes is None or work.previous is None:
+        return
+    sizes = work.timeline.sizes(work.previous)
+    touched = [sizes[group.partition, group.file_id].bytes for group in groups if group.previous_path is not None]
+    if sum(touched) > work.most_bytes:
+        raise UnsupportedRowsError(f"{sum(touched):,} bytes of files would be rewritten")
 
 
 def _operation(work: Upsert) -> str:

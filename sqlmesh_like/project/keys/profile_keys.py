@@ -10,7 +10,7 @@ from typing import get_args
 
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import by_name, choice, custom, entry, flag, settings, text
-from sqlmesh_like.project.nodes import DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
+from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES, DEFAULT_RETENTION_DAYS, DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
 from sqlmesh_like.project.reading.store_settings import LEASE_SECONDS, SparkJars
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -105,6 +105,9 @@ OUTPUT = OutputShape("an output", {
     "delta_engine": Key(choice(*get_args(DeltaEngine)), "auto",
                         help="auto: small changes are computed by DuckDB where it is proven to give Spark's rows.",
                         example="spark"),
+    "driver_max_bytes": Key(_COUNT, DEFAULT_DRIVER_MAX_BYTES, example=8_000_000_000,
+                            help="With the master of a cluster: bytes of tables that the change of a model may read,"
+                                 " and rewrite, on the driver. Executors do what is larger."),
     "on_unproven": Key(choice(*get_args(OnUnproven)), "error",
                        help="For type duckdb: result of a query that DuckDB is not known to compute as Spark does.",
                        example="warn"),

@@ -63,11 +63,16 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
 
 
 def commit_rows(
-    timeline: Timeline, rows: pa.Table | None, table: HudiTable, metadata: Mapping[str, str], avro: str | None = None
+    timeline: Timeline,
+    rows: pa.Table | None,
+    table: HudiTable,
+    metadata: Mapping[str, str],
+    avro: str | None = None,
+    most_bytes: int | None = None,
 ) -> None:
     """Commit an upsert to a table with commits. Raises UnsupportedRowsError where Hudi must write the rows.
 
-    `avro`: the schema that the table grows to with these rows; None: it stays the same.
+    `avro`: the schema that the table grows to with these rows; None: it stays the same. `most_bytes`: see `Upsert`.
     """
     assert timeline.frontier is not None
     if rows is None:
@@ -76,7 +81,7 @@ def commit_rows(
     upsert(
         Upsert(
             timeline, timeline.frontier, rows, table.buckets, metadata, table.partition_field, table.ordering,
-            columns, avro, grows=avro is not None,
+            columns, avro, grows=avro is not None, most_bytes=most_bytes,
         )
     )  # fmt: skip
 

@@ -40,5 +40,5 @@ class TableLayout:
             tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
-        commits_locally = self.router.why_spark_commits(state.uri) is None
+        commits_locally = self.router.why_executors_commit(state.uri) is None
         return TableSpec(table, config.partition_by, planned.unique_key, state, commits_locally)

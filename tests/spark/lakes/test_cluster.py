@@ -41,12 +41,13 @@ def master(work: Path) -> Iterator[str]:
         yield address
 
 
-def project(root: Path, master: str) -> None:
+def project(root: Path, master: str, more: str = "delta_engine: spark") -> None:
+    """A project with a target on a cluster, where executors compute changes unless `more` says otherwise."""
     (root / "models").mkdir(parents=True)
     (root / "seeds").mkdir()
     (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n')
     settings = "{spark.sql.shuffle.partitions: 2, spark.executor.memory: 768m}"
-    output = f"{{type: spark, warehouse: warehouse, schema: dws, master: '{master}', spark: {settings}}}"
+    output = f"{{type: spark, warehouse: warehouse, schema: dws, master: '{master}', spark: {settings}, {more}}}"
     (root / "profiles.yml").write_text(f"lake: {{target: cluster, outputs: {{cluster: {output}}}}}\n")
     people = "".join(f"{number},c{number % 3}\n" for number in range(7))
     (root / "seeds" / "people.csv").write_text(f"id,city\n{people}")
@@ -86,6 +87,30 @@ def test_models_are_built_followed_and_verified_by_the_executors_of_a_cluster(
     sml(root, "verify")
     had_executors = {path.parent.name for path in work.glob("worker_*/app-*")}
     assert len(had_executors) == WORKERS
+
+
+def applications(work: Path) -> set[str]:
+    """The applications that the cluster's workers have run."""
+    return {path.name for path in work.glob("worker_*/app-*")}
+
+
+@pytest.mark.timeout(3600)
+def test_a_small_change_of_what_executors_built_starts_no_application(master: str, work: Path, tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    project(root, master, "driver_max_bytes: 100000000")
+    write_orders(root, FIRST)
+    before = applications(work)
+    sml(root, "build")
+    built = applications(work)
+    assert len(built - before) == 1
+    write_orders(root, THEN)
+    strategies = sml(root, "build")
+    assert {name: strategies[name] for name in MODELS} == {
+        "paid": "row_based", "by_city": "aggregate_merge", "buyers": "group_recompute", "best": "group_recompute",
+    }  # fmt: skip
+    assert applications(work) == built
+    sml(root, "verify")
+    assert len(applications(work) - built) == 1, "whole tables are compared by executors"
 
 
 @pytest.mark.timeout(3600)

@@ -58,7 +58,7 @@ def test_new_partitions_are_told_to_the_catalog(
 ) -> None:
     monkeypatch.chdir(shop.root)
     assert main(["explain", "daily"]) == 0
-    expected = "DuckDB; Spark commits: if partitions are new, which the catalog hive is told of"
+    expected = "DuckDB scans and computes, Spark commits: if partitions are new, which the catalog hive is told of"
     assert expected in capsys.readouterr().out
     timeline = shop.timeline(DAILY)
     note_registration(timeline, TARGET, named(DAILY))

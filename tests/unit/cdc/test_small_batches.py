@@ -429,7 +429,6 @@ def test_what_is_not_certain_is_left_to_spark(tmp_path: Path, what: str) -> None
         ({}, {"spark": {"spark.sql.ansi.enabled": "true"}}, ["the target has settings of Spark SQL"]),
         ({}, {"delta_engine": "spark"}, []),
         ({}, {"catalog": "hive"}, ["the catalog hive is told of new columns and partitions"]),
-        ({}, {"master": "yarn"}, ["the executors of yarn are elsewhere"]),
     ],
 )
 def test_sources_that_only_spark_ingests(
@@ -440,6 +439,18 @@ def test_sources_that_only_spark_ingests(
         lake.ingest(change("c", {"id": 1}))
     assert lake.reasons == [f"Spark ingests the events of source shop: {each}" for each in reason]
     assert not (lake.warehouse / "ods" / "t").exists()
+
+
+def test_the_driver_of_a_cluster_ingests_small_batches_into_files_that_it_may_rewrite(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, target={"master": "yarn"})
+    lake.ingest(change("c", {"id": 1}))
+    lake.ingest(change("c", {"id": 2}))
+    assert (lake.reasons, lake.rows()) == ([], [{"id": 1}, {"id": 2}])
+    lake.target = {"master": "yarn", "driver_max_bytes": 1}
+    with pytest.raises(SparkAskedError):
+        lake.ingest(change("c", {"id": 3}))
+    (reason,) = lake.reasons
+    assert reason.endswith("bytes of files would be rewritten") and lake.rows() == [{"id": 1}, {"id": 2}]
 
 
 def test_many_events_are_sparks(tmp_path: Path) -> None:

@@ -41,23 +41,30 @@ class _Sized(Lake):
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Sized:
     """A source of two files and a model that has read them."""
+    return built(tmp_path, monkeypatch, "select id, city from {{ source('shop', 'users') }} where id > 0")
+
+
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, *others: str) -> _Sized:
+    """The source `users` of a model that has read it, as it has these other sources, each of two files."""
     (tmp_path / "models").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
     (tmp_path / "profiles.yml").write_text(
         "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}}}\n"
     )
-    (tmp_path / "models/s.yml").write_text("sources:\n  - {name: shop, schema: ods, tables: [{name: users}]}\n")
-    (tmp_path / "models/m.sql").write_text("select id, city from {{ source('shop', 'users') }} where id > 0")
+    names = ("users", *others)
+    listed = ", ".join(f"{{name: {name}}}" for name in names)
+    (tmp_path / "models/s.yml").write_text(f"sources:\n  - {{name: shop, schema: ods, tables: [{listed}]}}\n")
+    (tmp_path / "models/m.sql").write_text(sql)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
-    source = _Sized(tmp_path / "w/ods/users")
-    frontier = source.commit(1, ["a", "b"], extra={"schema": SCHEMA, "sml.batch": "1"})
+    sources = {name: _Sized(tmp_path / "w/ods" / name) for name in names}
+    known = {"schema": SCHEMA, "sml.batch": "1"}
+    read = {f"source.shop.shop.{name}": each.commit(1, ["a", "b"], extra=known) for name, each in sources.items()}
     planned = open_lake(load(Invocation())).planner(clock(None))
     plan = planned.plan(planned.rendered.model("model.shop.m"), {})
-    read = {"source.shop.shop.users": frontier}
     record = TableRecord("model.shop.m", plan.fingerprint, read, "2024-01-01T00:00:00+00:00", "full_refresh")
     _Sized(tmp_path / "w/dws/m").commit(2, ["c", "d"], extra={"schema": SCHEMA, "sml.record": record.to_json()})
-    return source
+    return sources["users"]
 
 
 def changed(source: _Sized, rows: int, *files: str) -> None:
@@ -84,24 +91,87 @@ def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild
 def test_a_target_that_leaves_the_work_to_spark_says_why(source: _Sized, capsys: Shown) -> None:
     changed(source, 1, "a")
 
-    def engine() -> tuple[list[str], tuple[str, str]]:
-        assert main(["explain", "m", "--output", "json"]) == 0
-        (model,) = json.loads(capsys.readouterr().out)["models"]
-        assert main(["explain", "m"]) == 0
-        shown = [line for line in capsys.readouterr().out.splitlines() if "─ engine" in line]
-        return shown, (model["engine"], model["engine_because"])
+    assert engine(capsys) == ([], ("duckdb", "duckdb", "duckdb", ""))
+    set_target("delta_engine: spark")
+    reason = "the target's delta_engine is spark"
+    assert engine(capsys) == ([f"Spark scans, computes and commits: {reason}"], ("spark", "spark", "spark", reason))
+    set_target("catalog: hive")
+    assert engine(capsys) == ([], ("duckdb", "duckdb", "duckdb", "")), "the model has no partitions that it could add"
 
-    assert engine() == ([], ("duckdb", ""))
-    profile = Path("profiles.yml")
-    text = profile.read_text()
-    for setting, reason in (
-        ("delta_engine: spark", "the target's delta_engine is spark"),
-        ("master: yarn", "the executors of yarn are elsewhere"),
+
+def test_a_cluster_leaves_to_its_driver_what_is_small(source: _Sized, capsys: Shown) -> None:
+    changed(source, 1, "a")  # 100 MB are read, 50 MB rewritten
+    driver, executors = ("duckdb", "duckdb", "duckdb"), ("spark", "spark", "spark")
+    for setting, who, reason in (
+        (
+            "master: yarn",
+            driver,
+            "on the driver, as 150,000,000 bytes are read and rewritten (`driver_max_bytes`: 2,000,000,000)",
+        ),
+        (
+            "master: yarn, driver_max_bytes: 149999999",
+            executors,
+            "150,000,000 bytes are read and rewritten; on the driver, 149,999,999 (`driver_max_bytes`)",
+        ),
+        ("master: yarn, delta_engine: spark", executors, "the target's delta_engine is spark"),
     ):
-        profile.write_text(text.replace("type: spark", f"type: spark, {setting}"))
-        assert engine() == ([f"├─ engine     Spark: {reason}"], ("spark", reason))
-    profile.write_text(text.replace("type: spark", "type: spark, catalog: hive"))
-    assert engine() == ([], ("duckdb", "")), "the model has no partitions that it could add"
+        set_target(setting)
+        name = "DuckDB" if who == driver else "Spark"
+        assert engine(capsys) == ([f"{name} scans, computes and commits: {reason}"], (*who, reason))
+
+
+def test_executors_look_rows_up_for_the_driver_in_what_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    sql = (
+        "select u.id, c.city from {{ source('shop', 'users') }} u join {{ source('shop', 'cities') }} c on u.id = c.id"
+    )
+    changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")  # two slices of 50 MB are compared, one is rewritten
+    set_target("master: yarn, driver_max_bytes: 150000000")
+    because = "executors look up rows in 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
+    because += "(`driver_max_bytes`: 150,000,000)"
+    expected = [f"Spark scans, DuckDB computes and commits: {because}"]
+    assert engine(capsys) == (expected, ("spark", "duckdb", "duckdb", because))
+    set_target("master: yarn, driver_max_bytes: 149999999")
+    assert engine(capsys)[1][:3] == ("spark", "spark", "spark"), "the change alone is too large"
+
+
+def test_without_keys_to_look_up_executors_do_what_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    sql = (
+        "select u.id, c.city from {{ source('shop', 'users') }} u join {{ source('shop', 'cities') }} c on u.id < c.id"
+    )
+    changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")
+    set_target("master: yarn, driver_max_bytes: 249999999")
+    because = "250,000,000 bytes are read and rewritten; on the driver, 249,999,999 (`driver_max_bytes`)"
+    assert engine(capsys)[1] == ("spark", "spark", "spark", because)
+    assert main(["explain", "m"]) == 0 and "next run   row_based" in capsys.readouterr().out
+
+
+def test_a_cluster_rebuilds_tables_on_its_executors(source: _Sized, capsys: Shown) -> None:
+    changed(source, 450_000, "a", "b")
+    set_target("master: yarn")
+    why = "tables are built on the executors of yarn"
+    assert engine(capsys) == ([f"Spark scans, computes and commits: {why}"], ("spark", "spark", "spark", why))
+
+
+def set_target(settings: str) -> None:
+    """Give the target these settings, beside its own."""
+    profile = Path("profiles.yml")
+    text = "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}}}\n"
+    profile.write_text(text.replace("type: spark", f"type: spark, {settings}"))
+
+
+def engine(capsys: Shown) -> tuple[list[str], tuple[str, str, str, str]]:
+    """What `explain` says of who does the next run of the model, as text and as JSON."""
+    assert main(["explain", "m", "--output", "json"]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert main(["explain", "m"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if "─ engine" in line]
+    assert model["engine"] == model["computes"]
+    doers = (model["scans"], model["computes"], model["commits"], model["engine_because"])
+    return [line.partition("engine")[2].strip() for line in shown], doers
 
 
 def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys: Shown) -> None:

@@ -1,0 +1,137 @@
+"""A target with the master of a cluster whose driver does what is small: no application of Spark is started."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan import model_plan, router
+from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
+from sqlmesh_like.run.ports import KeyedResult, KeyedRows
+from tests.faults.shop import CUSTOMER, DETAIL, FILES, MODELS, ORDERS, PROFILE, Shop
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A lake that a target on one machine has built, with changes that no model has read."""
+    shop = Shop.changed(tmp_path_factory.mktemp("cluster"), random.Random(7), 3)
+    with Project.load(shop.root) as project:
+        project.run()
+    return shop
+
+
+def set_cluster(root: Path, settings: str = "") -> None:
+    text = PROFILE.replace("local[2]", "spark://127.0.0.1:1")
+    (root / "profiles.yml").write_text(text.replace("type: spark", f"type: spark\n{settings}"))
+
+
+def test_changes_are_followed_on_the_driver(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    set_cluster(shop.root)
+    since, dice, engines = shop.timeline(DETAIL).frontier, random.Random(11), set[object]()
+    for _ in range(4):
+        shop.change(dice)
+        with Project.load(shop.root) as project:
+            engines |= {getattr(each, "engine", None) for each in project.run().results if each.status != "no-op"}
+        for name in MODELS:
+            assert shop.stored(name) == shop.expected(name), name
+    assert engines == {"duckdb"}
+    query = "sql 'select count(*) from dws.detail'"
+    for call in (query, f"changes detail --since {since}", "run", "verify --sample", "maintain"):
+        assert main(shlex.split(call)) == 0, capsys.readouterr().err
+
+
+class Executors:
+    """They look rows up, as `spark.change_feed.keyed_rows` does, and do nothing else."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.asked = most, list[KeyedRows]()
+
+    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+        self.asked.append(wanted)
+        table = local_table(table_state(Timeline(wanted.uri)), MergedSlices(), hidden=False)
+        assert table is not None
+        with duckdb.connect() as db:
+            db.register("keys", wanted.keys)
+            on = " AND ".join(f't."{name}" IS NOT DISTINCT FROM k."{name}"' for name in wanted.keys.column_names)
+            shown = ", ".join(f't."{column.name}"' for column in wanted.columns)
+            query = f"SELECT {shown} FROM ({table.rows(wanted.frontier)}) AS t SEMI JOIN keys AS k ON {on}"
+            return KeyedResult(db.sql(query).to_arrow_table() if len(self.asked) <= self.most else None)
+
+    def release(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@pytest.fixture
+def large_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of orders has as many bytes as the driver may read, beside all else."""
+    for module in (model_plan, local_models, local_steps, router):
+        monkeypatch.setattr(module, "SMALL_INPUT", 0)
+    size = read_limit._bytes_of
+    bound = DEFAULT_DRIVER_MAX_BYTES
+    monkeypatch.setattr(read_limit, "_bytes_of", lambda t, at: bound if t.uri.endswith("/orders") else size(t, at))
+
+
+@pytest.mark.usefixtures("large_inputs")
+def test_executors_look_rows_up_for_programs_on_the_driver(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_cluster(shop.root)
+    dice, asked = random.Random(5), set[str]()
+    for _ in range(5):
+        executors = Executors(most=100)
+        monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_, made=executors: made)
+        shop.change(dice)
+        with Project.load(shop.root) as project:
+            assert {each.status for each in project.run().results} <= {"success", "no-op"}
+        for name in MODELS:
+            assert shop.stored(name) == shop.expected(name), name
+        keys = [(*each.keys.column_names, *row.values()) for each in executors.asked for row in each.keys.to_pylist()]
+        assert len(keys) == len(set(keys)), "models share what was looked up"
+        asked |= {each.uri.rpartition("/")[2] for each in executors.asked}
+    assert asked == {"orders"}
+
+
+@pytest.mark.usefixtures("large_inputs")
+def test_what_executors_do_not_return_is_computed_by_them(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_cluster(shop.root)
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(most=0))
+    before = shop.timeline(CUSTOMER).frontier
+    shop.commit(ORDERS, random.Random(1))
+    with (
+        Project.load(shop.root) as project,
+        pytest.raises(AttributeError, match=r"'Executors' object has no .* 'apply'"),
+    ):
+        project.run(select=["customer"])
+    assert shop.timeline(CUSTOMER).frontier == before
+
+
+def test_seeds_and_rows_compared_with_a_query_are_the_drivers(shop: Shop) -> None:
+    set_cluster(shop.root)
+    (shop.root / "seeds/orders.csv").write_text(FILES["seeds/orders.csv"] + "7,1,20,2024-01-09\n")
+    with Project.load(shop.root) as project:
+        results = project.build().results
+    strategies = {each.node.unique_id: getattr(each, "strategy", None) for each in results}
+    assert strategies[CUSTOMER] == "recompute_merge", "the history of its input is gone"
+    assert shop.stored(ORDERS) == [(0, 0, 0, "2024-01-01"), (7, 1, 20, "2024-01-09")]
+    assert shop.stored(CUSTOMER) == [(0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("bound", [1, 3_000])
+def test_what_is_larger_is_left_to_the_executors(shop: Shop, bound: int) -> None:
+    """Files of these tables have a few kB: one byte is refused by the plan, some kB only while tables are read."""
+    set_cluster(shop.root, f"      driver_max_bytes: {bound}")
+    before = {name: shop.timeline(name).frontier for name in MODELS}
+    shop.commit(ORDERS, random.Random(1))
+    with Project.load(shop.root) as project, pytest.raises(AssertionError, match="this must not need Spark"):
+        project.run()
+    assert {name: shop.timeline(name).frontier for name in MODELS} == before
