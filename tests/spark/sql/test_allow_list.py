@@ -72,6 +72,8 @@ AGGREGATES = (
     "count(*)", "count(i)", "count(distinct i)", "count_if(b)", "sum(i)", "sum(c)", "avg(i)", "avg(c)", "min(s)",
     "max(d)", "min(c)", "bool_and(b)", "bool_or(b)", "sum(i) filter (where c > 0)",
     "sum(case when b then 1 else 0 end)", "any_value(g)", "any_value(concat(g, '-'))",
+    "first(g)", "last(g)", "first_value(concat(g, '-'))", "last_value(g)",
+    "max_by(s, d)", "min_by(s, m)", "max_by(c, id)", "min_by(i, concat(s, cast(id as string)))",
     "array_join(array_sort(collect_list(cast(s as string))), ',')",
     "array_join(slice(array_sort(collect_set(cast(i as string))), 1, 1), '')",
     "array_join(transform(sort_array(collect_list(d), false), x -> cast(x as string)), ', ')",
