@@ -91,6 +91,10 @@ def argument_type(value: exp.Expr, types: Types) -> str:
     return entries[0]
 
 
+def _of_running_means(node: exp.Func, _: Types) -> str:
+    raise Unproven(f"{node.sql_name()}, which depends on the order in which doubles are added")
+
+
 CHOOSES_BY: Mapping[type[exp.Expr], str] = {exp.ArgMax: "MAX_BY", exp.ArgMin: "MIN_BY"}
 """Spark's names of what chooses a row by the order of a value."""
 CHOOSES_ANY: Mapping[type[exp.Expr], str] = {
@@ -161,6 +165,13 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Min: Form(_least_or_most), exp.Max: Form(_least_or_most),
     exp.LogicalAnd: Form(_all_or_any), exp.LogicalOr: Form(_all_or_any),
     **dict.fromkeys((exp.ArgMax, exp.ArgMin), Form(_of_chosen_row)),
+    **dict.fromkeys(
+        (
+            exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSxy, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2,
+            exp.Skewness, exp.Kurtosis,
+        ),
+        Form(_of_running_means, is_listed=False, why="it depends on the order in which doubles are added"),
+    ),
     exp.Filter: Form(_filtered, is_listed=False, why=SYNTAX),
     exp.Window: Form(_windowed, is_listed=False, why=SYNTAX),
 }  # fmt: skip

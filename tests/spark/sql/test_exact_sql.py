@@ -56,6 +56,7 @@ i = j | i < d | d = e | d < f | n > e | dt < du | dt = '2024-02-29' | ts >= '199
 d in (1, 0.01) | dt between '1995-01-01' and '2024-06-30' | d between 0.00 and 12.34 | s is null | not b | b and i > 1 | b or s is null
 case when b then d else 0 end | case when i > 1 then e when b then d end | coalesce(d, 0) | coalesce(i, n) | if(b, i, 0) | nullif(i, 100)
 x + y | x - y | x * y | x / y | -x | x * i | x + d | x > 0.1 | x = y | x <=> -0.0 | d > x | x * 0.5 | cast(d as double) | i / x | greatest(x, y)
+sqrt(abs(x)) | sqrt(x) | sqrt(x * x) | f + f | f - f | f - d | i + f | cast(f as decimal(38,0)) * cast(e as decimal(38,0))
 greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
 """  # fmt: skip
 AGGREGATES = """

@@ -38,6 +38,8 @@ MODELS = {
     "chosen": "select city, max_by(amount, day) as last, min_by(price, amount) filter (where id > 1) as low,"
               " first(buyer) as a, last(price, true) as b, max_by(city, buyer) as c from @orders group by city",
     "chosen_beside": "select city, max_by(id, price) as dearest, count(distinct buyer) as n from @orders group by city",
+    "spread": "select city, stddev(amount) as s, var_pop(buyer) as v, regr_sxx(amount, buyer) as x from @orders"
+              " group by city",
     "latest": "select id, city, amount from @orders"
               " qualify row_number() over (partition by city order by day desc, id) = 1",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Groups that keep the row whose value they show: proven for DuckDB, so that no Spark is needed."""
+"""Programs of groups: which DuckDB is proven to compute, so that no Spark is needed, and why not the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from sqlmesh_like.names import WEIGHT, Column, Schema
 from tests.properties.lake import compiled, schema
 
-COLUMNS = schema(g="string", v="int", b="boolean", d="date", f="double", s="string", arr="array<int>")
+COLUMNS = schema(
+    g="string", v="int", m="decimal(10,2)", b="boolean", d="date", f="double", s="string", arr="array<int>"
+)
 
 
 def proven(sql: str) -> list[str]:
@@ -36,6 +38,7 @@ def proven(sql: str) -> list[str]:
         "select g, max_by(v, d) as r, min_by(s, v) filter (where b) as q, max(d) as m from ods.t group by g",
         "select first(v) as a, last(s, true) as l, any_value(f) as n, first_value(v) ignore nulls as x from ods.t",
         "select g, max_by(v, f) as r, count(distinct s) as n, first(b) as z from ods.t group by g",
+        "select g, stddev(v) as r, var_pop(m) filter (where b) as q, regr_syy(m, v) as y from ods.t group by g",
     ],
 )
 def test_no_spark_is_needed(sql: str) -> None:
@@ -52,6 +55,16 @@ def test_no_spark_is_needed(sql: str) -> None:
 )
 def test_values_of_other_types_are_left_to_spark(sql: str) -> None:
     with pytest.raises(Unproven):
+        proven(sql)
+
+
+@pytest.mark.parametrize("call", ["corr", "covar_pop", "covar_samp", "regr_slope", "regr_sxy", "regr_r2"])
+def test_explain_and_the_proof_say_why_distances_from_running_means_are_not_merged(call: str) -> None:
+    sql = f"select g, {call}(m, v) as r from ods.t group by g"
+    classification = compiled(sql, COLUMNS).classification
+    assert classification.strategy == "group_recompute"
+    assert "doubles, each by its distance from the mean of the rows before" in classification.reasons[0].message
+    with pytest.raises(Unproven, match=f"{call.upper()}, which depends on the order in which doubles are added"):
         proven(sql)
 
 
