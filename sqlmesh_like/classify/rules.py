@@ -76,8 +76,8 @@ _ALL = (
          " all behind them: this run recomputed the query"),
     Rule("LIM004", "LIMIT below another operator: where the query below it changes, the first rows are computed anew,"
          " and what differs goes on"),
-    Rule("LIM005", "ROW_NUMBER up to a number: the first rows of each group that the table has are merged with those"
-         " that the change brings; where too few of a group are left, it is looked up in the inputs"),
+    Rule("LIM005", "ROW_NUMBER, RANK or DENSE_RANK up to a number: the first rows of each group that the table has are"
+         " merged with those that the change brings; where too few of a group are left, it is looked up in the inputs"),
     Rule("LIM006", "too few of the first rows of some groups were left after the change: this run has looked these"
          " groups up"),
     Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"

@@ -152,6 +152,7 @@ def _recompute(
         costly = (*costly, unproven)
     if (top := group_top(relation)) is not None:
         rows = f"the first {top.count} rows of each group" if top.count > 1 else "the first row of each group"
+        rows += ", with those that tie" if top.has_ties else ""
         place = facts.position(offset_of(top.window))
         others = (each for each in costly if each.rule != "WIN001" or (each.line, each.column) != place)
         costly = (*others, reason("LIM005", rows, place))

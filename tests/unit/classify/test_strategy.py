@@ -221,7 +221,7 @@ RECOMPUTED = {
     "select s from ods.t where s in (select s from ods.u)": {"JOI002"},
     "select t.s from ods.t where not exists (select 1 from ods.u where u.s = t.s)": {"JOI002"},
     "select t.s from ods.t left join ods.u on t.s = u.s and u.a > 0": {"JOI002"},
-    "select s, a from ods.t qualify rank() over (partition by s order by a) = 1": {"WIN001"},
+    "select s, a from ods.t qualify rank() over (partition by s order by a) = 2": {"WIN001"},
     "select s, row_number() over (partition by s order by a) as n from ods.t": {"WIN001", "WIN002"},
 }
 
