@@ -86,7 +86,7 @@ _ALL = (
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
     Rule("QRY002", "a name in HAVING that is a column and an alias", "qualify the column or rename the alias"),
-    Rule("QRY003", "OFFSET without LIMIT, or LIMIT without ORDER BY or by values whose order is not proven"),
+    Rule("QRY003", "LIMIT or OFFSET without ORDER BY or by values whose order is not proven"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
     Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
     Rule("QRY012", "a correlated subquery that is not an aggregate, or reads values around it of inexact types",

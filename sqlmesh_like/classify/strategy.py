@@ -296,10 +296,15 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
 
 def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Reason]:
     place = _limit_place(limit, facts)
-    first = f"the first {limit.count} rows" if limit.count > 1 else "the first row"
+    several = "all rows" if limit.count is None else f"the first {limit.count} rows"
+    first = "the first row" if limit.count == 1 else several
     first += f" behind {limit.skipped}" if limit.skipped else ""
     kept = reason("LIM004" if is_below else "LIM001", first, place)
-    return [kept] if has_total_order(limit) else [kept, reason("LIM002", "the row key ends ORDER BY of LIMIT", place)]
+    return (
+        [kept]
+        if has_total_order(limit)
+        else [kept, reason("LIM002", f"the row key ends ORDER BY of {limit.keyword}", place)]
+    )
 
 
 def _limit_place(limit: TopK, facts: QueryFacts) -> tuple[int | None, int | None]:

@@ -25,7 +25,7 @@ FULL = {
     "with c as (select a from ods.t limit 3) select a from c": ("QRY003", 32),
     "select a from ods.t union all select a from ods.u limit 1": ("QRY003", 51),
     "(select a from ods.t union all select a from ods.u) limit 1": ("QRY003", 53),
-    "select a from ods.t order by a offset 3": ("QRY003", 32),
+    "select a from ods.t offset 3": ("QRY003", 21),
     "select a from ods.t order by a limit 1 + 2": ("QRY003", 32),
     "select a from ods.t order by a limit 0": ("QRY003", 32),
     "select a from ods.t order by arr limit 3": ("QRY003", 34),
