@@ -183,6 +183,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
 
 def _unproven_pattern(node: exp.Expr) -> str | None:
     match node:
+        case exp.Select() if _has_a_name_twice(node):
+            return "two items of FROM with one name"
         case exp.Select() if using_behind_comma(node.args.get("joins") or ()) is not None:
             return "a USING JOIN behind a comma"
         case exp.Like() | exp.ILike():
@@ -196,6 +198,14 @@ def _unproven_pattern(node: exp.Expr) -> str | None:
         case exp.SplitPart() if not _is_plain_split(node):
             return "SPLIT_PART by other than a text and a number as written"
     return None
+
+
+def _has_a_name_twice(select: exp.Select) -> bool:
+    """Whether FROM has two items of one name, which DuckDB refuses."""
+    start = select.args.get("from_")
+    items = [*([start.this] if start else []), *(join.this for join in select.args.get("joins") or ())]
+    names = [item.alias_or_name.lower() for item in items if item.alias_or_name]
+    return len(set(names)) < len(names)
 
 
 def _has_ordinal_sets(group: exp.Group) -> bool:
