@@ -177,7 +177,14 @@ def _bits(line: str) -> AggregateFunction:
 
 def _choice(line: str, merge: Merge | None = None, *, in_window: bool = False) -> AggregateFunction:
     """One row of the group, or all in an order, which the row key decides."""
-    return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window, merge=merge)
+    return AggregateFunction(
+        line,
+        order="key",
+        of_nothing=None if merge is None else "null",  # an empty list is not NULL
+        is_repeatable=_always,
+        in_window=in_window,
+        merge=merge,
+    )
 
 
 def _one_if(call: exp.Expr) -> exp.Expr:

@@ -55,7 +55,7 @@ FULL = {
     "select a from ods.t where a in (select a from ods.u where u.s = t.s limit 2)": ("QRY005", 27),
     "select a from ods.t where exists (select max(u.a) from ods.u where u.a = t.a)": ("QRY005", 27),
     "select t.a from ods.t left join ods.u join ods.u as x on u.a = x.a on t.a = u.a": ("QRY009", 33),
-    "select count(*) as n from ods.t join ods.t on true": ("QRY009", 38),
+    "select count(*) as n from ods.t join ods.t using (s)": ("QRY009", 38),
     "select s, sum(distinct f) as n from ods.t group by s having count(*) > 1": ("AGG007", 11),
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
