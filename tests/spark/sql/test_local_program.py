@@ -40,6 +40,9 @@ MODELS = {
     "chosen_beside": "select city, max_by(id, price) as dearest, count(distinct buyer) as n from @orders group by city",
     "spread": "select city, stddev(amount) as s, var_pop(buyer) as v, regr_sxx(amount, buyer) as x from @orders"
               " group by city",
+    "ranked": "select id, city, rank() over (partition by city order by amount desc) as place from @orders"
+              " qualify place <= 2",
+    "rest": "select id, amount from @orders order by day, id offset 2",
     "latest": "select id, city, amount from @orders"
               " qualify row_number() over (partition by city order by day desc, id) = 1",
 }  # fmt: skip
