@@ -41,5 +41,5 @@ def _rule(call: Call) -> tuple[str, str]:
     if call.distinct:
         return "AGG002", f"{call.sql} needs the values of its whole group"
     if record.merge is None or (call.argument is None and not record.merge.counts_rows):
-        return "AGG005", f"{call.sql} cannot be merged"
+        return "AGG005", f"{call.sql} cannot be merged{': ' * bool(record.why)}{record.why}"
     return record.merge.verdict(call.sql, call.argument_type)

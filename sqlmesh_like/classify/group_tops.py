@@ -1,7 +1,7 @@
 """The first rows of each group: `row_number() over (partition by … order by …) <= k`. Owns which queries are this.
 
-Of other filters above the window, of several windows and of RANK, whose ties may be any number of rows, it is not known
-how many rows below a change can need.
+RANK and DENSE_RANK number rows that tie alike, so that more than k rows may be first. Of other filters above the window
+and of several windows it is not known how many rows below a change can need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlmesh_like.names import Schema
 
 @dataclass(frozen=True)
 class GroupTop:
-    """The rows of `child` that are among the first `count` of their group by the window, which the row key ends.
+    """The rows of `child` whose number by the window is `count` at most; the order of ROW_NUMBER ends in the row key.
 
     `items` are the visible columns over those of the child, and over the window; `read` are the child's columns that
     they and the window read.
@@ -30,6 +30,11 @@ class GroupTop:
     count: int
     items: tuple[Named, ...]
     read: Schema
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether rows that the order leaves tied have one number."""
+        return not isinstance(self.window.this, exp.RowNumber)
 
     @property
     def keys(self) -> list[exp.Expr]:
@@ -88,7 +93,7 @@ _MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.GTE, exp.LT: 
 
 
 def _limit(condition: exp.Expr) -> tuple[exp.Window, int] | None:
-    """The window and k of `row_number() over (partition by …) <= k`, `< k + 1` or `= 1`, in either order."""
+    """The window and k of `row_number() over (partition by …) <= k`, or a rank, `< k + 1` or `= 1`, in either order."""
     for kind, mirrored in _MIRRORED.items():
         for window, bound in (
             (condition.this, condition.expression) if isinstance(condition, kind) else (None, None),
@@ -105,7 +110,11 @@ def _limit(condition: exp.Expr) -> tuple[exp.Window, int] | None:
 
 def _is_numbering(window: exp.Window) -> bool:
     has_order = window.args.get("partition_by") and window.args.get("order")
-    return isinstance(window.this, exp.RowNumber) and bool(has_order) and window.args.get("spec") is None
+    return (
+        isinstance(window.this, exp.RowNumber | exp.Rank | exp.DenseRank)
+        and bool(has_order)
+        and window.args.get("spec") is None
+    )
 
 
 def _whole_number(value: exp.Expr | None) -> int:

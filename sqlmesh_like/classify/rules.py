@@ -76,8 +76,8 @@ _ALL = (
          " all behind them: this run recomputed the query"),
     Rule("LIM004", "LIMIT below another operator: where the query below it changes, the first rows are computed anew,"
          " and what differs goes on"),
-    Rule("LIM005", "ROW_NUMBER up to a number: the first rows of each group that the table has are merged with those"
-         " that the change brings; where too few of a group are left, it is looked up in the inputs"),
+    Rule("LIM005", "ROW_NUMBER, RANK or DENSE_RANK up to a number: the first rows of each group that the table has are"
+         " merged with those that the change brings; where too few of a group are left, it is looked up in the inputs"),
     Rule("LIM006", "too few of the first rows of some groups were left after the change: this run has looked these"
          " groups up"),
     Rule("SUB001", "a subquery as a value: if its value changes, all rows are compared with it; if it has several rows"
@@ -86,7 +86,7 @@ _ALL = (
     Rule("PAR002", "partition_by is not provable from lineage",
          "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
     Rule("QRY002", "a name in HAVING that is a column and an alias", "qualify the column or rename the alias"),
-    Rule("QRY003", "OFFSET without LIMIT, or LIMIT without ORDER BY or by values whose order is not proven"),
+    Rule("QRY003", "LIMIT or OFFSET without ORDER BY or by values whose order is not proven"),
     Rule("QRY004", "INTERSECT or EXCEPT in a form that is not maintained"),
     Rule("QRY005", "a subquery in a form, or at a place, in which it is not maintained"),
     Rule("QRY012", "a correlated subquery that is not an aggregate, or reads values around it of inexact types",

@@ -152,6 +152,7 @@ def _recompute(
         costly = (*costly, unproven)
     if (top := group_top(relation)) is not None:
         rows = f"the first {top.count} rows of each group" if top.count > 1 else "the first row of each group"
+        rows += ", with those that tie" if top.has_ties else ""
         place = facts.position(offset_of(top.window))
         others = (each for each in costly if each.rule != "WIN001" or (each.line, each.column) != place)
         costly = (*others, reason("LIM005", rows, place))
@@ -295,10 +296,15 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
 
 def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Reason]:
     place = _limit_place(limit, facts)
-    first = f"the first {limit.count} rows" if limit.count > 1 else "the first row"
+    several = "all rows" if limit.count is None else f"the first {limit.count} rows"
+    first = "the first row" if limit.count == 1 else several
     first += f" behind {limit.skipped}" if limit.skipped else ""
     kept = reason("LIM004" if is_below else "LIM001", first, place)
-    return [kept] if has_total_order(limit) else [kept, reason("LIM002", "the row key ends ORDER BY of LIMIT", place)]
+    return (
+        [kept]
+        if has_total_order(limit)
+        else [kept, reason("LIM002", f"the row key ends ORDER BY of {limit.keyword}", place)]
+    )
 
 
 def _limit_place(limit: TopK, facts: QueryFacts) -> tuple[int | None, int | None]:

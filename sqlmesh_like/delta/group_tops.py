@@ -6,6 +6,10 @@ change leaves as they are, and the rows that enter. If the group had k rows, all
 and still are; so if at least k candidates are not behind it, the first k of them are the result, and have its numbers.
 If the group had fewer than k rows, nothing was cut off. Otherwise the group has run dry: it, and only it, is looked up
 in the inputs.
+
+With RANK all rows that tie with the k-th one are in the table, and with DENSE_RANK those of k different places: of the
+rows that are not behind the last stored one all are candidates just the same, and at least k of them, or k different
+places, must be.
 """
 
 from __future__ import annotations
@@ -102,9 +106,17 @@ def _entering(top: GroupTop, change: str) -> exp.Select:
 def _last(top: GroupTop, kept: str) -> exp.Select:
     """The last stored row of each group; none of a group that had fewer rows than it may have."""
     names = [*map(column, (each.name for each in top.read)), key()]
-    numbered = exp.select(*names, _in_place(top)).from_(subquery(_rows_below(top, kept)))
+    counted = replace(top, window=_by_rows(top.window)) if isinstance(top.window.this, exp.Rank) else top
+    numbered = exp.select(*names, _in_place(counted)).from_(subquery(_rows_below(top, kept)))
     is_last = exp.EQ(this=column(PLACE), expression=exp.Literal.number(top.count))
     return exp.select(*[name.copy() for name in names]).from_(subquery(numbered)).where(is_last)
+
+
+def _by_rows(rank: exp.Window) -> exp.Window:
+    """The window that counts rows: RANK leaves out numbers behind rows that tie, and may have no k-th one."""
+    window = rank.copy()
+    window.set("this", exp.RowNumber())
+    return window
 
 
 def _is_first(top: GroupTop) -> exp.Expr:
@@ -128,9 +140,9 @@ def _first(top: GroupTop, source: exp.Expr) -> exp.Select:
 
 
 def _in_place(top: GroupTop, *last: exp.Expr) -> exp.Expr:
-    """`PLACE` of rows below in their group; `last` orders rows of one key."""
+    """`PLACE` of rows below in their group; `last` orders rows of one key, or that tie."""
     window = top.window.copy()
-    for end in (as_text(key()), *last):
+    for end in last if top.has_ties else (as_text(key()), *last):
         window.args["order"].append("expressions", exp.Ordered(this=end.copy()))
     return exp.alias_(window, PLACE, quoted=True)
 

@@ -60,7 +60,8 @@ def _offset_delta(source: TopK, changes: Changes) -> DeltaProgram:
     """The program of a table that has rows behind the first ones, which it does not have.
 
     A change of rows that are all behind the last stored one, as they were and as they are, changes nothing. Any other
-    may move rows over the edges of the table: the query is recomputed.
+    may move rows over the edges of the table: the query is recomputed, as it is at each change where OFFSET stands
+    alone, which leaves no row behind the last one.
     """
     steps, shown = changes.steps, [*names(source.child), key()]
     change = changes.netted(source.child)
@@ -86,8 +87,10 @@ def _changed(source: TopK, change: str) -> exp.Select:
 
 
 def _last(source: TopK, kept: str) -> exp.Select:
-    """The last stored row; none if the table had fewer rows than it may have."""
-    is_last = exp.EQ(this=column(PLACE), expression=exp.Literal.number(source.count))
+    """The last stored row; none if the table had fewer rows than it may have, or may have any number of rows."""
+    is_last: exp.Expr = exp.false()
+    if source.count is not None:
+        is_last = exp.EQ(this=column(PLACE), expression=exp.Literal.number(source.count))
     return exp.select(*names(source.child), key()).from_(kept).where(is_last)
 
 

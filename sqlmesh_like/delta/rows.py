@@ -188,15 +188,16 @@ def first_rows(limit: TopK, shown: Sequence[exp.Expr], source: exp.Expr, *last: 
     rows (`InferWindowGroupLimit`), and would otherwise number all rows in one task.
     """
     items = [item.copy() for item in shown]
-    if limit.count + limit.skipped > _MOST_NUMBERED:
+    if limit.count is not None and limit.count + limit.skipped > _MOST_NUMBERED:
         query = _from(exp.select(*items, copy=False), source)
         query.set("order", exp.Order(expressions=_total_order(limit, last)))
         query = query.limit(limit.count, copy=False)
         return query.offset(limit.skipped, copy=False) if limit.skipped else query
     numbered = _from(exp.select(*items, in_place(limit, *last), copy=False), source)
     query = _from(exp.select(*[item.copy() for item in items], copy=False), subquery(numbered))
-    end = exp.Literal.number(limit.count + limit.skipped)
-    query = query.where(exp.LTE(this=column(PLACE), expression=end), copy=False)
+    if limit.count is not None:
+        end = exp.Literal.number(limit.count + limit.skipped)
+        query = query.where(exp.LTE(this=column(PLACE), expression=end), copy=False)
     if limit.skipped:
         query = query.where(exp.GT(this=column(PLACE), expression=exp.Literal.number(limit.skipped)), copy=False)
     return query

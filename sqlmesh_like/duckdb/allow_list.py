@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.analyze.binding.time_windows import NAME as WINDOW
 from sqlmesh_like.analyze.binding.time_windows import time_window_of
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
+from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
 from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
@@ -32,8 +33,9 @@ FUNCTIONS = listed()
 """Operators, functions, aggregates and windows."""
 _ALLOWED = frozenset((*_FORMS, *FUNCTIONS))
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
-_SPARK_NAMES: dict[type, str] = {exp.Quantile: "PERCENTILE", exp.WithinGroup: "WITHIN GROUP"}
+_SPARK_NAMES: dict[type[exp.Expr], str] = {exp.Quantile: "PERCENTILE", exp.WithinGroup: "WITHIN GROUP"}
 """Forms whose names in sqlglot are not those that a user wrote."""
+_CHOICES = {**CHOOSES_ANY, **CHOOSES_BY}
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
 """Date patterns as sqlglot translates them; any letter or bracket that it leaves has a meaning in Spark only."""
 _REGEX = re.compile(
@@ -144,8 +146,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
             return AS_VALUE
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
-        case exp.AnyValue() if isinstance(node.parent, exp.Window | exp.Filter | exp.IgnoreNulls):
-            return "ANY_VALUE of other than a group"
+        case exp.Expr() if (name := _CHOICES.get(type(node))) and not _is_of_group(node):
+            return f"{name} of other than a group"
         case exp.Trim() if node.args.get("expression") or node.args.get("position"):
             return "TRIM of other characters than spaces"
         case exp.TsOrDsToDate() if node.args.get("format"):
@@ -155,6 +157,11 @@ def _unproven_text(node: exp.Expr) -> str | None:
         case exp.StrPosition() if node.args.get("position"):
             return "LOCATE from a position on"
     return None
+
+
+def _is_of_group(choice: exp.Expr) -> bool:
+    is_whole = not isinstance(choice.parent, exp.Window | exp.Filter | exp.IgnoreNulls | exp.RespectNulls)
+    return is_whole and not isinstance(choice.this, exp.Distinct) and not choice.args.get("count")
 
 
 def _unproven_form(node: exp.Expr) -> str | None:
@@ -176,6 +183,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
 
 def _unproven_pattern(node: exp.Expr) -> str | None:
     match node:
+        case exp.Select() if _has_a_name_twice(node):
+            return "two items of FROM with one name"
         case exp.Select() if using_behind_comma(node.args.get("joins") or ()) is not None:
             return "a USING JOIN behind a comma"
         case exp.Like() | exp.ILike():
@@ -189,6 +198,14 @@ def _unproven_pattern(node: exp.Expr) -> str | None:
         case exp.SplitPart() if not _is_plain_split(node):
             return "SPLIT_PART by other than a text and a number as written"
     return None
+
+
+def _has_a_name_twice(select: exp.Select) -> bool:
+    """Whether FROM has two items of one name, which DuckDB refuses."""
+    start = select.args.get("from_")
+    items = [*([start.this] if start else []), *(join.this for join in select.args.get("joins") or ())]
+    names = [item.alias_or_name.lower() for item in items if item.alias_or_name]
+    return len(set(names)) < len(names)
 
 
 def _has_ordinal_sets(group: exp.Group) -> bool:

@@ -107,6 +107,9 @@ def _with_ignored_nulls(tree: exp.Expr) -> None:
     for ignoring in list(tree.find_all(exp.IgnoreNulls)):
         if type(ignoring.this) in _OF_WINDOWS and isinstance(ignoring.parent, exp.Window):
             ignoring.set("this", _OF_WINDOWS[type(ignoring.this)](this=ignoring.this.this))
+    for of_group in list(tree.find_all(exp.FirstValue, exp.LastValue)):  # DuckDB's are of windows alone
+        if not isinstance(of_group.parent, exp.Window | exp.IgnoreNulls | exp.RespectNulls):
+            of_group.replace((exp.First if isinstance(of_group, exp.FirstValue) else exp.Last)(this=of_group.this))
 
 
 _OF_WINDOWS: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.bind_time_checks import with_type_checks
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE
+from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
 from sqlmesh_like.duckdb.type_conditions import WIDE_WHOLE
 from sqlmesh_like.sql_text import standard_literal
 
@@ -34,8 +35,8 @@ def guarded(tree: exp.Expr) -> exp.Expr:
     made = tree.copy()
     for node in list(made.walk()):
         _guard_node(node)
-    for choice in list(made.find_all(exp.AnyValue)):  # last, as their values may be guarded themselves
-        _guard_choice(choice)
+    for choice in list(made.find_all(*CHOOSES_ANY, *CHOOSES_BY)):  # last, as their values may be guarded themselves
+        (_guard_choice_by if type(choice) in CHOOSES_BY else _guard_choice)(choice)
     return made
 
 
@@ -165,14 +166,39 @@ def _guard_texts(parts: Iterable[exp.Expr], condition: str = _TEXTUAL) -> None:
         _guard(part, condition, "the text of")
 
 
-def _guard_choice(choice: exp.AnyValue) -> None:
-    """Make ANY_VALUE fail on a group with several values (NULL counts), from which the engines may pick differently."""
+def _guard_choice(choice: exp.Expr) -> None:
+    """Make ANY_VALUE, FIRST or LAST fail on a group with several values (NULL counts), from which the engines may pick
+    differently."""
     values = "count(DISTINCT v) + CAST(count(v) < count(*) AS INT)"
-    failure = f"CAST('{UNKNOWN}ANY_VALUE of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
+    failure = (
+        f"CAST('{UNKNOWN}{CHOOSES_ANY[type(choice)]} of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
+    )
     case = sqlglot.parse_one(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END", dialect="duckdb")
     for place in [column for column in case.find_all(exp.Column) if column.name == "v"]:
         place.replace(choice.this.copy())
     choice.replace(exp.Paren(this=case))
+
+
+def _guard_choice_by(choice: exp.Expr) -> None:
+    """Make MAX_BY or MIN_BY fail on a group where the rows that tie have several values, or that it orders by lists or
+    structs, in which the engines put NULL elsewhere."""
+    most = "max" if isinstance(choice, exp.ArgMax) else "min"
+    pairs = "list_filter(struct_extract(c, 'pairs'), LAMBDA e : struct_extract(e, 'o') = struct_extract(c, 'most'))"
+    values = f"len(list_distinct(list_transform({pairs}, LAMBDA e : {{'v': struct_extract(e, 'v')}})))"
+    of_order = "typeof(struct_extract(c, 'most'))"
+    is_plain = f"NOT regexp_matches({of_order}, '^(STRUCT|MAP|UNION)|[]]$')"
+    reason = f"CASE WHEN {is_plain} THEN ' of ' || CAST({values} AS VARCHAR) || ' values' ELSE ' by ' || {of_order} END"
+    failure = f"CAST('{UNKNOWN}{CHOOSES_BY[type(choice)]}' || {reason} || '{_END}' AS BOOLEAN)"
+    case = f"CASE WHEN {is_plain} AND {values} < 2 THEN struct_extract(c, 'x') WHEN {failure} THEN NULL END"
+    made = sqlglot.parse_one(
+        f"list_transform([{{'x': sml_x, 'most': {most}(sml_o), 'pairs': list({{'o': sml_o, 'v': sml_v}})}}],"
+        f" LAMBDA c : {case})[1]",
+        dialect="duckdb",
+    )
+    given = {"sml_x": choice, "sml_o": choice.args["expression"], "sml_v": choice.this}
+    for place in [column for column in made.find_all(exp.Column) if column.name in given]:
+        place.replace(given[place.name].copy())
+    choice.replace(exp.Paren(this=made))
 
 
 def _is_empty(value: exp.Expr) -> bool:

@@ -234,7 +234,7 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
     """The first rows of each group, by QUALIFY or in a query around."""
     source = b.source(size, "w")
     key = _window_key(b, source.columns)
-    word = b.one_of(["row_number", "row_number", "rank"])
+    word = b.one_of(["row_number", "row_number", "rank", "dense_rank"])
     place = f"{word}() over (partition by {key.name} {_order(b, source.columns)})"
     kept = b.some(source.columns, 1, 4)
     if construct == "qualify":

@@ -484,6 +484,16 @@ def last_row_of_a_group_is_before_its_equal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(group_tops, "_in_place", naive)
 
 
+def a_rank_of_k_ends_a_group(patch: pytest.MonkeyPatch) -> None:
+    """A group has all of its first rows by RANK only if one has the rank k, which rows that tie may leave out."""
+    patch.setattr(group_tops, "_by_rows", lambda rank: rank)
+
+
+def last_rows_by_row_key(patch: pytest.MonkeyPatch) -> None:
+    """Of the rows that tie with the last one of a group those with smaller keys are known to be first."""
+    patch.setattr(GroupTop, "has_ties", property(lambda top: False))
+
+
 def replaced_rows_of_a_group_stay(patch: pytest.MonkeyPatch) -> None:
     """The stored rows that a change replaces are still among the first."""
     patch.setattr(group_tops, "_staying", lambda top, kept, _: group_tops._rows_below(top, kept))

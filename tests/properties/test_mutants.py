@@ -49,6 +49,7 @@ _FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
 _MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
 _OUTER = "select t.p, count(*) as n, count(u.v) as met from ods.t left join ods.u on t.p = u.p group by t.p"
 _FIRST = "select p, v from ods.t order by v limit 2"
+_RANKED = "select v, q from ods.t qualify rank() over (partition by p order by v) <= 2"
 _TOP = "select v, q from ods.t qualify row_number() over (partition by p order by v) <= 2"
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
@@ -150,6 +151,10 @@ CASES = (
          states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 3)}, {"1": None})),
     Case("a row that ties with the last of a group", mutants.last_row_of_a_group_is_before_its_equal, _TOP,
          states({"1": ("x", "", 1), "2": ("x", "", 2), "3": ("x", "", 2)}, {"1": None, "4": ("x", "", 2)})),
+    Case("a rank of k ends a group", mutants.a_rank_of_k_ends_a_group, _RANKED,
+         states({"1": ("x", "", 1), "2": ("x", "", 1), "3": ("x", "", 2)}, {"1": None})),
+    Case("rows that tie have places of their own", mutants.last_rows_by_row_key, _RANKED,
+         states({"1": ("x", "", 1), "2": ("x", "", 1), "3": ("x", "", 2)}, {"4": ("x", "", 1)})),
     Case("rows of a group that a change replaces stay", mutants.replaced_rows_of_a_group_stay, _TOP,
          states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": ("y", "", 3)})),
     Case("NULL is last in every order", mutants.first_rows_with_nulls_elsewhere,

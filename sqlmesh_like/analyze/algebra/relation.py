@@ -178,13 +178,14 @@ class SortTerm:
 class TopK:
     """The first `count` rows of the child by `order`, and by the row key where `order` leaves rows tied.
 
-    The first `skipped` rows are left out before. Its columns are those of the child that are `shown`; the child has
-    further ones only to be ordered by. `offset` and `keyword`: as those of a join.
+    The first `skipped` rows are left out before; with None for `count` all rows behind them stay. Its columns are those
+    of the child that are `shown`; the child has further ones only to be ordered by. `offset` and `keyword`: as those of
+    a join.
     """
 
     child: Relation
     order: tuple[SortTerm, ...]
-    count: int
+    count: int | None
     shown: frozenset[str]
     offset: int | None = None
     keyword: str = ""

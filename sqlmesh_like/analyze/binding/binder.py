@@ -55,7 +55,7 @@ _SELECT_PARTS = {
     "qualify", "laterals", "hint", "limit", "offset",
 }  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
-_PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
+_PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order", "limit", "offset"}
 _QUALIFY = "_sml_qualify"
 
 
@@ -75,7 +75,7 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             for part, value in query.args.items():
                 if value and part not in _PARENTHESES_PARTS:
                     raise _unsupported_part(part, query)
-            return read(query.this, lookup, ctes)
+            return limited(query, read(query.this, lookup, ctes))
         case exp.Union():
             return limited(query, _read_union(query, lookup, ctes))
         case exp.Select():

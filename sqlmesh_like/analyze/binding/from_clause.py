@@ -156,8 +156,9 @@ class FromReader:
             join = _by_shared_names(join, left, right)
         kind = _kind(join)
         if shared := {source.alias for source in left.sources} & {source.alias for source in right.sources}:
-            # Spark allows this as long as no column is qualified by the shared name.
-            raise Unsupported("QRY009", f"two items of FROM with the name {min(shared)!r}", join)
+            if join.args.get("using") or left.merged or right.merged:  # by which Spark tells qualified columns apart
+                raise Unsupported("QRY009", f"two items of FROM with the name {min(shared)!r}", join)
+            right = _apart(right, len(left.sources))
         if right.merged and (join.args.get("using") or left.merged):
             raise Unsupported("QRY009", "USING in a nested join beside another one", join, "JOIN")
         _require_apart(left, right, join)
@@ -291,6 +292,20 @@ def _joined_view(left: Scope, join: exp.Join) -> Scope:
     if kind not in ("inner", "left") or not is_always or join.args.get("using"):
         raise Unsupported("QRY007", "a lateral join with a condition", join.this, "LATERAL")
     return with_view(left, join.this, len(left.sources), is_outer=kind == "left")
+
+
+def _apart(scope: Scope, number: int) -> Scope:
+    """The scope with a number in the names that it has in its relation; those in the query stay.
+
+    Spark allows two items of FROM under one name, and none of the columns that both have.
+    """
+    given = columns(scope.relation)
+    items = [Named(f"{number}.{each.name}", exp.column(each.name, quoted=True), each.type) for each in given]
+    sources = [
+        replace(source, outputs=tuple((name, f"{number}.{output}") for name, output in source.outputs))
+        for source in scope.sources
+    ]
+    return Scope(Projection(scope.relation, tuple(items)), tuple(sources))
 
 
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:

@@ -55,6 +55,8 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     if not is_generator(view.this):
         is_query = isinstance(view.this, exp.Query)
         rule, what = ("QRY009", "LATERAL of a query") if is_query else ("QRY007", view.this.sql(SPARK))
+        if view.this.name.lower() == "json_tuple":
+            what += ": get_json_object reads a field as a value of its row"
         raise Unsupported(rule, what, view, "LATERAL")
     alias = view.args.get("alias")
     name = (alias.name if alias else "").lower() or f"(view {number + 1})"

@@ -36,9 +36,12 @@ _HIDDEN = "_sml_order_"
 
 @dataclass(frozen=True)
 class Limit:
-    """The LIMIT of a query and what decides which rows are first. `added` are the columns that it needs for that."""
+    """The LIMIT of a query and what decides which rows are first. `added` are the columns that it needs for that.
 
-    count: int
+    `count`, `skipped`: as those of `TopK`.
+    """
+
+    count: int | None
     skipped: int
     order: tuple[SortTerm, ...]
     added: tuple[exp.Alias, ...]
@@ -47,33 +50,37 @@ class Limit:
     def of(self, relation: Relation) -> TopK:
         """The first rows of a relation that also has the added columns. Raises Unsupported."""
         types = {column.name.lower(): column.type for column in columns(relation)}
+        keyword = _keyword(self.node)
         for term in self.order:
             type_ = types[term.column.lower()]
             if not (is_exact_key(type_) or type_ == "double"):
                 written = next((a.this.sql(SPARK) for a in self.added if a.alias == term.column), term.column)
-                raise Unsupported("QRY003", f"LIMIT by {written} of type {type_ or 'not proven'}", self.node, "LIMIT")
+                raise Unsupported(
+                    "QRY003", f"{keyword} by {written} of type {type_ or 'not proven'}", self.node, keyword
+                )
         hidden = {item.alias for item in self.added}
         shown = frozenset(column.name for column in columns(relation) if column.name not in hidden)
-        return TopK(relation, self.order, self.count, shown, offset_of(self.node), "LIMIT", self.skipped)
+        return TopK(relation, self.order, self.count, shown, offset_of(self.node), keyword, self.skipped)
 
 
 def read_limit(query: exp.Query, relation: Relation, items: Sequence[exp.Alias], scope: Scope) -> Limit | None:
     """The LIMIT of a query with these items; None if it has none, or if it cuts nothing off. Raises Unsupported."""
     count, skipped, node = _counts(query)
-    if count is None or (has_one_row(relation) and not skipped):
+    if (count is None or has_one_row(relation)) and not skipped:
         return None
-    order = query.args.get("order")
+    order, keyword = query.args.get("order"), _keyword(node)
     if order is None:
-        raise Unsupported("QRY003", "LIMIT without ORDER BY: which rows are first is not determined", node, "LIMIT")
+        words = f"{keyword} without ORDER BY: which rows are first is not determined"
+        raise Unsupported("QRY003", words, node, keyword)
     terms: list[SortTerm] = []
     added: dict[str, exp.Alias] = {}
     for ordered in order.expressions:
         name = _column(ordered.this, items, scope, added)
         terms.append(SortTerm(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     if not query.args.get("group") and any(aggregate_calls(item.this) for item in added.values()):
-        raise Unsupported("QRY003", "LIMIT of rows in the order of an aggregate", node, "LIMIT")
+        raise Unsupported("QRY003", f"{keyword} of rows in the order of an aggregate", node, keyword)
     if added and query.args.get("distinct"):
-        raise Unsupported("QRY003", "LIMIT of DISTINCT rows in an order that they do not show", node, "LIMIT")
+        raise Unsupported("QRY003", f"{keyword} of DISTINCT rows in an order that they do not show", node, keyword)
     return Limit(count, skipped, tuple(terms), tuple(added.values()), node)
 
 
@@ -134,16 +141,19 @@ def has_total_order(relation: TopK) -> bool:
 
 
 def _counts(query: exp.Query) -> tuple[int | None, int, exp.Expr]:
-    """How many rows LIMIT lets through, how many OFFSET skips before, and the node of LIMIT."""
+    """How many rows LIMIT lets through, how many OFFSET skips before, and the node of LIMIT, or of OFFSET alone."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
+    skipped = 0 if offset is None else _number(offset, "OFFSET")
     if limit is None:
-        if offset is not None:
-            raise Unsupported("QRY003", "OFFSET without LIMIT: most rows are kept", offset, "OFFSET")
-        return None, 0, query
+        return None, skipped, query if offset is None else offset
     count = _number(limit, "LIMIT")
     if count == 0:
         raise Unsupported("QRY003", "LIMIT 0", limit, "LIMIT")
-    return count, 0 if offset is None else _number(offset, "OFFSET"), limit
+    return count, skipped, limit
+
+
+def _keyword(node: exp.Expr) -> str:
+    return "OFFSET" if isinstance(node, exp.Offset) else "LIMIT"
 
 
 def _number(clause: exp.Expr, keyword: str) -> int:

@@ -201,8 +201,11 @@ class Scope:
             for output in names.get(wanted, ())
         ]
         if len(outputs) > 1:
-            places = " or ".join(f"{source}.{column.name}" for source, _ in outputs)
-            raise UnknownName(f"the column {column.name!r} is ambiguous", column, f"write {places}")
+            places = list(dict.fromkeys(f"{source}.{column.name}" for source, _ in outputs))
+            hint = f"write {' or '.join(places)}"
+            if len(places) < len(outputs):
+                hint = "two items of FROM have one name: give each an alias of its own"
+            raise UnknownName(f"the column {column.name!r} is ambiguous", column, hint)
         if not outputs:
             known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
             hint = nearest(column.name, known) or f"known: {', '.join(known)}"

@@ -69,7 +69,8 @@ class AggregateFunction:
     it is not known to be decided. `of_nothing` is the value over no rows, where it is known. `is_repeatable` tells by
     the argument's type whether computing it again gives the same digits; `adds`: it adds up, in a window as well.
     `in_window`: its value over a frame is decided. `merge` is None where each change needs all rows of the group.
-    `by_states`: of which argument types a group's value is always computed from what `merge` keeps.
+    `why` tells the reason. `by_states`: of which argument types a group's value is always computed from what `merge`
+    keeps.
     """
 
     line: str
@@ -80,6 +81,7 @@ class AggregateFunction:
     adds: bool = False
     in_window: bool = False
     merge: Merge | None = None
+    why: str = ""
     by_states: Callable[[str | None], bool] = _never
     same_as: SameCall | None = None
 
@@ -132,9 +134,15 @@ def _has_huge_totals(type_: str | None) -> bool:
     return type_ == "bigint"
 
 
+_OF_RUNNING_MEANS = (
+    "Spark adds up doubles, each by its distance from the mean of the rows before it: from exact sums other digits"
+    " follow, and 0 where its own are what rounding left"
+)
+
+
 def _moment(line: str) -> AggregateFunction:
     """Of doubles, in an order that is not given."""
-    return AggregateFunction(line, adds=True, in_window=True)
+    return AggregateFunction(line, adds=True, in_window=True, why=_OF_RUNNING_MEANS)
 
 
 def _spread(line: str, merge: Merge) -> AggregateFunction:
@@ -152,16 +160,31 @@ def _spread(line: str, merge: Merge) -> AggregateFunction:
 
 def _quantile(line: str) -> AggregateFunction:
     """Of the sorted values: the same digits in whatever order they come, unless zeros differ in their sign."""
-    return AggregateFunction(line, type_rule=_quantile_type, is_repeatable=is_exact_number, in_window=True)
+    return AggregateFunction(
+        line,
+        type_rule=_quantile_type,
+        is_repeatable=is_exact_number,
+        in_window=True,
+        why="it needs all values of its group in order",
+    )
 
 
 def _bits(line: str) -> AggregateFunction:
-    return AggregateFunction(line, is_repeatable=_always, in_window=True)
+    return AggregateFunction(
+        line, is_repeatable=_always, in_window=True, why="a value that leaves does not say which bits the others have"
+    )
 
 
 def _choice(line: str, merge: Merge | None = None, *, in_window: bool = False) -> AggregateFunction:
     """One row of the group, or all in an order, which the row key decides."""
-    return AggregateFunction(line, order="key", is_repeatable=_always, in_window=in_window, merge=merge)
+    return AggregateFunction(
+        line,
+        order="key",
+        of_nothing=None if merge is None else "null",  # an empty list is not NULL
+        is_repeatable=_always,
+        in_window=in_window,
+        merge=merge,
+    )
 
 
 def _one_if(call: exp.Expr) -> exp.Expr:
@@ -180,8 +203,8 @@ def _pair_with(value: Literal["this", "expression"] | None) -> Callable[[exp.Exp
 
 
 def _regression(line: str) -> AggregateFunction:
-    """Of pairs of doubles: an exact value would be 0 where Spark's is the last digits of its sums."""
-    return AggregateFunction(line)
+    """Of pairs of doubles."""
+    return AggregateFunction(line, why=_OF_RUNNING_MEANS)
 
 
 def _of_one_side(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.joining import conjuncts
 from sqlmesh_like.analyze.spark_types.exactness import averages_doubles
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     MOST_DIGITS,
+    NULL,
     Types,
     cast_of,
     decimal_digits,
@@ -17,6 +21,7 @@ from sqlmesh_like.duckdb.exact.values import (
     replace_by_cast,
     replace_by_double,
 )
+from sqlmesh_like.names import is_hidden
 
 
 def _count(node: exp.Count, types: Types) -> str:
@@ -86,6 +91,50 @@ def argument_type(value: exp.Expr, types: Types) -> str:
     return entries[0]
 
 
+def _of_running_means(node: exp.Func, _: Types) -> str:
+    raise Unproven(f"{node.sql_name()}, which depends on the order in which doubles are added")
+
+
+CHOOSES_BY: Mapping[type[exp.Expr], str] = {exp.ArgMax: "MAX_BY", exp.ArgMin: "MIN_BY"}
+"""Spark's names of what chooses a row by the order of a value."""
+CHOOSES_ANY: Mapping[type[exp.Expr], str] = {
+    exp.AnyValue: "ANY_VALUE", exp.First: "FIRST", exp.FirstValue: "FIRST_VALUE", exp.Last: "LAST",
+    exp.LastValue: "LAST_VALUE",
+}  # fmt: skip
+"""Of what chooses a row of a group whose rows are in no order."""
+
+
+def _of_chosen_row(node: exp.ArgMax | exp.ArgMin, types: Types) -> str:
+    """The value, NULL or not, of the row that is last or first by one or more terms, of which the last is ours.
+
+    Either engine compares structs field by field, texts by their bytes, NaN after all numbers and the two zeros as
+    equal, and passes over rows whose order is NULL. Fields that are NULL have other places: none may be. Among rows
+    that tie each engine takes any: a hidden column, of which the row key is, ends the order.
+    """
+    require_only(node, "this", "expression")
+    order, known = node.expression.unnest(), set[exp.Expr]()
+    if type(order) is exp.Case and len(order.args["ifs"]) == 1 and not (order.this or order.args.get("default")):
+        (branch,) = order.args["ifs"]
+        known = {part.this.unnest().this.unnest() for part in conjuncts(branch.this) if _is_known_value(part)}
+        types.require_condition(branch.this)
+        order = branch.args["true"].unnest()
+    terms = [field.expression.unnest() for field in order.expressions] if type(order) is exp.Struct else [order]
+    if not (isinstance(terms[-1], exp.Column) and is_hidden(terms[-1].name)):
+        raise Unproven(f"{CHOOSES_BY[type(node)]} of rows that may tie")
+    if any(term not in known for term in terms[:-1]):
+        raise Unproven(f"{CHOOSES_BY[type(node)]} by several values that may be NULL")
+    for result in [types.of(term) for term in terms]:
+        if result in ("float", NULL):
+            raise Unproven(f"{CHOOSES_BY[type(node)]} by {result}")
+    return types.of(node.this)
+
+
+def _is_known_value(part: exp.Expr) -> bool:
+    """Whether a condition is `NOT x IS NULL`."""
+    test = part.this.unnest() if isinstance(part, exp.Not) else None
+    return isinstance(test, exp.Is) and isinstance(test.expression, exp.Null)
+
+
 def _filtered(node: exp.Filter, types: Types) -> str:
     types.require_condition(node.expression.this)
     if isinstance(node.this, exp.Avg):
@@ -115,6 +164,14 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Count: Form(_count), exp.CountIf: Form(_count_if), exp.Sum: Form(_summed), exp.Avg: Form(_average),
     exp.Min: Form(_least_or_most), exp.Max: Form(_least_or_most),
     exp.LogicalAnd: Form(_all_or_any), exp.LogicalOr: Form(_all_or_any),
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin), Form(_of_chosen_row)),
+    **dict.fromkeys(
+        (
+            exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSxy, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2,
+            exp.Skewness, exp.Kurtosis,
+        ),
+        Form(_of_running_means, is_listed=False, why="it depends on the order in which doubles are added"),
+    ),
     exp.Filter: Form(_filtered, is_listed=False, why=SYNTAX),
     exp.Window: Form(_windowed, is_listed=False, why=SYNTAX),
 }  # fmt: skip

@@ -9,11 +9,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times
+from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 
-_BY_VALUES = (
-    exp.ILike, exp.Grouping, exp.GroupingId, exp.AnyValue, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
+_BY_VALUES: tuple[type[exp.Expr], ...] = (
+    exp.ILike, exp.Grouping, exp.GroupingId, *CHOOSES_ANY, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
     exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
     exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,

@@ -129,6 +129,8 @@ WRITTEN: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Sum: ("sum({a})", "sum(distinct {a})"), exp.Avg: ("avg({a})", "avg(distinct {a})"),
     exp.Min: ("min({a})",), exp.Max: ("max({a})",), exp.CountIf: ("count_if({a})",),
     exp.LogicalAnd: ("bool_and({a})",), exp.LogicalOr: ("bool_or({a})",), exp.AnyValue: ("any_value({a})",),
+    exp.First: ("first({a})",), exp.Last: ("last({a})",), exp.FirstValue: ("first_value({a})",), exp.LastValue: ("last_value({a})",),
+    exp.ArgMax: ("max_by({a}, {b})", "max_by({a}, {a})"), exp.ArgMin: ("min_by({a}, {b})", "min_by({b}, {b})"),
     exp.Grouping: (), exp.GroupingId: (),
     exp.RowNumber: ("row_number() over (partition by {a} order by k)",),
     exp.Rank: ("rank() over (order by {a})", "rank() over (order by {a} desc)"),
@@ -136,7 +138,8 @@ WRITTEN: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Lag: ("lag({a}) over (order by k)", "lag({a}, 1, {l}) over (order by k)"),
     exp.Lead: ("lead({a}, 2, {b}) over (order by k)",),
 }  # fmt: skip
-AGGREGATES = ("count(", "sum(", "avg(", "min(", "max(", "count_if(", "bool_and(", "bool_or(", "any_value(")
+AGGREGATES = ("count(", "sum(", "avg(", "min(", "max(", "count_if(", "bool_and(", "bool_or(", "any_value(", "first(", "last(",
+              "first_value(", "last_value(", "max_by(", "min_by(")  # fmt: skip
 """How the expressions begin that are of a group."""
 NAMED = {
     "DATE_PART": tuple(f"date_part('{p}', {{a}})" for p in ("year", "quarter", "month", "week", "day", "doy", "dow", "dow_iso", "hour", "minute")),

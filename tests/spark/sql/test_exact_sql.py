@@ -23,7 +23,8 @@ COLUMNS = {
     "b": "boolean", "t": "tinyint", "i": "int", "j": "int", "n": "bigint", "d": "decimal(12,2)", "e": "decimal(15,4)",
     "f": "decimal(38,6)", "x": "double", "y": "double", "s": "string", "u": "string", "dt": "date", "du": "date", "ts": "timestamp",
 }  # fmt: skip
-SCHEMA = tuple(Column(name, type_) for name, type_ in COLUMNS.items())
+KEYS = (Column("k", "int"), Column("_sml_k", "string"))
+SCHEMA = (*(Column(name, type_) for name, type_ in COLUMNS.items()), *KEYS)
 _BIG = Decimal("99999999999999999999999999999999.999999")
 ROWS = [
     (True, 1, 1, 2, 1, Decimal("1.00"), Decimal("0.5000"), Decimal(1), 0.5, -0.25, "a", "b", date(2024, 2, 29), date(2024, 3, 1),
@@ -55,6 +56,7 @@ i = j | i < d | d = e | d < f | n > e | dt < du | dt = '2024-02-29' | ts >= '199
 d in (1, 0.01) | dt between '1995-01-01' and '2024-06-30' | d between 0.00 and 12.34 | s is null | not b | b and i > 1 | b or s is null
 case when b then d else 0 end | case when i > 1 then e when b then d end | coalesce(d, 0) | coalesce(i, n) | if(b, i, 0) | nullif(i, 100)
 x + y | x - y | x * y | x / y | -x | x * i | x + d | x > 0.1 | x = y | x <=> -0.0 | d > x | x * 0.5 | cast(d as double) | i / x | greatest(x, y)
+sqrt(abs(x)) | sqrt(x) | sqrt(x * x) | f + f | f - f | f - d | i + f | cast(f as decimal(38,0)) * cast(e as decimal(38,0))
 greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
 """  # fmt: skip
 AGGREGATES = """
@@ -77,9 +79,10 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
         for statement in SETUP:
             db.execute(statement)
         columns = ", ".join(f"{name} {duck_type(type_)}" for name, type_ in COLUMNS.items())
-        db.execute(f"CREATE TABLE v ({columns}, k INT)")
+        db.execute(f"CREATE TABLE v ({columns}, k INT, _sml_k VARCHAR)")
         for number, row in enumerate(ROWS):
-            db.execute(f"INSERT INTO v VALUES ({', '.join('?' * (len(row) + 1))})", [*row, number])
+            key = str(number * 7 % 10)
+            db.execute(f"INSERT INTO v VALUES ({', '.join('?' * (len(row) + 2))})", [*row, number, key])
         yield db
 
 
@@ -88,7 +91,7 @@ def values(spark: SparkSession) -> str:
     texts = [(*(None if value is None else str(value) for value in row), number) for number, row in enumerate(ROWS)]
     typed = [f"cast({name} as {type_}) as {name}" for name, type_ in COLUMNS.items()]
     frame = spark.createDataFrame(texts, ", ".join(f"{name} string" for name in COLUMNS) + ", k int")
-    frame.selectExpr(*typed, "k").createOrReplaceTempView("v")
+    frame.selectExpr(*typed, "k", "cast(k * 7 % 10 as string) as _sml_k").createOrReplaceTempView("v")
     return "v"
 
 
@@ -99,7 +102,7 @@ def compare(spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[st
         text = f"select {item} as x from v {tail}" if tail else f"select k, {item} as x from v"
         query = sqlglot.parse_one(text, dialect="spark")
         try:
-            made = exact(query, lambda _: (*SCHEMA, Column("k", "int")))  # type: ignore[arg-type]
+            made = exact(query, lambda _: SCHEMA)  # type: ignore[arg-type]
         except Unproven:
             continue
         proven.append((item, made.sql, made.columns[-1].type or ""))
@@ -145,6 +148,17 @@ def test_aggregates_of_all_rows(spark: SparkSession, duck: duckdb.DuckDBPyConnec
         proven, failed = compare(spark, duck, items, condition)
         assert proven > len(items) * 0.85
         assert failed <= 2, condition
+
+
+def test_values_of_the_first_and_the_last_row(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
+) -> None:
+    order = "case when not {0} is null then struct({0} as o, _sml_k as k) end"
+    items = [f"{name}({v}, {order.format(o)})" for name in ("max_by", "min_by") for o in COLUMNS for v in COLUMNS]
+    items += [f"{name}({v}, {key})" for name in ("max_by", "min_by") for v in COLUMNS
+              for key in ("_sml_k", "case when b then _sml_k end", "case when not s is null then _sml_k end")]  # fmt: skip
+    for condition in ("where true", "where false", "where k < 3", "where k > 2 and b"):
+        assert compare(spark, duck, items, condition) == (len(items), 0)
 
 
 def test_random_expressions(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:

@@ -35,6 +35,14 @@ MODELS = {
     "without_orders": "select id, name from @buyers as b where not exists"
                       " (select 1 from @orders as o where o.buyer = b.id)",
     "downstream": "select n, count(*) as cities, sum(total) as total from {{ ref('agg') }} group by n",
+    "chosen": "select city, max_by(amount, day) as last, min_by(price, amount) filter (where id > 1) as low,"
+              " first(buyer) as a, last(price, true) as b, max_by(city, buyer) as c from @orders group by city",
+    "chosen_beside": "select city, max_by(id, price) as dearest, count(distinct buyer) as n from @orders group by city",
+    "spread": "select city, stddev(amount) as s, var_pop(buyer) as v, regr_sxx(amount, buyer) as x from @orders"
+              " group by city",
+    "ranked": "select id, city, rank() over (partition by city order by amount desc) as place from @orders"
+              " qualify place <= 2",
+    "rest": "select id, amount from @orders order by day, id offset 2",
     "latest": "select id, city, amount from @orders"
               " qualify row_number() over (partition by city order by day desc, id) = 1",
 }  # fmt: skip

@@ -63,6 +63,21 @@ def test_models_below_see_only_the_rows_that_differ(shop: Shop) -> None:
     assert (strategy, shop.stored(REGION)) == ("aggregate_merge", shop.expected(REGION)) and rows
 
 
+@pytest.mark.release
+def test_rows_that_are_chosen_are_kept_and_followed(shop: Shop) -> None:
+    (shop.root / "models/region.sql").write_text(
+        "select region, max_by(amount, customer) as last, first(id) as one, count(*) as n from {{ ref('detail') }}"
+        " group by region"
+    )
+    dice, ways = random.Random(11), []
+    for _ in range(4):
+        shop.change(dice)
+        ways.append(run(shop)[REGION][0])
+    followed = shop.stored(REGION)
+    run(shop, "region", full_refresh=True)
+    assert shop.stored(REGION) == followed and followed and "aggregate_merge" in ways
+
+
 def test_a_table_that_all_rows_leave_is_empty(shop: Shop) -> None:
     text = (shop.root / "models/daily.sql").read_text()
     (shop.root / "models/daily.sql").write_text(text.replace("amount > 10", "amount > 1000"))

@@ -25,7 +25,7 @@ FULL = {
     "with c as (select a from ods.t limit 3) select a from c": ("QRY003", 32),
     "select a from ods.t union all select a from ods.u limit 1": ("QRY003", 51),
     "(select a from ods.t union all select a from ods.u) limit 1": ("QRY003", 53),
-    "select a from ods.t order by a offset 3": ("QRY003", 32),
+    "select a from ods.t offset 3": ("QRY003", 21),
     "select a from ods.t order by a limit 1 + 2": ("QRY003", 32),
     "select a from ods.t order by a limit 0": ("QRY003", 32),
     "select a from ods.t order by arr limit 3": ("QRY003", 34),
@@ -55,7 +55,7 @@ FULL = {
     "select a from ods.t where a in (select a from ods.u where u.s = t.s limit 2)": ("QRY005", 27),
     "select a from ods.t where exists (select max(u.a) from ods.u where u.a = t.a)": ("QRY005", 27),
     "select t.a from ods.t left join ods.u join ods.u as x on u.a = x.a on t.a = u.a": ("QRY009", 33),
-    "select count(*) as n from ods.t join ods.t on true": ("QRY009", 38),
+    "select count(*) as n from ods.t join ods.t using (s)": ("QRY009", 38),
     "select s, sum(distinct f) as n from ods.t group by s having count(*) > 1": ("AGG007", 11),
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
@@ -221,7 +221,7 @@ RECOMPUTED = {
     "select s from ods.t where s in (select s from ods.u)": {"JOI002"},
     "select t.s from ods.t where not exists (select 1 from ods.u where u.s = t.s)": {"JOI002"},
     "select t.s from ods.t left join ods.u on t.s = u.s and u.a > 0": {"JOI002"},
-    "select s, a from ods.t qualify rank() over (partition by s order by a) = 1": {"WIN001"},
+    "select s, a from ods.t qualify rank() over (partition by s order by a) = 2": {"WIN001"},
     "select s, row_number() over (partition by s order by a) as n from ods.t": {"WIN001", "WIN002"},
 }
 

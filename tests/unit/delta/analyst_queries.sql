@@ -305,3 +305,175 @@ select day, count_if(nr = 1) as first, count_if(nr > 1) as repeated from (select
 select country, max_by(day, revenue) as best, max(revenue) as revenue from (select country, day, sum(amount) as revenue from orders group by country, day) as d group by country;
 -- weekly active by tumbling windows
 select window(at, '7 days').start as week, count(distinct user_id) as users from events group by window(at, '7 days');
+-- sessionization: duration and bounce rate by day
+with g as (select user_id, at, page, unix_timestamp(at) - unix_timestamp(lag(at) over (partition by user_id order by at, id)) as gap, id from events),
+s as (select user_id, at, page, count_if(gap is null or gap > 1800) over (partition by user_id order by at, id rows between unbounded preceding and current row) as nr from g),
+w as (select user_id, nr, min(at) as started, unix_timestamp(max(at)) - unix_timestamp(min(at)) as seconds, count(*) as pages from s group by user_id, nr)
+select to_date(started) as day, count(*) as sessions, sum(seconds) as seconds, count_if(pages = 1) as bounced from w group by to_date(started);
+-- sessionization: landing and exit page of each session
+with g as (select id, user_id, at, page, case when lag(at) over (partition by user_id order by at, id) >= at - interval 30 minutes then 0 else 1 end as f from events),
+s as (select id, user_id, at, page, sum(f) over (partition by user_id order by at, id) as nr from g)
+select user_id, nr, min_by(page, at) as landed, max_by(page, at) as left_from, count(distinct page) as pages from s group by user_id, nr;
+-- sessionization: a session ends at a purchase
+select user_id, nr, count(*) as n, max(at) as last from (
+  select user_id, at, coalesce(sum(case when kind = 'buy' then 1 else 0 end) over (partition by user_id order by at, id rows between unbounded preceding and 1 preceding), 0) as nr from events) s
+group by user_id, nr;
+-- funnel: strict order by lead within a day
+with e as (select user_id, kind, at, lead(kind) over (partition by user_id order by at, id) as k2, lead(at) over (partition by user_id order by at, id) as t2 from events)
+select to_date(at) as day, count(*) as views, count_if(k2 = 'cart' and t2 < at + interval 1 day) as carted from e where kind = 'view' group by to_date(at);
+-- funnel: the furthest step of each user
+select step, count(*) as users from (select user_id, max(case kind when 'view' then 1 when 'cart' then 2 when 'buy' then 3 end) as step from events group by user_id) x group by step;
+-- funnel: users who viewed and never bought
+select distinct v.user_id from events v where v.kind = 'view' and not exists (select 1 from events b where b.user_id = v.user_id and b.kind = 'buy' and b.at > v.at);
+-- funnel: cumulative counts by a window over steps
+with m as (select user_id, max(case kind when 'view' then 1 when 'cart' then 2 else 3 end) as reached from events group by user_id),
+c as (select reached, count(*) as n from m group by reached)
+select reached, sum(n) over (order by reached desc) as at_least from c;
+-- funnel: time from view to cart, percentiles
+with f as (select user_id, min(case when kind = 'view' then at end) as v, min(case when kind = 'cart' then at end) as c from events group by user_id)
+select percentile(unix_timestamp(c) - unix_timestamp(v), 0.5) as half, max(unix_timestamp(c) - unix_timestamp(v)) as slowest from f where c > v;
+-- SCD2: intervals merged where the price did not change
+with d as (select product_id, price, valid_from, id, case when price <=> lag(price) over (partition by product_id order by valid_from, id) then 0 else 1 end as is_new from prices),
+g as (select product_id, price, valid_from, sum(is_new) over (partition by product_id order by valid_from, id) as grp from d)
+select product_id, grp, min(price) as price, min(valid_from) as since, count(*) as versions from g group by product_id, grp;
+-- SCD2: point in time join of an order with the plan that was active
+select o.id, s.plan, s.fee from orders o left join subscriptions s on s.customer_id = o.customer_id and o.day >= s.starts and o.day < coalesce(s.ends, date'9999-12-31');
+-- SCD2: versions that overlap another one
+select s.id from subscriptions s where exists (select 1 from subscriptions x where x.customer_id = s.customer_id and x.id <> s.id and x.starts < s.ends and s.starts < x.ends);
+-- SCD2: is current, and how long each version held
+select id, product_id, valid_from, coalesce(date_sub(lead(valid_from) over (partition by product_id order by valid_from, id), 1), date'9999-12-31') as valid_to,
+  lead(valid_from) over (partition by product_id order by valid_from, id) is null as is_current from prices;
+-- as-of join: the rate of the day, else the one before, by a lateral maximum
+select o.id, (select max_by(r.rate, r.day) from rates r where r.currency = o.currency and r.day <= o.day) as rate from orders o;
+-- as-of join: union of both sides and carry forward
+with u as (select product_id, valid_from as day, price, 0 as is_item, id from prices union all select i.product_id, o.day, null, 1, i.id from order_items i join orders o on i.order_id = o.id),
+f as (select *, last_value(price) ignore nulls over (partition by product_id order by day, is_item, id rows between unbounded preceding and current row) as asof from u)
+select id, product_id, asof from f where is_item = 1;
+-- as-of join: nearest rate in either direction
+select id, rate from (select o.id, r.rate, rank() over (partition by o.id order by abs(datediff(o.day, r.day)), r.day) as nr from orders o join rates r on r.currency = o.currency) x where nr = 1;
+-- running balance: the lowest one of each account
+with b as (select account_id, day, id, sum(amount) over (partition by account_id order by day, id rows between unbounded preceding and current row) as balance from bookings)
+select account_id, min(balance) as lowest, count_if(balance > 100) as over from b group by account_id;
+-- running balance: opening and closing of each day
+with d as (select account_id, day, sum(amount) as delta from bookings group by account_id, day),
+r as (select account_id, day, delta, sum(delta) over (partition by account_id order by day) as closing from d)
+select account_id, day, closing - delta as opening, closing, rank() over (partition by day order by closing desc) as place from r;
+-- running balance: share of the running total
+select id, account_id, sum(amount) over (partition by account_id order by day, id) / sum(amount) over (partition by account_id) as share from bookings;
+-- running maximum and drawdown
+select id, account_id, day, amount - max(amount) over (partition by account_id order by day, id rows between unbounded preceding and current row) as drawdown from bookings;
+-- month over month: by channel, with missing months
+with m as (select distinct trunc(day, 'MM') as month from orders), c as (select distinct channel from orders),
+s as (select channel, trunc(day, 'MM') as month, sum(amount) as revenue from orders group by channel, trunc(day, 'MM'))
+select c.channel, m.month, coalesce(s.revenue, 0) as revenue, coalesce(s.revenue, 0) - lag(coalesce(s.revenue, 0)) over (partition by c.channel order by m.month) as growth
+from m cross join c left join s on s.channel = c.channel and s.month = m.month;
+-- month over month: self join by add_months
+with m as (select country, date_trunc('month', day) as month, sum(amount) as revenue from orders group by 1, 2)
+select a.country, a.month, a.revenue, b.revenue as before from m a left join m b on b.country = a.country and b.month = add_months(a.month, -1);
+-- quarter to date by country
+select country, id, sum(amount) over (partition by country, year(day), quarter(day) order by day, id) as qtd from orders;
+-- year to date against the year before
+with y as (select country, year(day) as y, sum(amount) as total from orders group by country, year(day))
+select a.country, a.y, a.total, a.total - coalesce(b.total, 0) as more from y a left join y b on a.country = b.country and b.y = a.y - 1;
+-- year to date: cumulative customers
+with f as (select customer_id, min(day) as first from orders group by customer_id), d as (select first as day, count(*) as n from f group by first)
+select day, sum(n) over (partition by year(day) order by day) as new_ytd from d;
+-- cohort retention: months since the first order
+with f as (select customer_id, trunc(min(day), 'MM') as cohort from orders group by customer_id),
+a as (select distinct customer_id, trunc(day, 'MM') as month from orders)
+select f.cohort, cast(months_between(a.month, f.cohort) as int) as age, count(*) as customers from f join a on f.customer_id = a.customer_id group by 1, 2;
+-- cohort retention: share of the cohort
+with f as (select customer_id, trunc(min(day), 'MM') as cohort from orders group by customer_id),
+n as (select cohort, count(*) as size from f group by cohort),
+a as (select f.cohort, trunc(o.day, 'MM') as month, count(distinct o.customer_id) as active from orders o join f on o.customer_id = f.customer_id group by f.cohort, trunc(o.day, 'MM'))
+select a.cohort, a.month, a.active, n.size, cast(a.active as double) / n.size as share from a join n on a.cohort = n.cohort;
+-- cohort: revenue in the first 30 days after signing up
+select trunc(c.signed_up, 'MM') as cohort, count(distinct c.id) as customers, sum(case when o.day <= date_add(c.signed_up, 30) then o.amount end) as ltv30 from customers c left join orders o on o.customer_id = c.id group by trunc(c.signed_up, 'MM');
+-- churn: customers active before and not now
+select a.customer_id from (select distinct customer_id from orders where day < date'2024-01-02') a left anti join (select customer_id from orders where day >= date'2024-01-02') b on a.customer_id = b.customer_id;
+-- churn: days since the last order, by buckets
+select case when d <= 1 then 'new' when d <= 30 then 'warm' else 'cold' end as bucket, count(*) as n from (select customer_id, datediff(date'2024-02-05', max(day)) as d from orders group by customer_id) x group by 1;
+-- reactivation: a gap of more than 30 days
+select customer_id, count_if(gap > 30) as returns from (select customer_id, datediff(day, lag(day) over (partition by customer_id order by day, id)) as gap from orders) x group by customer_id;
+-- pivot: counts and amounts by month
+select country, count_if(month(day) = 1) as jan, count_if(month(day) = 12) as dec, sum(amount) filter (where month(day) = 1) as jan_sum from orders group by country;
+-- pivot: first value of each key
+select order_id, max(case when nr = 1 then product_id end) as p1, max(case when nr = 2 then product_id end) as p2 from (select order_id, product_id, row_number() over (partition by order_id order by product_id, id) as nr from order_items) x group by order_id;
+-- pivot: max_by of attributes
+select customer_id, max_by(status, ordered_at) filter (where channel = 'web') as web_status, max_by(status, ordered_at) filter (where channel = 'shop') as shop_status from orders group by customer_id;
+-- top: the best three with ties, of each country
+select country, customer_id, total from (select country, customer_id, sum(amount) as total, rank() over (partition by country order by sum(amount) desc) as r from orders group by country, customer_id) x where r <= 3;
+-- top: dense ranks of salaries
+select dept, name, salary, dense_rank() over (partition by dept order by salary desc) as place from employees qualify place <= 2;
+-- top: second newest order of each customer
+select customer_id, id from orders qualify row_number() over (partition by customer_id order by ordered_at desc, id desc) = 2;
+-- top: percent of total and cumulative share
+with p as (select product_id, sum(quantity) as q from order_items group by product_id)
+select product_id, q, q / sum(q) over () as share, sum(q) over (order by q desc, product_id) as running from p;
+-- top: quartile of customers by spending
+select customer_id, ntile(4) over (order by total desc, customer_id) as quartile from (select customer_id, sum(amount) as total from orders group by customer_id) x;
+-- gaps and islands: days without bookings
+select account_id, day, datediff(lead(day) over (partition by account_id order by day), day) - 1 as missing from (select distinct account_id, day from bookings) x qualify missing > 0;
+-- gaps and islands: consecutive increases
+with c as (select id, account_id, day, amount, case when amount > lag(amount) over (partition by account_id order by day, id) then 0 else 1 end as f from bookings),
+g as (select account_id, amount, sum(f) over (partition by account_id order by day, id) as run from c)
+select account_id, run, count(*) as length, max(amount) as peak from g group by account_id, run having count(*) > 1;
+-- gaps and islands: merged subscription intervals
+with o as (select customer_id, starts, ends, id, max(ends) over (partition by customer_id order by starts, id rows between unbounded preceding and 1 preceding) as reach from subscriptions),
+g as (select customer_id, starts, ends, sum(case when starts <= reach then 0 else 1 end) over (partition by customer_id order by starts, id) as island from o)
+select customer_id, island, min(starts) as since, max(ends) as until from g group by customer_id, island;
+-- gaps: missing numbers of a sequence
+select id + 1 as gap from orders o where not exists (select 1 from orders n where n.id = o.id + 1);
+-- percentiles: interquartile outliers
+with q as (select country, percentile(amount, 0.25) as q1, percentile(amount, 0.75) as q3 from orders group by country)
+select o.id from orders o join q on o.country = q.country where o.amount > q.q3 + 1.5 * (q.q3 - q.q1);
+-- percentiles: rank of each order in its country
+select id, percent_rank() over (partition by country order by amount) as pr, cume_dist() over (partition by country order by amount) as cd from orders;
+-- percentiles: median of gaps between touches
+select customer_id, percentile_cont(0.5) within group (order by gap) as median from (select customer_id, unix_timestamp(at) - unix_timestamp(lag(at) over (partition by customer_id order by at, id)) as gap from touches) x where gap is not null group by customer_id;
+-- JSON: counts by an attribute that may be missing
+select coalesce(get_json_object(props, '$.item.id'), 'none') as item, count(*) as n, count(distinct user_id) as users from events group by 1;
+-- JSON: written from columns
+select id, to_json(named_struct('id', id, 'country', country)) as doc from customers;
+-- arrays: the share of products with each tag
+select t.tag, count(*) as n, count(*) / (select count(*) from products) as share from products p lateral view explode(p.tags) t as tag group by t.tag;
+-- arrays: products that share a tag
+select distinct a.id as one, b.id as two from (select id, explode(tags) as tag from products) a join (select id, explode(tags) as tag from products) b on a.tag = b.tag and a.id < b.id;
+-- arrays: size, first element, membership
+select id, size(tags) as n, tags[0] as first, array_contains(tags, 'sale') as is_sale from products where size(tags) > 0;
+-- arrays: an ordered list of products of each order
+select order_id, array_sort(collect_list(product_id)) as ids, size(collect_set(product_id)) as kinds from order_items group by order_id;
+-- arrays: positions
+select p.id, t.pos, t.tag from products p lateral view posexplode(p.tags) t as pos, tag where t.pos > 0;
+-- hierarchies: depth by chained left joins
+select e.id, case when m.id is null then 0 when g.id is null then 1 else 2 end as depth from employees e left join employees m on m.id = e.manager_id left join employees g on g.id = m.manager_id;
+-- hierarchies: salary of teams with their manager
+select m.id, m.salary + coalesce(sum(e.salary), 0) as cost from employees m left join employees e on e.manager_id = m.id group by m.id, m.salary;
+-- hierarchies: siblings
+select a.id, b.id as sibling from employees a join employees b on a.manager_id <=> b.manager_id and a.id <> b.id;
+-- referrals: two levels
+select r.id, count(a.id) as direct, count(b.id) as indirect from customers r left join customers a on a.referrer_id = r.id left join customers b on b.referrer_id = a.id group by r.id;
+-- inventory: sold against priced, FULL JOIN of sums
+with s as (select product_id, sum(quantity) as sold from order_items group by product_id), p as (select product_id, max_by(price, valid_from) as price from prices group by product_id)
+select coalesce(s.product_id, p.product_id) as product_id, s.sold, p.price, s.sold * p.price as worth from s full join p on s.product_id = p.product_id;
+-- SLA: breached tickets by week
+select date_trunc('week', opened) as week, priority, count_if(closed > opened + interval 1 day or closed is null) as breached, count(*) as n from tickets group by 1, 2;
+-- SLA: concurrency by a running sum of +1 and -1
+with m as (select opened as at, 1 as d from tickets union all select closed, -1 from tickets where closed is not null),
+s as (select at, sum(d) as d from m group by at)
+select at, sum(d) over (order by at) as open from s;
+-- attribution: position based, 40/20/40
+with t as (select o.id, t.channel, row_number() over (partition by o.id order by t.at, t.id) as f, row_number() over (partition by o.id order by t.at desc, t.id desc) as l from orders o join touches t on t.customer_id = o.customer_id and t.at <= o.ordered_at)
+select channel, sum(case when f = 1 then 40 else 0 end + case when l = 1 then 40 else 0 end + case when f > 1 and l > 1 then 20 else 0 end) as points from t group by channel;
+-- revenue by a currency table with a default
+select o.country, sum(cast(o.amount * coalesce(r.rate, 1.0) as decimal(12,2))) as eur from orders o left join rates r on r.currency = o.currency and r.day = o.day group by o.country;
+-- weekday profile as shares of the week
+with d as (select dayofweek(day) as wd, count(*) as n from orders group by dayofweek(day)) select wd, n, n / (select sum(n) from d) as share from d;
+-- customers of all channels (relational division)
+select customer_id from orders group by customer_id having count(distinct channel) = (select count(distinct channel) from orders);
+-- the latest status by a correlated maximum in a tuple
+select id, customer_id, status from orders where (customer_id, ordered_at) in (select customer_id, max(ordered_at) from orders group by customer_id);
+-- skip the three largest
+select id, amount from orders order by amount desc, id offset 3;
+-- union of totals and details
+select country, channel, sum(amount) as total from orders group by country, channel union all select country, 'all', sum(amount) from orders group by country union all select 'all', 'all', sum(amount) from orders;

@@ -38,6 +38,35 @@ def test_a_group_is_read_again_only_if_too_few_of_its_rows_are_known_to_be_first
     assert [note.rule for note in done.notes] == (["LIM006"] if is_read_again else [])
 
 
+RANKED = "select p, v, {0}() over (partition by p order by v) as nr from ods.t qualify nr <= 3"
+PLACES = {str(n): ("a", v, None) for n, v in enumerate((1, 1, 2, 2, 3, 4))}
+"""By RANK 1, 1, 3, 3 are first, by DENSE_RANK 1, 1, 2, 2, 3."""
+
+
+@pytest.mark.parametrize(
+    ("batch", "by_rank", "by_dense_rank"),
+    [
+        ({"2": None}, False, False),  # a row that ties with the last one goes: three are left, of three places
+        ({"2": None, "3": None}, True, True),
+        ({"0": None}, False, False),
+        ({"0": None, "1": None}, True, True),
+        ({"0": None, "1": None, "7": ("a", 0, None)}, False, False),
+        ({"0": ("a", 3, None), "1": ("a", 3, None), "7": ("a", 1, None)}, False, False),
+        ({"5": ("a", 1, None)}, False, False),  # from behind to the front
+        ({"4": None}, False, True),  # behind the ranked rows, the last place of others
+        ({"7": ("a", 2, None), "8": ("a", 3, None), "9": ("b", 1, None)}, False, False),
+        ({"7": ("b", 5, None)}, False, False),
+        ({"0": ("b", 1, None), "1": ("b", 1, None), "2": ("b", 2, None)}, True, True),
+    ],
+)
+def test_rows_that_tie_are_first_together(batch: dict[str, object], by_rank: bool, by_dense_rank: bool) -> None:
+    for name, is_read_again in (("rank", by_rank), ("dense_rank", by_dense_rank)):
+        model = compiled(RANKED.format(name), COLUMNS)
+        assert "LIM005" in {reason.rule for reason in model.classification.reasons}
+        (done,) = check(model, COLUMNS, states(PLACES, batch))  # type: ignore[arg-type]
+        assert [note.rule for note in done.notes] == (["LIM006"] if is_read_again else []), name
+
+
 def test_what_is_known_of_a_group_does_not_come_from_the_inputs() -> None:
     """All rows of the input but the changed ones are gone, and the table follows as if they were there."""
     model = compiled(ROWS, COLUMNS)
@@ -70,8 +99,8 @@ def test_forms_that_are_kept(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "select v from ods.t qualify rank() over (partition by p order by v) <= 2",
         "select v from ods.t qualify row_number() over (partition by p order by v) = 2",
+        "select v from ods.t qualify percent_rank() over (partition by p order by v) <= 2",
         "select v from ods.t qualify row_number() over (partition by p order by v) > 2",
         "select v from ods.t qualify row_number() over (partition by p order by v) <= 2 and v > 1",
         "select sum(v) over (partition by p) s from ods.t qualify row_number() over (partition by p order by v) <= 2",
@@ -93,9 +122,10 @@ def test_the_rows_below_are_kept_where_they_are_not_shown() -> None:
     check(model, COLUMNS, states(START, {"1": ("a", 1, 7.0)}, {"2": None}, {"5": (None, 1, -0.0)}))  # type: ignore[arg-type]
 
 
-def test_no_spark_is_needed() -> None:
+@pytest.mark.parametrize("sql", [ROWS, RANKED.format("rank"), RANKED.format("dense_rank")])
+def test_no_spark_is_needed(sql: str) -> None:
     """Each step is one that DuckDB is proven to compute as Spark does."""
-    model = compiled(ROWS, COLUMNS)
+    model = compiled(sql, COLUMNS)
     program, build = model.table.program, model.table.build
     assert program is not None and build is not None
     known = {"current": (*COLUMNS, Column("_sml_key", "string"))}

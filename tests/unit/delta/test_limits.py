@@ -106,3 +106,37 @@ def test_two_runs_of_one_program_say_what_each_did() -> None:
         lake.build(model, first)
         assert lake.apply(model, first, second).notes
         assert not lake.apply(model, second, third).notes
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select p, v from ods.t order by v, p offset 2",
+        "select p from ods.t order by v desc, p nulls last offset 1",
+        "select p, sum(v) as total from ods.t group by p order by total offset 1",
+        "select p from ods.t where v in (select v from ods.t order by v offset 2)",
+        "select q.p, count(*) as n from (select p from ods.t order by v offset 1) as q group by q.p",
+        "(select p from ods.t union all select p from ods.t) order by p offset 3",
+    ],
+)
+def test_all_rows_behind_the_first_ones(sql: str) -> None:
+    model = compiled(sql, COLUMNS)
+    assert model.classification.strategy in ("group_recompute", "aggregate_merge"), model.classification.reasons
+    path = states(
+        START,
+        {"1": None},
+        {"2": ("z", 9)},
+        {"5": ("e", None), "4": ("d", 0)},
+        {"2": None, "3": None},
+        {"5": None, "4": None},
+    )  # type: ignore[arg-type]
+    check(model, COLUMNS, path)
+
+
+def test_an_offset_alone_needs_an_order_and_may_be_zero() -> None:
+    assert compiled("select p from ods.t offset 0", COLUMNS).classification.strategy == "row_based"
+    (reason,) = compiled("select p from ods.t offset 1", COLUMNS).classification.reasons
+    assert (reason.rule, reason.message) == (
+        "QRY003",
+        "OFFSET without ORDER BY: which rows are first is not determined",
+    )

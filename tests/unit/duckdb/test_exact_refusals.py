@@ -14,7 +14,7 @@ from tests.properties.lake import schema
 TABLES = {
     "t": schema(
         i="int", l="bigint", d="decimal(10,2)", w="decimal(38,10)", s="string", b="boolean", dt="date", ts="timestamp",
-        f="double", bin="binary", arr="array<int>", m="map<string,int>", st="struct<p:int>",
+        f="double", bin="binary", arr="array<int>", m="map<string,int>", st="struct<p:int>", _sml_key="string",
     ),
     "u": schema(i="int", k="string"),
 }  # fmt: skip
@@ -28,6 +28,14 @@ UNPROVEN = {
     "select sum(distinct i, l) as n from t": "an aggregate of several distinct values",
     "select avg(i) filter (where b) as n from t": "AVG with FILTER",
     "select sum(i) over (order by f) as n from t": "the window of SUM",
+    "select max_by(i, dt) as n from t": "MAX_BY of rows that may tie",
+    "select min_by(i, struct(dt as o, s as k)) as n from t": "MIN_BY of rows that may tie",
+    "select max_by(i, struct(dt as o, _sml_key as k)) as n from t": "MAX_BY by several values that may be NULL",
+    "select max_by(i, case when dt is not null then struct(dt as o, s as p, _sml_key as k) end) as n from t":
+        "MAX_BY by several values that may be NULL",
+    "select max_by(i, case when dt is null then struct(dt as o, _sml_key as k) end) as n from t":
+        "MAX_BY by several values that may be NULL",
+    "select max_by(m, _sml_key) as n from t": "a value of type map<string,int>",
     "select s is true as n from t": "IS of other than NULL",
     "select b is true as n from t": "IS of other than NULL",
     "select dt = 'soon' as n from t": "a text beside a date",
