@@ -82,6 +82,11 @@ WHERE_KNOWN = {
     f"select idd from {ORDERS}": ("1:8", "unknown column 'idd'", "did you mean 'id'?"),
     f"select o.idd from {JOINED}": ("1:8", "unknown column 'idd' of 'o'", "did you mean 'id'?"),
     f"select id from {JOINED}": ("1:8", "the column 'id' is ambiguous", "write o.id or u.id"),
+    f"select orders.id from {ORDERS} join {ORDERS} on true": (
+        "1:8",
+        "the column 'id' is ambiguous",
+        "two items of FROM have one name: give each an alias of its own",
+    ),
     f"select id from {JOINED} limit 3": ("1:8", "the column 'id' is ambiguous", "write o.id or u.id"),
     f"select amount from {ORDERS} o join {USERS} u\nusing (idd)": ("2:8", "unknown column 'idd'", "did you mean 'id'?"),
     f"select rand() as r,\nsum(r) over (partition by id) as s from {ORDERS}": (
@@ -105,7 +110,7 @@ VALID = (
     f"select amount as id from {JOINED} order by id limit 5",
     f"select o.id from {JOINED} where exists (select 1 from {USERS} where id = 3) limit 5",
     f"select amount from {ORDERS} o left semi join {USERS} u on o.buyer = u.id where id > 1",
-    f"select orders.id from {ORDERS} join {ORDERS} on true",
+    f"select 1 as x from {ORDERS} join {ORDERS} on true",
     f"select bit_get(id, 1) as b, LUHN_CHECK('1') as l, percentile_cont(0.5) within group (order by id) as p "
     f"from {ORDERS} group by 1, 2",
     f"select stack(2, id, buyer) as x, named_struct('a', id).a as y from {ORDERS}",
