@@ -68,9 +68,12 @@ def test_of_two_calls_the_second_waits(shop: StoreShop) -> None:
 
 @pytest.mark.fault("a change for the executors of a cluster whose master does not answer", ends="refuses")
 def test_without_the_cluster_a_larger_change_changes_nothing(shop: StoreShop) -> None:
+    shop.commit(ORDERS, random.Random(2))
     set_output(shop.root, driver_max_bytes=3_000)
     before = {name: shop.timeline(name).frontier for name in MODELS}
     output = calls.refused(calls.start(shop.root, "run"), within=calls.LIMIT)
     assert "Spark does not start on spark://127.0.0.1:1" in output
-    assert "the master has registered no application" in output
+    assert output.count("the master has registered no application") == 3, "of the three models that read inputs"
+    log = (shop.root / "target" / "logs" / "spark.log").read_text()
+    assert log.count("Application has been killed") == 1, "it is waited for once"
     assert {name: shop.timeline(name).frontier for name in MODELS} == before and shop.remains() == []
