@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.delta.machine import Machine, MaintainedTable
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import MachineError, NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
@@ -91,17 +91,25 @@ class SparkEngine:
         self._lock = Lock()
         self._changes = SharedChanges()
         self._shared: SparkSession | None = None
+        self._failure: MachineError | None = None
 
     def session(self) -> SparkSession:
         """A session with its own views and the project's functions in Python, on the one Spark of this process."""
         with starting(), self._lock:
+            if self._failure is not None:  # of this run: a cluster that does not answer is waited for once
+                raise self._failure
             if self._shared is None:
-                self._shared = self._start()
+                try:
+                    self._shared = self._start()
+                except MachineError as error:
+                    self._failure = error
+                    raise
         session = self._shared.newSession()
         register_functions(session, self._functions)
         return session
 
     def release(self) -> None:
+        self._failure = None
         with without_lost_jvm():
             self._changes.release()
 

@@ -13,13 +13,16 @@ import pytest
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.stream.kafka_messages import opened
-from sqlmesh_like.fault_points import COMMIT_POINTS, CREATE_POINTS, SMALL_BATCH_POINTS
+from sqlmesh_like.fault_points import COMMIT_POINTS, CREATE_POINTS, SMALL_BATCH_POINTS, STORE_TABLE_POINTS
 from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.stores.store_client import use_store
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.faults.calls import KILLED, finished, start
 from tests.levels import count
 from tests.services.kafka import broker, broker_jars, produce
+from tests.services.stores import Server
+from tests.services.stores import server as server
 from tests.services.wanted import need
 
 STEPS = (
@@ -32,6 +35,7 @@ STEPS = (
     "ingest.batch",
     *COMMIT_POINTS,
 )
+STORE_STEPS = (*STORE_TABLE_POINTS, *(step for step in STEPS if step not in CREATE_POINTS))
 _SOURCES = """
 version: 2
 sources:
@@ -57,8 +61,10 @@ class Landed:
     dice: random.Random
     rows: Mapping[str, Rows] = field(default_factory=lambda: {"ordered": {}, "plain": {}})
     files: int = 0
+    warehouse: str = ""
 
     def __post_init__(self) -> None:
+        self.warehouse = self.warehouse or str(self.root / "warehouse")
         for path, text in (
             ("pyproject.toml", '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'),
             ("profiles.yml", _PROFILES),
@@ -102,14 +108,14 @@ class Landed:
     def check(self) -> None:
         """Each table has its rows, once, and as many commits as there were batches with events for it."""
         for table, rows in self.rows.items():
-            uri = str(self.root / "warehouse" / "ods" / table)
+            uri = f"{self.warehouse}/ods/{table}"
             read = read_table_rows(table_state(Timeline(uri)), -1)
             assert read is not None
             names = [column.name for column in read.schema]
             stored = [tuple(row[names.index(name)] for name in ("id", "v", "m")) for row in read.rows]
             assert sorted(stored) == sorted((id, *values) for id, values in rows.items()), table
             assert len(list(Timeline(uri).data_commits)) == self.files, table
-        read = read_table_rows(table_state(Timeline(str(self.root / "warehouse" / "ods" / "shop__dead_letters"))), -1)
+        read = read_table_rows(table_state(Timeline(f"{self.warehouse}/ods/shop__dead_letters")), -1)
         assert read is not None and len(read.rows) == 2 * self.files
 
 
@@ -131,6 +137,18 @@ class InKafka(Landed):
         produce(self.kafka, *((self.root.name, 0, line) for line in lines), login=self.login)
 
 
+def _on_store(root: Path, dice: random.Random, server: Server) -> Landed:
+    """The same with tables and checkpoint in a new bucket, and a cluster's master that does not answer."""
+    bucket = f"landed-{abs(hash(root)) % 10**12}"
+    server.make_bucket(bucket)
+    lake = Landed(root, dice, warehouse=f"{server.uri(bucket)}/w")
+    output = {"type": "spark", "master": "spark://127.0.0.1:1", "warehouse": lake.warehouse, **server.output()}
+    profile = {"lake": {"target": "store", "outputs": {"store": {**output, "schema": "dws"}}}}
+    (root / "profiles.yml").write_text(json.dumps(profile), encoding="utf-8")
+    use_store(lake.warehouse, server.settings())
+    return lake
+
+
 def _event(table: str, op: str, before: object, after: object) -> str:
     source = {"db": "db", "table": table}
     return json.dumps({"op": op, "before": before, "after": after, "source": source, "ts_ms": 1}) + "\n"
@@ -139,6 +157,12 @@ def _event(table: str, op: str, before: object, after: object) -> str:
 @pytest.mark.parametrize("step", STEPS[:: count(8, 1, 1)])
 def test_a_batch_that_is_killed_counts_once(tmp_path: Path, step: str) -> None:
     _killed_twice(Landed(tmp_path, random.Random(step)), step)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("step", STORE_STEPS)
+def test_a_batch_on_a_store_that_is_killed_counts_once(tmp_path: Path, step: str, server: Server) -> None:
+    _killed_twice(_on_store(tmp_path, random.Random(step), server), step)
 
 
 @pytest.mark.release

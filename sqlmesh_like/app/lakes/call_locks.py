@@ -21,6 +21,7 @@ from sqlmesh_like.errors import MachineError, RetryableError, SmlError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.secrets import scrubbed
 
@@ -149,7 +150,8 @@ class CallLocks:
         for table, lease in leases.items():
             if lease.is_takeover:
                 _log.warning("warning: the lock of %s was taken over from a call that did not end it", scrubbed(table))
-                self._taken_over[table] = Timeline(table).unfinished
+                # What is ready of its commits is completed now, before this call reads the table, and the rest removed.
+                self._taken_over[table] = settled_timeline(table).unfinished
         return None
 
     def _take_lease(self, lease: TableLease) -> Lease | None:

@@ -78,7 +78,7 @@ class KafkaBatches:
 
     def begin(self, batch: KafkaBatch) -> None:
         """Record what the batch covers, unless that is recorded. Raises FileExistsError where another call did it."""
-        if not batch.number and not (self.records.checkpoint / _BEGIN).exists():
+        if not batch.number and not self.records.place.exists(_BEGIN):
             # Spark 2.1 expected a byte in front.
             self.records.create(_BEGIN, [f"\0{VERSION}", compact_json(offsets_by_topic(batch.start))])
             fault_point("ingest.listed")
@@ -94,9 +94,9 @@ class KafkaBatches:
 
     def _begin(self) -> PartitionOffsets:
         """Where the query begins: as recorded, else as the source declares."""
-        if (self.records.checkpoint / _BEGIN).exists():
+        if self.records.place.exists(_BEGIN):
             try:
-                return QueryLog(str(self.records.checkpoint), "", {}).first_offsets
+                return QueryLog(self.records.checkpoint, "", {}).first_offsets
             except (OSError, ValueError):
                 raise NotProvenError("the record of the first offsets cannot be read") from None
         if self.records.planned >= 0:

@@ -97,12 +97,12 @@ class QueryBatches:
 
     @property
     def _listings(self) -> tuple[ListedFile, ...]:
-        return QueryLog(str(self.records.checkpoint), "", {}).files
+        return QueryLog(self.records.checkpoint, "", {}).files
 
     def _interval(self) -> int:
         """After how many listings Spark expects one that has all, which follows from those that are there."""
-        listings = (self.records.checkpoint / "sources" / "0").glob("*.compact")
-        compacted = sorted(int(path.stem) for path in listings)
+        names = self.records.place.names("sources/0")
+        compacted = sorted(int(name.removesuffix(".compact")) for name in names if name.endswith(".compact"))
         if len(compacted) > 1:
             return compacted[-1] - compacted[-2]
         if not compacted:

@@ -1,4 +1,4 @@
-"""The checkpoint of a streaming query on this machine, continued without Spark as Spark would: either may go on.
+"""The checkpoint of a streaming query, on a disk or a store, continued without Spark as Spark would: either may go on.
 
 Spark writes what a batch covers before the batch (`offsets/<batch>`) and its completion afterwards (`commits/<batch>`).
 Owns these records but for the end of a batch, which `query_batches` and `kafka_batches` know for their logs;
@@ -17,6 +17,10 @@ from typing import Any
 from uuid import uuid4
 
 from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
+from sqlmesh_like.hudi.stores.store_client import delete_files
+from sqlmesh_like.names import is_store
 
 VERSION = "v1"
 _KEPT = 100
@@ -25,16 +29,23 @@ _KEPT = 100
 
 @dataclass(frozen=True)
 class QueryRecords:
-    """The records at a path of this machine. Methods raise NotProvenError where only Spark can go on."""
+    """The records at a path or URI. Methods raise NotProvenError where only Spark can go on."""
 
-    checkpoint: Path
+    checkpoint: str
+
+    @property
+    def place(self) -> Folder:
+        return folder(self.checkpoint)
 
     @property
     def query(self) -> str:
         """The id of the query, which is made with its first batch."""
-        if not (self.checkpoint / "metadata").exists():
+        try:
+            content = self.place.read("metadata")
+        except FileNotFoundError:
             self.create("metadata", [compact_json({"id": str(uuid4())})])
-        return str(json.loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+            content = self.place.read("metadata")
+        return str(json.loads(content)["id"])
 
     @property
     def completed(self) -> int:
@@ -67,18 +78,26 @@ class QueryRecords:
     def complete(self, number: int) -> None:
         """Record that a batch is completed, and drop old records."""
         self.create(f"commits/{number}", [VERSION, compact_json({"nextBatchWatermarkMs": 0})])
-        for folder in ("offsets", "commits"):
-            for old in self._numbers(folder):
-                if old < number - _KEPT:
-                    (self.checkpoint / folder / str(old)).unlink(missing_ok=True)
+        for kind in ("offsets", "commits"):
+            old = [f"{kind}/{each}" for each in self._numbers(kind) if each < number - _KEPT]
+            if is_store(self.checkpoint):
+                delete_files(self.checkpoint, old)
+            else:
+                for name in old:
+                    Path(self.place.path, name).unlink(missing_ok=True)
 
     def create(self, name: str, lines: Iterable[str]) -> None:
-        """Write a record that is there in full or not at all, and never over another."""
-        place = self.checkpoint / name
+        """Write a record that is there in full or not at all, and never over another, which is a FileExistsError."""
+        content = "\n".join(lines).encode()
+        if is_store(self.checkpoint):
+            if ConditionalFile(f"{self.checkpoint}/{name}").replace(content, None) is None:
+                raise FileExistsError(f"{self.checkpoint}/{name}")
+            return
+        place = Path(self.place.path, name)
         place.parent.mkdir(parents=True, exist_ok=True)
         beside = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
         with beside.open("wb") as file:
-            file.write("\n".join(lines).encode())
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         try:
@@ -86,13 +105,12 @@ class QueryRecords:
         finally:
             beside.unlink()
 
-    def _numbers(self, folder: str) -> list[int]:
-        place = self.checkpoint / folder
-        return [int(path.name) for path in place.iterdir() if path.name.isdigit()] if place.exists() else []
+    def _numbers(self, kind: str) -> list[int]:
+        return [int(name) for name in self.place.names(kind) if name.isdigit()]
 
     def _record(self, number: int) -> list[str]:
         """Version, settings and end of a batch of one source."""
-        lines = (self.checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
+        lines = self.place.read(f"offsets/{number}").decode().splitlines()
         if len(lines) != 3 or lines[0] != VERSION:
             raise NotProvenError(f"the record of batch {number} has another form")
         return lines

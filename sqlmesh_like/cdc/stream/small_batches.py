@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlmesh_like import stop_signals
@@ -31,7 +30,6 @@ from sqlmesh_like.cdc.stream.query_batches import QueryBatches
 from sqlmesh_like.cdc.stream.query_records import QueryRecords
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
 from sqlmesh_like.errors import SmlError
-from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.plan.router import Router
 
@@ -93,7 +91,7 @@ def take_small_batches(run: IngestRun, on_spark: Callable[[str], None]) -> bool:
 
 @contextmanager
 def _batches(context: IngestContext) -> Iterator[Batches]:
-    records, log = QueryRecords(Path(folder(context.place.checkpoint).path)), context.log
+    records, log = QueryRecords(context.place.checkpoint), context.log
     if isinstance(log, KafkaLog):
         with kafka_messages.opened(log) as messages:
             yield KafkaBatches(records, log, messages)
@@ -130,8 +128,6 @@ def _why_spark(context: IngestContext) -> str | None:
         return "a schema registry has their schemas"
     if isinstance(context.log, KafkaLog) and (reason := kafka_messages.why_not_here()):
         return reason
-    if not folder(place.checkpoint).is_local:
-        return "its checkpoint is not on this machine"
     if any(name.startswith("spark.sql.") for name in place.target.spark):
         return "the target has settings of Spark SQL"
     if isinstance(context.log, KafkaLog) and any(name.startswith("spark.kafka.") for name in place.target.spark):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyspark
 from py4j.clientserver import ClientServer
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -24,7 +25,7 @@ from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
 from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
-from sqlmesh_like.spark.jvm.spark_errors import without_lost_jvm
+from sqlmesh_like.spark.jvm.spark_errors import first_line, without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import (
     AVRO_LIMITS,
     Machine,
@@ -37,6 +38,11 @@ _Settings = dict[str, bool | float | int | str | None]
 _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""
 
+_UNREGISTERED = "spark-application-"
+"""How Spark itself names an application to which the cluster has given no id."""
+_STOPPED = ("stopped SparkContext", "SparkContext._taskScheduler()")
+"""What the same looks like where Spark has stopped the context before it was given, or while it was made."""
+_NO_MASTER = "the master has registered no application within a minute"
 _REPEATED = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 Session = SparkSession
 """For annotations where pyspark itself must not be imported."""
@@ -73,9 +79,14 @@ def start_session(
     try:
         settings = _launch(wanted)
         session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
-    except PySparkRuntimeError as error:
-        hint = f"see {log_file}; check `spark:` of the target, and its memory"
-        raise MachineError(f"Spark does not start on {jdk.home}: {error}", hint=hint) from error
+    except (PySparkRuntimeError, Py4JJavaError) as error:
+        reason = first_line(error)
+        reason = _NO_MASTER if any(sign in reason for sign in _STOPPED) else reason
+        raise _no_spark(target, jdk, log_file, reason) from error
+    # Spark gives a context whose master took no application; a thread of Spark stops it, if it has not yet.
+    if session.sparkContext.applicationId.startswith(_UNREGISTERED):
+        stop_session(session)
+        raise _no_spark(target, jdk, log_file, _NO_MASTER)
     for name in (None, "py4j.clientserver"):
         logging.getLogger(name).addFilter(_is_not_repeated)
     _send_prints_to(session, log_file)
@@ -83,6 +94,13 @@ def start_session(
     # Java objects live until their Python counterparts are freed, so cycles are collected as often as usual again.
     gc.set_threshold(*_USUAL_COLLECTION)
     return session
+
+
+def _no_spark(target: Target, jdk: Jdk, log_file: Path, reason: str) -> MachineError:
+    hint = f"see {log_file}; check `spark:` of the target, and its memory"
+    if not runs_here(target.master):
+        hint = f"check `master:` and `spark:` of the target, and that the cluster is up; see {log_file}"
+    return MachineError(f"Spark does not start on {target.master}, JDK {jdk.home}: {reason}", hint=hint)
 
 
 def stop_session(session: SparkSession) -> None:

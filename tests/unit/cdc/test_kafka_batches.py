@@ -309,7 +309,7 @@ class Brokers:
 
 def _batches(root: Path, ends: dict[Partition, tuple[int, int]], most: int | None = None, **more: Any) -> KafkaBatches:
     log = KafkaLog({"bootstrap_servers": "a:1", **more}, most)
-    return KafkaBatches(QueryRecords(root), log, Brokers(ends))  # type: ignore[arg-type]
+    return KafkaBatches(QueryRecords(str(root)), log, Brokers(ends))  # type: ignore[arg-type]
 
 
 def _record(root: Path, name: str) -> Any:

@@ -508,13 +508,13 @@ def test_the_interval_of_compaction_follows_from_what_is_there(tmp_path: Path, t
     (tmp_path / "sources" / "0").mkdir(parents=True)
     for number in there:
         (tmp_path / "sources" / "0" / f"{number}.compact").write_text("v1", encoding="utf-8")
-    assert QueryBatches(QueryRecords(tmp_path), FileLog("*"))._interval() == interval
+    assert QueryBatches(QueryRecords(str(tmp_path)), FileLog("*"))._interval() == interval
 
 
 def test_a_batch_goes_on_where_a_call_ended(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.jsonl").write_text("{}\n", encoding="utf-8")
-    batches = QueryBatches(QueryRecords(tmp_path / "checkpoint"), FileLog(f"{tmp_path}/*.jsonl", 2))
+    batches = QueryBatches(QueryRecords(str(tmp_path / "checkpoint")), FileLog(f"{tmp_path}/*.jsonl", 2))
     batch = batches.next()
     assert batch is not None and (batch.number, len(batch.files), batch.is_listed) == (0, 2, False)
     batches._list(batch)
