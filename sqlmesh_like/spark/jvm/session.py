@@ -39,7 +39,7 @@ _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""
 
 _UNREGISTERED = "spark-application-"
-"""How Spark itself names an application to which the cluster has given no id."""
+"""How Spark itself names an application to which a standalone master has given no id."""
 _STOPPED = ("stopped SparkContext", "SparkContext._taskScheduler()")
 """What the same looks like where Spark has stopped the context before it was given, or while it was made."""
 _NO_MASTER = "the master has registered no application within a minute"
@@ -84,7 +84,7 @@ def start_session(
         reason = _NO_MASTER if any(sign in reason for sign in _STOPPED) else reason
         raise _no_spark(target, jdk, log_file, reason) from error
     # Spark gives a context whose master took no application; a thread of Spark stops it, if it has not yet.
-    if session.sparkContext.applicationId.startswith(_UNREGISTERED):
+    if target.master.startswith("spark://") and session.sparkContext.applicationId.startswith(_UNREGISTERED):
         stop_session(session)
         raise _no_spark(target, jdk, log_file, _NO_MASTER)
     for name in (None, "py4j.clientserver"):
