@@ -76,15 +76,16 @@ def start_session(
     machine = Machine(jdk, jars, log_file, (*options, *short), AVRO_LIMITS if with_kafka else ())
     wanted = spark_settings(target, machine)
     _prepare_environment(target, jdk)
+    is_standalone = target.master.startswith("spark://")
     try:
         settings = _launch(wanted)
         session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except (PySparkRuntimeError, Py4JJavaError) as error:
         reason = first_line(error)
-        reason = _NO_MASTER if any(sign in reason for sign in _STOPPED) else reason
-        raise _no_spark(target, jdk, log_file, reason) from error
+        is_stopped = is_standalone and any(sign in reason for sign in _STOPPED)
+        raise _no_spark(target, jdk, log_file, _NO_MASTER if is_stopped else reason) from error
     # Spark gives a context whose master took no application; a thread of Spark stops it, if it has not yet.
-    if target.master.startswith("spark://") and session.sparkContext.applicationId.startswith(_UNREGISTERED):
+    if is_standalone and session.sparkContext.applicationId.startswith(_UNREGISTERED):
         stop_session(session)
         raise _no_spark(target, jdk, log_file, _NO_MASTER)
     for name in (None, "py4j.clientserver"):
