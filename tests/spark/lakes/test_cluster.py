@@ -94,15 +94,21 @@ def applications(work: Path) -> set[str]:
     return {path.name for path in work.glob("worker_*/app-*")}
 
 
-@pytest.mark.timeout(3600)
-def test_a_small_change_of_what_executors_built_starts_no_application(master: str, work: Path, tmp_path: Path) -> None:
-    root = tmp_path / "shop"
-    project(root, master, "driver_max_bytes: 100000000")
+def built_by_executors(root: Path, work: Path) -> set[str]:
+    """Build the project's tables in one application; returns all applications so far."""
     write_orders(root, FIRST)
     before = applications(work)
     sml(root, "build")
     built = applications(work)
     assert len(built - before) == 1
+    return built
+
+
+@pytest.mark.timeout(3600)
+def test_a_small_change_of_what_executors_built_starts_no_application(master: str, work: Path, tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    project(root, master, "driver_max_bytes: 100000000")
+    built = built_by_executors(root, work)
     write_orders(root, THEN)
     strategies = sml(root, "build")
     assert {name: strategies[name] for name in MODELS} == {

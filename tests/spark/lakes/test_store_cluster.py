@@ -9,7 +9,7 @@ import pytest
 
 from tests.services.s3 import S3Server
 from tests.services.s3 import server as server
-from tests.spark.lakes.test_cluster import FIRST, MODELS, THEN, applications, project, sml, write_orders
+from tests.spark.lakes.test_cluster import MODELS, THEN, applications, built_by_executors, project, sml, write_orders
 from tests.spark.lakes.test_cluster import master as master
 from tests.spark.lakes.test_cluster import work as work
 
@@ -34,11 +34,7 @@ def test_executors_look_rows_up_on_s3_for_a_program_on_the_driver(
     (root / "profiles.yml").write_text(json.dumps({"lake": {"target": "s3", "outputs": {"s3": output}}}))
     (root / "models" / "large.sql").write_text(f"{{{{ config(refresh='full') }}}} {_LARGE}")
     (root / "models" / "named.sql").write_text(f"{{{{ config(refresh='incremental') }}}} {_NAMED}")
-    write_orders(root, FIRST)
-    before = applications(work)
-    sml(root, "build")
-    built = applications(work)
-    assert len(built - before) == 1
+    built = built_by_executors(root, work)
     write_orders(root, THEN)
     sml(root, "seed")
     sml(root, "run", "--select", *MODELS)
