@@ -16,6 +16,8 @@ from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.upsert import Upsert
 from sqlmesh_like.plan import model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
 from sqlmesh_like.run.ports import KeyedResult, KeyedRows
@@ -113,6 +115,23 @@ def test_what_executors_do_not_return_is_computed_by_them(shop: Shop, monkeypatc
     ):
         project.run(select=["customer"])
     assert shop.timeline(CUSTOMER).frontier == before
+
+
+def test_what_the_driver_cannot_commit_is_computed_by_executors(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not see the file of the driver in which the actions are."""
+
+    def refuse(_: Upsert) -> None:
+        raise UnsupportedRowsError("files are large")
+
+    set_cluster(shop.root)
+    monkeypatch.setattr(local_models, "upsert", refuse)
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(most=0))
+    shop.commit(ORDERS, random.Random(1))
+    with (
+        Project.load(shop.root) as project,
+        pytest.raises(AttributeError, match=r"'Executors' object has no .* 'apply'"),
+    ):
+        project.run(select=["customer"])
 
 
 def test_seeds_and_rows_compared_with_a_query_are_the_drivers(shop: Shop) -> None:
