@@ -25,7 +25,7 @@ DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.p
 
 OF_EVENTS := $(addprefix tests/spark/cdc/test_,encodings.py event_fuzz.py generated_events.py generated_values.py ingest_formats.py ingest_further_formats.py ingest_late.py ingest_names.py ingest_rows.py ingest_types.py)
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint lint-types lint-style lint-layers lint-words fmt lock site-libraries sbom audit clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast test-all test-deep bench check lint lint-types lint-style lint-layers lint-layout fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -78,7 +78,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench $(BENCH)
 
 # With `-j2` its parts run side by side.
-lint: lint-types lint-style lint-layers lint-words
+lint: lint-types lint-style lint-layers lint-layout
 lint-types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 lint-style: $(VENV)/.installed-dev
@@ -86,8 +86,8 @@ lint-style: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(CODE)
 lint-layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
-lint-words: $(VENV)/.installed-dev
-	$(BIN)/python -m tools.check_words
+lint-layout: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.check_layout
 
 # What the product consists of (CycloneDX), and what is known to be wrong with it; a database out of reach is skipped.
 sbom: $(VENV)/.installed-audit
