@@ -57,7 +57,7 @@ def frame_query(text: str, **frames: Frame) -> Frame:
             spark.catalog.dropTempView(view)
 
 
-def united(frames: Sequence[Frame]) -> Frame:
+def union_frames(frames: Sequence[Frame]) -> Frame:
     """The rows of all frames, which are of one kind and have the same columns."""
     if all(isinstance(frame, RowFrame) for frame in frames):
         return reduce(RowFrame.unionByName, cast("Sequence[RowFrame]", frames))

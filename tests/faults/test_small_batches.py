@@ -12,7 +12,7 @@ import pytest
 
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
-from sqlmesh_like.cdc.stream.kafka_messages import opened
+from sqlmesh_like.cdc.stream.kafka_messages import open_messages
 from sqlmesh_like.fault_points import COMMIT_POINTS, CREATE_POINTS, SMALL_BATCH_POINTS, STORE_TABLE_POINTS
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.stores.store_client import use_store
@@ -193,7 +193,7 @@ def test_a_broker_that_wants_a_password_is_read_without_spark(tmp_path: Path) ->
         _ingested(lake)
         lake.check()
         log = KafkaLog({"bootstrap_servers": address, "topics": ["shop"], "options": options("wr0ng")})
-        with pytest.raises(NotProvenError, match="failed here: _") as raised, opened(log) as messages:
+        with pytest.raises(NotProvenError, match="failed here: _") as raised, open_messages(log) as messages:
             messages.watermarks()
         assert "wr0ng" not in str(raised.value)
 

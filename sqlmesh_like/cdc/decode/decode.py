@@ -35,11 +35,11 @@ from sqlmesh_like.cdc.formats.row_images import (
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
 from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
-from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, united
+from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, union_frames
 from sqlmesh_like.cdc.in_process.commits import stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
-from sqlmesh_like.cdc.merge.defaults import added, given
+from sqlmesh_like.cdc.merge.defaults import defaults_of_new_columns, fill_earlier_events
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
 from sqlmesh_like.cdc.schema import typed_parse
@@ -126,9 +126,9 @@ def decode(
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
     layout = replace(settled.layout, key_spelling=key_spelling_of(uri), ascii_names=is_older)
-    defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
+    defaults = defaults_of_new_columns(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
     frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
-    shapes = given(frames, defaults, in_order=in_order)
+    shapes = fill_earlier_events(frames, defaults, in_order=in_order)
     own = (group for group, shape in groups if shape is not None)
     judged = [
         _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
@@ -141,7 +141,7 @@ def decode(
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
     is_read_twice = bool(stored) or events is not None
-    kept_events = _held(united(judged), is_read_twice=is_read_twice)
+    kept_events = _held(union_frames(judged), is_read_twice=is_read_twice)
     decoded = Decoded(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
@@ -347,7 +347,7 @@ def _reread(judged: Frame, shapes: Sequence[EventShape], layout: OdsLayout) -> F
     typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
     again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
     read = (validate_events(frame.selectExpr("*", _SURE), layout) for frame in again)
-    return united([judged.where("unsure is null"), *read])
+    return union_frames([judged.where("unsure is null"), *read])
 
 
 _SURE = "cast(null as int) as unsure"

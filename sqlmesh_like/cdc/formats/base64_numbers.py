@@ -76,7 +76,7 @@ def plain_number(text: str) -> str:
     return f"if({text} rlike '{_WITH_EXPONENT}', concat({sign}, {shown}), {text})"
 
 
-def unsigned(text: str) -> str:
+def unsigned_number_sql(text: str) -> str:
     """Spark SQL of a little-endian unsigned number as decimal(20,0); NULL beyond 8 bytes."""
     raw = _hex(text)
     padded = f"rpad({raw}, 16, '0')"

@@ -106,14 +106,14 @@ def _default(column: Mapping[str, object]) -> str | None:
     if value is None or (logical in _MOMENTS and value in _BEGINNINGS):
         return None
     if logical == _DECIMAL and isinstance(value, int | Decimal):
-        return _encoded(Decimal(value), _scale(column.get("parameters")))
+        return _connect_decimal(Decimal(value), _scale(column.get("parameters")))
     return value if isinstance(value, str) else str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
-def _encoded(value: Decimal, scale: int) -> str:
+def _connect_decimal(value: Decimal, scale: int) -> str:
     """A decimal as Connect encodes it, from the number that it writes with `decimal.format=NUMERIC`.
 
-    >>> _encoded(Decimal("12.34"), 2), _encoded(Decimal(-1), 0)
+    >>> _connect_decimal(Decimal("12.34"), 2), _connect_decimal(Decimal(-1), 0)
     ('BNI=', '/w==')
     """
     unscaled = int(value.scaleb(scale, _ALL_DIGITS))

@@ -19,14 +19,14 @@ STRING = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')"""
 _SCALAR = r"""[^\s,:\[\]{}"']++"""
 
 
-def _nested(depth: int) -> str:
+def _brackets_pattern(depth: int) -> str:
     pattern = ""
     for _ in range(depth):
         pattern = rf"""[\[{{](?:[^\[\]{{}}"']++|{STRING}{"|" if pattern else ""}{pattern})*+[\]}}]"""
     return pattern
 
 
-VALUE = f"(?:{STRING}|{_SCALAR}|{_nested(MAX_JSON_DEPTH)})"
+VALUE = f"(?:{STRING}|{_SCALAR}|{_brackets_pattern(MAX_JSON_DEPTH)})"
 """Any JSON value."""
 MEMBER = rf"\G\s*+[{{,]\s*+({STRING})\s*+:\s*+({VALUE})"
 """The next member of an object: its name as it is written, and its value."""

@@ -187,16 +187,16 @@ def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
         if message.old:
             entries[f"old_{suffix}"] = f"all_{suffix}.{quoted_name(message.old)}{at}"
     if shape.written:
-        entries["new_written"] = _written(shape, "new_texts", message.new)
+        entries["new_written"] = _source_texts(shape, "new_texts", message.new)
         if message.old:
-            entries["old_written"] = _written(shape, "old_texts", message.old)
+            entries["old_written"] = _source_texts(shape, "old_texts", message.old)
     if "present" in suffixes:
         entries["changed"] = f"map_keys(all_present.{quoted_name(message.old)}{at})" if message.old else NO_SHAPE
         entries["mentioned"] = f"map_keys(all_present{'.' + quoted_name(message.new) + at if message.new else ''})"
     return entries
 
 
-def _written(shape: EventShape, texts: str, name: str | None) -> str:
+def _source_texts(shape: EventShape, texts: str, name: str | None) -> str:
     """Spark SQL of a row's values as they are written. Where none can be spelt otherwise, these are the `texts`."""
     if shape.message.is_list:
         row = f"get({quoted_name(f'lines_{name}')}, item)"

@@ -12,7 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.cdc.formats import time_values
-from sqlmesh_like.cdc.formats.base64_numbers import decimal, decimal_text, own_scale_text, plain_number, unsigned
+from sqlmesh_like.cdc.formats.base64_numbers import (
+    decimal,
+    decimal_text,
+    own_scale_text,
+    plain_number,
+    unsigned_number_sql,
+)
 from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
@@ -138,7 +144,7 @@ def widen(column: str, stored: str, field: SourceField) -> str:
         return stored if decimal_parts(arriving) else "string"
     if arriving == "string":
         return stored
-    raise _changed(column, stored, arriving)
+    raise _type_change_error(column, stored, arriving)
 
 
 _INTEGERS = {"int", "bigint"}
@@ -155,10 +161,10 @@ def _widen_decimal(column: str, stored: str, arriving: str) -> str:
             return f"decimal({precision},{scale})"
     elif arriving in _NUMBERS | {"string"}:
         return stored
-    raise _changed(column, stored, arriving)
+    raise _type_change_error(column, stored, arriving)
 
 
-def _changed(column: str, stored: str, arriving: str) -> IngestError:
+def _type_change_error(column: str, stored: str, arriving: str) -> IngestError:
     return IngestError(
         f"column {column!r} changed from {stored} to {arriving}, which its table cannot take in place",
         hint=f"declare it under `columns:` as {stored}, or rebuild the table",
@@ -233,11 +239,11 @@ def _decoder(field: SourceField, text: str, exact: str) -> str:
         case Encoding.OWN_SCALE:
             return _cast(own_scale_text(text), "number", field.type)
         case Encoding.BITS:
-            return _cast(unsigned(text), "decimal(20,0)", field.type)
+            return _cast(unsigned_number_sql(text), "decimal(20,0)", field.type)
         case Encoding.LABEL_NUMBER | Encoding.LABEL_BITS:
-            return _cast(_labelled(field, text), "string", field.type)
+            return _cast(_label_sql(field, text), "string", field.type)
         case _:
-            return _cast(*time_values.decoded(field.encoding, text), field.type)
+            return _cast(*time_values.decode_time(field.encoding, text), field.type)
 
 
 def _is_local(field: SourceField, text: str) -> str | None:
@@ -268,7 +274,7 @@ def is_number(text: str) -> str:
     return f"{text} rlike '^-?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?$'"
 
 
-def _labelled(field: SourceField, text: str) -> str:
+def _label_sql(field: SourceField, text: str) -> str:
     """Spark SQL of a label from its number, or of a set's labels as MySQL shows them."""
     labels = f"cast(array({', '.join(map(sql_literal, field.labels))}) as array<string>)"
     number = f"try_cast({text} as bigint)"

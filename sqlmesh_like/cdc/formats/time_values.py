@@ -18,7 +18,7 @@ _ISO_TIME = f"^([0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:[.][0-9]{{1,9}})?)?){_OFFS
 _PARTS = "STRUCT<year: INT, month: INT, day: INT, hour: INT, minute: INT, second: INT, nanos: INT, offsetSeconds: INT>"
 
 
-def decoded(encoding: Encoding, text: str) -> tuple[str, str]:
+def decode_time(encoding: Encoding, text: str) -> tuple[str, str]:
     """Spark SQL of a value in an encoding of dates and times, and its type: `time` is a text `[-]HH:mm:ss[.ffffff]`."""
     number = f"try_cast({text} as bigint)"
     match encoding:

@@ -28,7 +28,7 @@ def placeholder_texts(placeholder: str) -> tuple[str, ...]:
     raw = placeholder.encode()
     coded = base64.b64encode(raw).decode()
     of_bytes = dict.fromkeys((coded, base64.urlsafe_b64encode(raw).decode(), raw.hex()))
-    lists = ([placeholder], [coded], _signed(raw), [_uuid_of(raw)])
+    lists = ([placeholder], [coded], _signed_bytes(raw), [_uuid_of(raw)])
     return (placeholder, *of_bytes, *map(_compact, lists), _compact({placeholder: placeholder}))
 
 
@@ -37,12 +37,12 @@ def may_hold(text: str, placeholder: str) -> str:
     raw = placeholder.encode()
     spellings = {json.dumps(placeholder, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
     codings = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), raw.hex(), _uuid_of(raw)}
-    integers = r"\[\s*" + r"\s*,\s*".join(map(str, _signed(raw))) + r"\s*\]"
+    integers = r"\[\s*" + r"\s*,\s*".join(map(str, _signed_bytes(raw))) + r"\s*\]"
     checks = [f"contains({text}, {spark_literal(mark)})" for mark in sorted(spellings | codings)]
     return " or ".join([*checks, f"{text} rlike {spark_literal(integers)}"])
 
 
-def _signed(raw: bytes) -> list[int]:
+def _signed_bytes(raw: bytes) -> list[int]:
     return [byte - 256 if byte > 127 else byte for byte in raw]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def added(layout: OdsLayout, stored: Schema, shapes: Sequence[EventShape]) -> dict[str, str]:
+def defaults_of_new_columns(layout: OdsLayout, stored: Schema, shapes: Sequence[EventShape]) -> dict[str, str]:
     """Spark SQL of the default that events state for each column that the table does not have yet, by name."""
     known = {column.name.lower() for column in stored}
     types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
@@ -35,7 +35,7 @@ def _value(field: SourceField) -> str:
     return decoder(field, text, f"try_cast({text} as {exact_type(field) or 'string'})")
 
 
-def given(
+def fill_earlier_events(
     frames: Sequence[tuple[Frame, EventShape]], defaults: Mapping[str, str], *, in_order: bool
 ) -> list[EventShape]:
     """Give shapes without an added column its default, for events before the first event that has the column.
@@ -78,7 +78,7 @@ def _is_before(firsts: Mapping[str, str]) -> str:
     return f"case {' '.join(whens)} else true end"
 
 
-def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> DataFrame:
+def backfill_defaults(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> DataFrame:
     """Rows to upsert (grain: key × partition) plus, with the defaults, all stored rows that they do not replace.
 
     Rows older than the stored version are dropped: they would lose against it and leave it without defaults.

@@ -57,7 +57,7 @@ select {record_key} as {KEY}, row, removed, lacks_before_position, position as {
 from sides"""
 
 
-def truncated(
+def truncate_sql(
     layout: OdsLayout, position: str, *, origin: str | None, stored: Collection[str] | None, in_order: bool
 ) -> str:
     """From `{{versions}}` and `{{stored}}`: a delete of every row that existed when the source's table was emptied.
@@ -142,7 +142,7 @@ def decisions_of_one(layout: OdsLayout) -> str:
     return f"select {KEY}, struct(row, removed, part, {rank}) as winner, parts, {known} from ({result})"
 
 
-def loaded(layout: OdsLayout, position: str) -> str:
+def first_load_sql(layout: OdsLayout, position: str) -> str:
     """From `{{events}}`, one per key: the rows of a table that is still empty (grain: key). `position`: its SQL."""
     columns = [f"{layout.record_key('row')} as {KEY}"]
     columns += [f"row.{quoted_name(column.name)} as {quoted_name(column.name)}" for column in layout.columns]

@@ -74,7 +74,7 @@ def write_floors(uri: str, layout: OdsLayout, decisions: Frame, floors: Frame | 
         _write_here(table, fresh, layout)
         return
     if floors is not None and not isinstance(floors, RowFrame):
-        fresh = fresh.unionByName(_expired(floors, fresh))
+        fresh = fresh.unionByName(_expired_tombstones(floors, fresh))
     write(fresh, table, "upsert", {})
 
 
@@ -90,7 +90,7 @@ def _write_here(table: HudiTable, fresh: RowFrame, layout: OdsLayout) -> None:
     commit_frame(fresh, replace(table, options={}), {}, (Column(KEY, "string"), *ranks, *parts))
 
 
-def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:
+def _expired_tombstones(floors: DataFrame, fresh: DataFrame) -> DataFrame:
     limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
     old = floors.where(limit).join(fresh, KEY, "left_anti")
     return old.selectExpr(*(c if c != IS_DELETED else f"true as {c}" for c in fresh.columns))

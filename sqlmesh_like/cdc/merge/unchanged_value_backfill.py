@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, united
+from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, union_frames
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, order_of
 from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
@@ -47,11 +47,12 @@ def with_unchanged_values(
         joined, others = _joined_here(keyed, columns, layout, cast("RowFrame | None", stored))
     else:
         dead_letters = None if letter_rows is None else in_spark(letter_rows)
-        joined, others = _joined(keyed, columns, layout, None if stored is None else in_spark(stored), dead_letters)
-    return united([joined.selectExpr(*_replaced(events, layout, columns)), others.select(*events.columns)])
+        rows = None if stored is None else in_spark(stored)
+        joined, others = _join_known_values(keyed, columns, layout, rows, dead_letters)
+    return union_frames([joined.selectExpr(*_filled_columns(events, layout, columns)), others.select(*events.columns)])
 
 
-def _joined(
+def _join_known_values(
     keyed: DataFrame,
     columns: Sequence[str],
     layout: OdsLayout,
@@ -62,9 +63,9 @@ def _joined(
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
-    known = in_spark(frame_query(_known(columns, layout), events=own))
+    known = in_spark(frame_query(_event_values_sql(columns, layout), events=own))
     if stored is not None:
-        standing = in_spark(_stored(layout, columns, _with_letters(stored, letter_rows)))
+        standing = in_spark(_stored_values(layout, columns, _with_letters(stored, letter_rows)))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
     latest = in_spark(frame_query(_latest(columns), known=known)).where("is_event")
     return own.join(latest, ["fill_key", "position"]), others
@@ -73,15 +74,15 @@ def _joined(
 def _joined_here(
     keyed: RowFrame, columns: Sequence[str], layout: OdsLayout, stored: RowFrame | None
 ) -> tuple[RowFrame, RowFrame]:
-    """`_joined` over rows of this process. Raises NotProvenError for two versions of a key at one place."""
+    """`_join_known_values` over rows of this process. Raises NotProvenError for two versions of a key at one place."""
     key, position = keyed.columns.index("fill_key"), keyed.columns.index("position")
     unfilled = keyed.where("size(missing) > 0 and reason is null").rows
     wanted = {row[key] for row in unfilled} - {None}
     own = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] in wanted])
     others = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] not in wanted])
-    known = frame_query(_known(columns, layout), events=own)
+    known = frame_query(_event_values_sql(columns, layout), events=own)
     if stored is not None:
-        known = united([known, _stored(layout, columns, stored.selectExpr("*", "false as is_lost"))])
+        known = union_frames([known, _stored_values(layout, columns, stored.selectExpr("*", "false as is_lost"))])
     versions: dict[Value, list[tuple[Value, bool, Value, Sequence[Value]]]] = {}
     for fill_key, at, is_event, rank, *values in cast("RowFrame", known).rows:
         if fill_key in wanted:
@@ -106,7 +107,7 @@ def _rank(layout: OdsLayout) -> str:
     return f"struct(1 as known_later, {orders}position)"
 
 
-def _known(columns: Sequence[str], layout: OdsLayout) -> str:
+def _event_values_sql(columns: Sequence[str], layout: OdsLayout) -> str:
     """SQL of each event with the values that it contains, wrapped in structs so that a NULL counts as a value."""
     types = {column.name: column.type or "string" for column in layout.columns}
     values = ", ".join(f"{_value(name, types[name])} as v{index}" for index, name in enumerate(columns))
@@ -131,7 +132,7 @@ def _with_letters(stored: DataFrame, letter_rows: DataFrame | None) -> DataFrame
     return keyed.selectExpr(*map(quoted_name, stored.columns), f"coalesce(letter > {POSITION}, false) as is_lost")
 
 
-def _stored(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> Frame:
+def _stored_values(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> Frame:
     has = {name.lower() for name in stored.columns}
     types = {column.name: column.type for column in layout.columns}
     orders = ", ".join(quoted_name(name) for name in layout.order_columns[:-1])
@@ -154,7 +155,7 @@ def _latest(columns: Sequence[str]) -> str:
     return f"select fill_key, position, is_event, {is_stored}, {values} from {{known}}"
 
 
-def _replaced(events: Frame, layout: OdsLayout, columns: Sequence[str]) -> list[str]:
+def _filled_columns(events: Frame, layout: OdsLayout, columns: Sequence[str]) -> list[str]:
     places = {name: index for index, name in enumerate(columns)}
 
     def value(name: str) -> str:

@@ -7,7 +7,7 @@ ingested, the before images of later events of the key may differ from the table
 from __future__ import annotations
 
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.frames import Frame, frame_query, united
+from sqlmesh_like.cdc.frames import Frame, frame_query, union_frames
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 
 
@@ -21,4 +21,4 @@ def unsure_rows(events: Frame, layout: OdsLayout, letter_rows: Frame | None) -> 
     columns = [doubted if name == "lacks_before_position" else quoted_name(name) for name in events.columns]
     keyed = f"select *, {layout.record_key('row')} as event_key from {{events}}"
     text = f"select {', '.join(columns)} from ({keyed}) e left join {{keys}} k on e.event_key = k.doubted_key"
-    return frame_query(text, events=events, keys=united(known).distinct())
+    return frame_query(text, events=events, keys=union_frames(known).distinct())

@@ -23,10 +23,10 @@ def record_keys(names: Sequence[str], values: Sequence[object]) -> tuple[str, ..
     """
     texts = [_text(value) for value in values]
     named = json.dumps(dict(zip(names, texts, strict=True)), ensure_ascii=False, separators=(",", ":"))
-    return "|".join(map(_escaped, texts)), hashlib.sha256(named.encode()).hexdigest()
+    return "|".join(map(_escape_part, texts)), hashlib.sha256(named.encode()).hexdigest()
 
 
-def _escaped(text: str) -> str:
+def _escape_part(text: str) -> str:
     for sign, escape in KEY_ESCAPES.items():
         text = text.replace(sign, escape)
     return text or EMPTY_PART

@@ -135,7 +135,7 @@ class _Columns:
                 raise
             return self.take(replace(field, name=f"{known}__{_suffix(field.type)}", source=field.member, default=None))
         if self.policy == "fail" and widened != self.types[known]:
-            raise self._refused(f"column {known!r} would change from {self.types[known]} to {widened}")
+            raise self._schema_change_error(f"column {known!r} would change from {self.types[known]} to {widened}")
         self.types[known] = widened
         return field
 
@@ -148,7 +148,7 @@ class _Columns:
         if self.policy == "ignore":
             return None
         if self.policy == "fail":
-            raise self._refused(f"column {field.name!r} is new")
+            raise self._schema_change_error(f"column {field.name!r} is new")
         self.names[field.name.lower()] = field.name
         self.types[field.name] = field.type
         return field
@@ -218,7 +218,7 @@ class _Columns:
         wider = [f"{name} {old} → {self.types[name]}" for name, old in self.before.items() if self.types[name] != old]
         return (*added, *wider)
 
-    def _refused(self, what: str) -> IngestError:
+    def _schema_change_error(self, what: str) -> IngestError:
         return IngestError(
             f"{what} in {self.table.table}, and on_schema_change is fail",
             location=self.table.declared_at,

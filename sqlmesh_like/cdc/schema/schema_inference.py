@@ -111,16 +111,16 @@ def _by_spark(frame: DataFrame) -> Mapping[str, Inferred]:
     # pyspark reads JSON from text rows only through Python workers; Spark itself takes a Dataset[String].
     texts = getattr(frame.select("value")._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
     reader = spark.read.option("dropFieldIfAllNull", "true")._jreader
-    body = _described(DataFrame(reader.json(texts), spark).schema)
+    body = _inferred_type(DataFrame(reader.json(texts), spark).schema)
     return body if isinstance(body, dict) else {}
 
 
-def _described(kind: DataType) -> Inferred:
+def _inferred_type(kind: DataType) -> Inferred:
     from pyspark.sql.types import ArrayType, StructType
 
     if isinstance(kind, StructType):
-        return {field.name: _described(field.dataType) for field in kind.fields}
-    return [_described(kind.elementType)] if isinstance(kind, ArrayType) else kind.simpleString()
+        return {field.name: _inferred_type(field.dataType) for field in kind.fields}
+    return [_inferred_type(kind.elementType)] if isinstance(kind, ArrayType) else kind.simpleString()
 
 
 def _child(parent: Mapping[str, Inferred], name: str) -> Mapping[str, Inferred]:

@@ -117,7 +117,7 @@ def ingest_batch(
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             _require_all(events, done[1])
             bad_of = {each.layout.table.table: each.counts.bad for each in decoded}
-            tables = tuple(_measured(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
+            tables = tuple(_add_measures(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
             count = routing.bad + sum(each.counts.bad for each in decoded)
             return BatchReport(
@@ -175,7 +175,7 @@ def _by_table(place: SourcePaths, events: Frame) -> Frame:
     return ordered.selectExpr(*others, "concat(source_table) as source_table").select(*events.columns)
 
 
-def _measured(report: TableReport, routing: Routed, bad_of: Mapping[TableName, int]) -> TableReport:
+def _add_measures(report: TableReport, routing: Routed, bad_of: Mapping[TableName, int]) -> TableReport:
     """Add the table's number of lines, of dead letters, and its lag behind the log, in seconds."""
     share = next(each for each in routing.shares.values() if each.table.table == report.table)
     lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)

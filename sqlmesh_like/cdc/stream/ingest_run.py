@@ -348,11 +348,11 @@ class IngestRun:
         self.ingested = self.ingested.plus(report)
         if self.on_batch is not None:
             # In a run that ends, the events of a table may yet come in a later batch.
-            unmatched = self._unmatched() if self.is_continuous and report.undeclared else ()
+            unmatched = self._tables_without_events() if self.is_continuous and report.undeclared else ()
             self.on_batch(replace(report, unmatched=tuple(each for each in unmatched if each.name not in self.warned)))
             self.warned.update(each.name for each in unmatched)
 
-    def _unmatched(self) -> tuple[SourceTable, ...]:
+    def _tables_without_events(self) -> tuple[SourceTable, ...]:
         """The declared tables of which no event has ever come."""
         met = {each.table for each in self.ingested.tables}
         declared = (each for each in self.place.source.tables if each.ingest and each.table not in met)
@@ -361,7 +361,7 @@ class IngestRun:
     def report(self) -> IngestReport:
         """The sum of all batches of the run."""
         tables = _in_order(self.place, self.ingested.tables)
-        unmatched = self._unmatched() if self.ingested.undeclared else ()
+        unmatched = self._tables_without_events() if self.ingested.undeclared else ()
         return replace(self.ingested, tables=tables, dead_letter_table=self.place.dead_letters, unmatched=unmatched)
 
 

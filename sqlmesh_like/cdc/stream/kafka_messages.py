@@ -45,7 +45,7 @@ def why_not_here() -> str | None:
 
 
 @contextmanager
-def opened(log: KafkaLog) -> Iterator[KafkaMessages]:
+def open_messages(log: KafkaLog) -> Iterator[KafkaMessages]:
     """The messages of a log while the context is open. Raises NotProvenError where the client has an error."""
     from confluent_kafka import Consumer, KafkaException
 
@@ -69,7 +69,7 @@ def opened(log: KafkaLog) -> Iterator[KafkaMessages]:
         finally:
             consumer.close()
     except KafkaException as error:
-        raise _failed(error.args[0]) from None
+        raise _client_error(error.args[0]) from None
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class KafkaMessages:
             if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
                 continue  # no group is needed
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                raise _failed(error)
+                raise _client_error(error)
             partition = (str(message.topic()), int(message.partition() or 0))
             if partition not in missing:
                 continue
@@ -170,7 +170,7 @@ def _row(message: Message) -> tuple[Value, ...]:
     return message.topic(), message.partition(), message.offset(), moment, message.key(), message.value()
 
 
-def _failed(error: KafkaError) -> NotProvenError:
+def _client_error(error: KafkaError) -> NotProvenError:
     return NotProvenError(f"the client of Kafka failed here: {error.name()}")
 
 

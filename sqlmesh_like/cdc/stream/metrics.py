@@ -42,7 +42,7 @@ class Metrics:
         """Write the metrics of one batch to all files. Raises MachineError where a file cannot be written."""
         if not self.paths:
             return
-        lines = [_measured(report, table) for table in by_table(report.tables).values()]
+        lines = [_metrics_record(report, table) for table in by_table(report.tables).values()]
         self.dead_letters[report.source] = self.dead_letters.get(report.source, 0) + report.dead_letters
         for line in lines:
             self._add(report.source, line)
@@ -65,26 +65,26 @@ class Metrics:
             full = f"sml_ingest_{name}" + ("_total" if name in _COUNTERS else "")
             entries += [f"# HELP {full} {help_}", f"# TYPE {full} {'counter' if name in _COUNTERS else 'gauge'}"]
             entries += [
-                f"{full}{{source={_quoted(source)},table={_quoted(table)}}} {totals[name]:.15g}"
+                f"{full}{{source={_label_value(source)},table={_label_value(table)}}} {totals[name]:.15g}"
                 for (source, table), totals in self.totals.items()
                 if name in totals
             ]
         full = "sml_ingest_dead_letters_total"
         entries += [f"# HELP {full} Events that could not be ingested.", f"# TYPE {full} counter"]
-        entries += [f"{full}{{source={_quoted(source)}}} {count}" for source, count in self.dead_letters.items()]
+        entries += [f"{full}{{source={_label_value(source)}}} {count}" for source, count in self.dead_letters.items()]
         return "\n".join(entries) + "\n"
 
 
-def _quoted(label: str) -> str:
+def _label_value(label: str) -> str:
     """
-    >>> _quoted('a"b')
+    >>> _label_value('a"b')
     '"a\\\\"b"'
     """
     text = shown_lines(label).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 
 
-def _measured(report: IngestReport, table: TableReport) -> dict[str, object]:
+def _metrics_record(report: IngestReport, table: TableReport) -> dict[str, object]:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {
         "time": now,

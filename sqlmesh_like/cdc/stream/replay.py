@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.cdc.decode.decode import Decoded, with_events
 from sqlmesh_like.cdc.decode.events import events_of, routed, waiting
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.frames import in_spark, united
+from sqlmesh_like.cdc.frames import in_spark, union_frames
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS, read_floors
 from sqlmesh_like.cdc.report import IngestReport, by_table
 from sqlmesh_like.cdc.schema.ods_layout import POSITION
@@ -73,7 +73,7 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
             done, failed = side_by_side(place, decoded, again, lambda each: each.layout.table)
             unwritten = {each.table for each in (*unfit, *failed)}
             written = [share for share in routing.shares.values() if share.table.table not in unwritten]
-            bad = in_spark(united([letter_rows.where("false"), *dead_letters_of(events, routing, decoded)]))
+            bad = in_spark(union_frames([letter_rows.where("false"), *dead_letters_of(events, routing, decoded)]))
             unread = in_spark(waiting(events, written)).toDF("file", "position")
             old = letter_rows.where(f"not ({is_young})")
             stay = old.unionByName(letter_rows.join(unread, ["file", "position"], "semi"))
@@ -100,7 +100,7 @@ def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Dec
         of = f"origin = {sql_literal(origin)} and " if origin else ""
         same = "true" if in_order else _SAME_PART.format("position", sql_literal(at))
         events = events.where(f"not ({of}{same} and position < {sql_literal(at)})")
-        events = _doubted(events, f"{of}not ({same})")
+        events = _mark_unknown(events, f"{of}not ({same})")
     if not in_order and not layout.order_columns and layout.ingest.primary_key:
         events = _among_changed(context, decoded, events)
     return decoded if events is decoded.events else with_events(decoded, events)
@@ -119,8 +119,8 @@ def _among_changed(context: IngestContext, decoded: Decoded, events: DataFrame) 
     latest = reduce(DataFrame.unionByName, known).groupBy("own_key").agg({"seen": "max"}).toDF("own_key", "seen")
     joined = keyed.join(latest, "own_key", "left")
     is_elsewhere = f"seen is not null and not ({_SAME_PART.format('position', 'seen')})"
-    return _doubted(joined, is_elsewhere).select(*events.columns)
+    return _mark_unknown(joined, is_elsewhere).select(*events.columns)
 
 
-def _doubted(events: DataFrame, condition: str) -> DataFrame:
+def _mark_unknown(events: DataFrame, condition: str) -> DataFrame:
     return events.withColumn("reason", F.expr(f"coalesce(reason, if({condition}, {sql_literal(_UNKNOWN)}, null))"))

@@ -93,7 +93,7 @@ def take_small_batches(run: IngestRun, on_spark: Callable[[str], None]) -> bool:
 def _batches(context: IngestContext) -> Iterator[Batches]:
     records, log = QueryRecords(context.place.checkpoint), context.log
     if isinstance(log, KafkaLog):
-        with kafka_messages.opened(log) as messages:
+        with kafka_messages.open_messages(log) as messages:
             yield KafkaBatches(records, log, messages)
     else:
         assert isinstance(log, FileLog)

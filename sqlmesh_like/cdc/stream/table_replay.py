@@ -82,7 +82,7 @@ def _batches_after(
     if isinstance(log, KafkaLog):
         earliest = partial(log.earliest, context.spark)
         return missing_offsets(query, position, earliest, is_partial=is_partial)
-    spelling = _spelt if isinstance(log, ParquetLog) else str
+    spelling = _log_path if isinstance(log, ParquetLog) else str
     return missing_files_of_log(query, position, spelling, is_partial=is_partial)
 
 
@@ -137,10 +137,10 @@ def _beginning(place: SourcePaths, query: QueryLog, position: TablePosition) -> 
     return TablePosition()
 
 
-def _spelt(uri: str) -> str:
+def _log_path(uri: str) -> str:
     """The path of a listed file as `ParquetLog` spells it.
 
-    >>> _spelt("file:///landing/a%20b.parquet"), _spelt("s3a://bucket/a.parquet")
+    >>> _log_path("file:///landing/a%20b.parquet"), _log_path("s3a://bucket/a.parquet")
     ('file:/landing/a b.parquet', 's3a://bucket/a.parquet')
     """
     path = unquote(uri)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.frames import Frame, united
+from sqlmesh_like.cdc.frames import Frame, union_frames
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
@@ -70,7 +70,7 @@ def dead_letter_rows(events: Frame, layout: OdsLayout | None = None) -> Frame:
 def write_dead_letters(place: SourcePaths, bad: Sequence[Frame], mark: BatchMarker) -> None:
     """Write all malformed events of a batch in one commit, and only once if the batch is replayed."""
     if not mark.is_on(place.dead_letters_uri):
-        _write(place, united(bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
+        _write(place, union_frames(bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
 
 
 def _write(place: SourcePaths, rows: Frame, metadata: Mapping[str, str]) -> None:
@@ -131,7 +131,7 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
 
 def first_reason(bad: Sequence[Frame], root: Path) -> tuple[str, Location]:
     """Reason and location of the first malformed event of a batch."""
-    first = united(bad).orderBy("file", "position").first()
+    first = union_frames(bad).orderBy("file", "position").first()
     assert first is not None
     path = Path(unquote(urlsplit(first["file"]).path))
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else first["file"]

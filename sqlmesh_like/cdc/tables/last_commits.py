@@ -63,7 +63,7 @@ def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_
 
     `dead_letters`: these commits ingested dead letters.
     """
-    known, fresh = _noted(place), dict[str, str]()
+    known, fresh = _read_frontiers(place, _FILE), dict[str, str]()
     uris = {table.table: place.table_uri(table) for table in place.source.tables}
     for name in written:
         timeline = Timeline(uris[name]) if name in uris else None
@@ -71,7 +71,7 @@ def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_
         if timeline is not None and (before is None or _is_there(timeline, before)):
             fresh |= {str(name): frontier for frontier in (timeline.frontier,) if frontier}
     if dead_letters:
-        noted = _read(place, _DEAD_LETTERS)
+        noted = _read_frontiers(place, _DEAD_LETTERS)
         _write(
             place, _DEAD_LETTERS, noted | {name: f"{noted.get(name, '')} {at}".strip() for name, at in fresh.items()}
         )
@@ -82,7 +82,7 @@ def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_
 def note_replayed(place: SourcePaths, table: SourceTable) -> None:
     """Accept a table as it is: the batches that it lacks are recorded elsewhere."""
     for name in (_DEAD_LETTERS, _FILE):
-        entries = _read(place, name)
+        entries = _read_frontiers(place, name)
         if entries.pop(str(table.table), None) is not None:
             _write(place, name, entries)
     note_last_commits(place, [table.table])
@@ -103,7 +103,7 @@ def was_restarted(place: SourcePaths) -> bool:
 
 def dead_letters_after(place: SourcePaths, table: SourceTable, frontier: str) -> bool:
     """Whether dead letters of a table were ingested after its commit `frontier`."""
-    noted = _read(place, _DEAD_LETTERS).get(str(table.table), "").split()
+    noted = _read_frontiers(place, _DEAD_LETTERS).get(str(table.table), "").split()
     return any(each.split("_")[0] > frontier.split("_")[0] for each in noted)
 
 
@@ -112,16 +112,16 @@ def tables_that_went_back(place: SourcePaths) -> list[WentBack]:
 
     Needs no JVM. An archived commit is older than the active ones and counts as present.
     """
-    known, replayed = _noted(place), _read(place, _DEAD_LETTERS)
+    known, replayed = _read_frontiers(place, _FILE), _read_frontiers(place, _DEAD_LETTERS)
     result = []
     for table in place.source.tables:
         expected = known.get(str(table.table))
         if expected is not None:
-            result.append(_compared(place, table, expected, replayed.get(str(table.table), "").split()))
+            result.append(_check_last_commit(place, table, expected, replayed.get(str(table.table), "").split()))
     return [each for each in result if each is not None]
 
 
-def _compared(place: SourcePaths, table: SourceTable, expected: str, replayed: list[str]) -> WentBack | None:
+def _check_last_commit(place: SourcePaths, table: SourceTable, expected: str, replayed: list[str]) -> WentBack | None:
     timeline, source = Timeline(place.table_uri(table)), place.source.name
     try:
         problem = _lost_commit(timeline, expected)
@@ -165,11 +165,7 @@ def _of(batch: str | None) -> str:
     return "" if batch is None else f", with events up to {json.loads(batch).get('offsets')}"
 
 
-def _noted(place: SourcePaths) -> Mapping[str, str]:
-    return _read(place, _FILE)
-
-
-def _read(place: SourcePaths, name: str) -> dict[str, str]:
+def _read_frontiers(place: SourcePaths, name: str) -> dict[str, str]:
     notes = folder(place.last_commits)
     if not notes.exists(name):
         return {}

@@ -33,7 +33,7 @@ def letters_of_keys(
         return []
     patterns = [_pattern(table.ingest.primary_key, key) for key in keys]
     values = {*record_keys, *(part for key in keys for part in key)}
-    searched = [_spelt(text, is_value=text in values) for text in texts]
+    searched = [_key_pattern(text, is_value=text in values) for text in texts]
     result = []
     for each in timeline.slices(timeline.frontier).values():
         columns = [KEY, "table_name", "row_key", "text", "raw"]
@@ -47,11 +47,11 @@ def letters_of_keys(
     return result
 
 
-def _spelt(text: str, *, is_value: bool) -> re.Pattern[str]:
+def _key_pattern(text: str, *, is_value: bool) -> re.Pattern[str]:
     """A text, plainly or in JSON.
 
-    >>> bool(_spelt("C-1", is_value=True).search("C-10")), bool(_spelt("C-1", is_value=False).search("C-10"))
-    (False, True)
+    >>> [bool(_key_pattern("C-1", is_value=is_value).search("C-10")) for is_value in (True, False)]
+    [False, True]
     """
     spelt = "|".join(re.escape(each) for each in (text, json.dumps(text)[1:-1]))
     return re.compile(rf"(?<![\w.@+-])(?:{spelt})(?![\w.@+-])" if is_value else spelt)

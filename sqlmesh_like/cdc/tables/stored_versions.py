@@ -96,13 +96,14 @@ def _stored_names(layout: OdsLayout) -> list[str]:
 def joined_rows(decoded: Decoded, uri: str, versions: Frame, *, is_ranked: bool, again: bool) -> Frame:
     """The stored rows of the `versions` that do not say where these are (`again`: of all), by a join in Spark."""
     keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
-    stored = _stored(in_spark(versions, "stored rows that only Spark looks up").sparkSession, uri, hidden=is_ranked)
+    spark = in_spark(versions, "stored rows that only Spark looks up").sparkSession
+    stored = _stored_rows(spark, uri, hidden=is_ranked)
     stored = stored if again else _within_ranges(stored, decoded.events, decoded.layout)
     text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
     return frame_query(text, stored=stored, keys=keys)
 
 
-def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
+def _stored_rows(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
     """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
     from sqlmesh_like.spark.change_feed.change_feed import change_feed
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.decode.decode import Decoded, stored_table, warn_of_unknown_types
 from sqlmesh_like.cdc.formats.source_types import quoted_name
-from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, united
+from sqlmesh_like.cdc.frames import Frame, frame_query, held, in_spark, union_frames
 from sqlmesh_like.cdc.in_process.commits import commit_frame, stored_rows, without_remains
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.defaults import backfilled, backfilled_here
+from sqlmesh_like.cdc.merge.defaults import backfill_defaults, backfilled_here
 from sqlmesh_like.cdc.merge.tombstones import floors_for, write_floors
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cdc.schema.column_record import column_record
@@ -102,7 +102,7 @@ def _commit_batch(
     if decisions is None:
         decisions = frame_query(merge_sql.decisions_of_one(layout), events=decoded.good)
     try:
-        report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
+        report, to_remember = _counted_before(decoded) if is_counted else _count_decisions(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         fault_point("ingest.truncates")
         if remembers and to_remember:
@@ -144,7 +144,7 @@ def _write_rows(
     # An empty table needs no lookup of rows; but a bulk insert would insert rows marked as deleted.
     is_load = report.upserts > 0 and not Timeline(table.uri).commit_instants
     if is_load and not is_netted:
-        rows = frame_query(merge_sql.loaded(layout, _position(decoded)), events=decoded.good)
+        rows = frame_query(merge_sql.first_load_sql(layout, _position(decoded)), events=decoded.good)
     else:
         rows = frame_query(merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
         rows = rows.where(f"not {IS_DELETED}") if is_load else rows
@@ -175,7 +175,7 @@ def _upsert(
     if decoded.defaults:
         # A default changes nearly all rows: a change log would be as large as the table.
         stored = rows.sparkSession.read.format("hudi").load(table.uri)
-        write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
+        write(backfill_defaults(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
     elif Router(place.target).why_executors_commit(table.uri) or not commit_locally(rows, table, metadata, count):
         from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 
@@ -219,7 +219,7 @@ def _decisions(
         return None, False
     versions = _versions(decoded)
     if decoded.truncates:
-        versions = _truncated(decoded, uri, versions, in_order=in_order)
+        versions = _add_truncates(decoded, uri, versions, in_order=in_order)
     inputs: dict[str, Frame] = {"versions": versions}
     if is_looked_up:
         is_ranked = bool(layout.order_columns) or again
@@ -230,7 +230,7 @@ def _decisions(
         if is_ranked:
             # Where the row in another partition is newer than a late event, that event must not add a second copy.
             stood = frame_query(merge_sql.stood(layout), stored=stored)
-            both = stood if floors is None else united([stood, floors.select(*stood.columns)])
+            both = stood if floors is None else union_frames([stood, floors.select(*stood.columns)])
             floors = frame_query(merge_sql.united_versions(layout), floors=both)
         else:
             inputs["places"] = frame_query(merge_sql.places(layout), stored=stored)
@@ -260,21 +260,21 @@ def _versions(decoded: Decoded) -> Frame:
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
-    """`_counted` from the event counts, for one event per key and no floors; the number to remember is a minimum."""
+    """`_count_decisions` from the event counts, for one event per key and no floors; the number is a minimum."""
     counts = decoded.counts
     report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
     return report, counts.deletes + counts.moves
 
 
-def _truncated(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
+def _add_truncates(decoded: Decoded, uri: str, versions: Frame, *, in_order: bool) -> Frame:
     stored = stored_table(decoded.events, uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
     for truncate in decoded.truncates:
-        text = merge_sql.truncated(
+        text = merge_sql.truncate_sql(
             decoded.layout, truncate.position, origin=truncate.origin, stored=columns, in_order=in_order
         )
-        versions = united([versions, frame_query(text, **inputs)])
+        versions = union_frames([versions, frame_query(text, **inputs)])
     return versions
 
 
@@ -315,7 +315,7 @@ def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object
     return decoded.good.selectExpr(f"{decoded.layout.partition('row')} as part").distinct().count()
 
 
-def _counted(decisions: Frame, layout: OdsLayout) -> tuple[TableReport, int]:
+def _count_decisions(decisions: Frame, layout: OdsLayout) -> tuple[TableReport, int]:
     """Count the decisions. Returns the report, and how many of them must be remembered as floors."""
     written = ("not is_late and not winner.removed", "not is_late and winner.removed")
     counts = (*written, "is_late", merge_sql.IS_REMEMBERED)

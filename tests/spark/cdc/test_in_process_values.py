@@ -191,16 +191,16 @@ def _moments() -> Iterator[str]:
             f"date_format({moment}, '{form}')" for form in ("yyyyMM", "yyyy-MM-dd", "y_M_d", "HH.mm.ss", "yyMMdd")
         )
     for text in map(sql_literal, _NUMBERS_IN_TEXT):
-        yield from (time_values.decoded(encoding, text)[0] for encoding in Encoding if encoding in _DECODED)
+        yield from (time_values.decode_time(encoding, text)[0] for encoding in Encoding if encoding in _DECODED)
     yield from (f"try_to_binary({text}, 'BASE64')" for text in map(sql_literal, _NO_BASE64))
     for text in map(sql_literal, _BASE64):
         yield from (base64_numbers.decimal(text, scale) for scale in (0, 2, 5))
         yield from (base64_numbers.decimal_text(text, scale) for scale in (0, 2, -2))
-        yield from (base64_numbers.unsigned(text), f"try_to_binary({text}, 'BASE64')")
+        yield from (base64_numbers.unsigned_number_sql(text), f"try_to_binary({text}, 'BASE64')")
     yield from (base64_numbers.plain_number(text) for text in ("'1E-7'", "'1.5E+3'", "'12'", "'-2.50e-2'"))
     parts = '{"year":2024,"month":2,"day":3,"hour":4,"minute":5,"second":6,"nanos":700000000,"offsetSeconds":3600}'
     for encoding in (Encoding.DATE_PARTS, Encoding.TIMESTAMP_PARTS, Encoding.TIME_PARTS):
-        yield time_values.decoded(encoding, sql_literal(parts))[0]
+        yield time_values.decode_time(encoding, sql_literal(parts))[0]
 
 
 _DECODED = {

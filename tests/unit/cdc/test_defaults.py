@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
 from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField
-from sqlmesh_like.cdc.merge.defaults import _is_before, added
+from sqlmesh_like.cdc.merge.defaults import _is_before, defaults_of_new_columns
 from sqlmesh_like.cdc.schema.schema_evolution import evolve_schema
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
@@ -21,7 +21,7 @@ STORED = (Column("_sml_key", "string"), Column("id", "int"), Column("n", "int"))
 def defaults_of(policy: str, *fields: SourceField) -> dict[str, str]:
     shape = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
     settled = evolve_schema(TABLE, INGEST, STORED, [shape], policy)  # type: ignore[arg-type]
-    return added(settled.layout, STORED, settled.shapes)
+    return defaults_of_new_columns(settled.layout, STORED, settled.shapes)
 
 
 def test_only_a_new_column_brings_its_default() -> None:
