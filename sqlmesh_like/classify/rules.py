@@ -140,6 +140,8 @@ _ALL = (
          "remove is_incremental(): the plan is derived and loses nothing"),
     Rule("CFG006", "microbatch: the whole query from `begin` on is maintained, not one batch after another",
          "group and rank by the event time too, for then both give the same rows"),
+    Rule("CFG007", "a setting of the target's Spark session may change what SQL means",
+         "remove the setting from `spark:` in profiles.yml"),
 )  # fmt: skip
 
 TIED = frozenset({"WIN002", "AGG008", "AGG009", "LIM002"})
@@ -148,7 +150,7 @@ TIED = frozenset({"WIN002", "AGG008", "AGG009", "LIM002"})
 RULES = {rule.id: rule for rule in _ALL}
 
 
-ABOUT_SETTINGS = frozenset({"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006"})
+ABOUT_SETTINGS = frozenset({"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006", "CFG007"})
 """Rules whose advice is about a setting or the lake, and true of each plan that has them."""
 
 

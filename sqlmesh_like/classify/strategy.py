@@ -45,6 +45,7 @@ from sqlmesh_like.classify.rules import TIED, Reason, reason
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import with_article
 from sqlmesh_like.project.nodes import AuthorStrategy
+from sqlmesh_like.project.reading.session_settings import setting_not_followed
 
 Strategy = (
     Literal[
@@ -79,6 +80,8 @@ def classify(facts: QueryFacts) -> Classification:
     """The cheapest sound strategy of a model's query, with reasons; the author strategy if the model has one."""
     if (strategy := facts.model.author_strategy) is not None:
         return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
+    if (setting := setting_not_followed(facts.model.session)) is not None:
+        return Classification("full_refresh", (), (reason("CFG007", setting),))
     if facts.unsupported_reason is not None or facts.relation is None:
         assert facts.unsupported_reason is not None
         unsupported_reason = facts.unsupported_reason

@@ -64,6 +64,8 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
     }
     if compiled.facts.relation is not None and _joins_several(compiled.facts.relation):
         parts["joins"] = "flat"
+    if model.session:
+        parts["session"] = dict(model.session)
     if compiled.facts.relation is not None and _averages_decimals(compiled.facts.relation):
         parts["averages"] = "doubles"
     if asks_both_ways(compiled.facts.tree):

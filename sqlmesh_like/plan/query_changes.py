@@ -25,18 +25,19 @@ _CLAUSES = {
 def query_parts(compiled: CompiledModel) -> Mapping[str, str]:
     """A digest of each clause, CTE and setting that stored rows depend on, by its name in messages."""
     model, tree = compiled.model, compiled.facts.tree
+    session = {name: _text_digest(value) for name, value in sorted(model.session.items())}
     if model.python is not None:
         parts = (
             ("the Python text or a setting that it asks for", tree.expressions),
             ("its inputs", tree.args.get("from_")),
         )
-        return {words: _digest(part) for words, part in parts if part}
+        return {words: _digest(part) for words, part in parts if part} | session
     if not isinstance(tree, exp.Select):
-        return {"the query": _digest(tree)}
+        return {"the query": _digest(tree)} | session
     clauses = {words: _digest(tree.args[name]) for name, words in _CLAUSES.items() if tree.args.get(name)}
     ctes = {f"the CTE {cte.alias}": _digest(cte.this) for cte in tree.ctes}
     settings = {"unique_key": ",".join(model.config.unique_key), "table_type": model.config.table_type}
-    return {**clauses, **ctes, **{name: value for name, value in settings.items() if value}}
+    return {**clauses, **ctes, **{name: value for name, value in settings.items() if value}, **session}
 
 
 def change_of_query(compiled: CompiledModel, record: TableRecord, target: TableState) -> str:
@@ -72,5 +73,8 @@ def _parts(compiled: CompiledModel, record: TableRecord) -> Iterator[str]:
 
 def _digest(part: exp.Expr | list[exp.Expr]) -> str:
     parts = part if isinstance(part, list) else [part]
-    text = "\n".join(one.sql(FINGERPRINT, comments=False, normalize=True) for one in parts)
+    return _text_digest("\n".join(one.sql(FINGERPRINT, comments=False, normalize=True) for one in parts))
+
+
+def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]

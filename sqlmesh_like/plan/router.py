@@ -22,6 +22,7 @@ from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, split_relation
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.session_settings import value_settings
 
 _LARGEST_BUILD = 1_000_000_000
 """Bytes of the inputs of a table that is built in this process, which reads them once. What it writes has a bound of
@@ -60,6 +61,11 @@ class Router:
 
     def why_spark_reads(self, *uris: str) -> str | None:
         """Of queries, samples, changes and exports of these tables."""
+        if setting := next(iter(value_settings(self.target.spark)), None):
+            return f"the target sets {setting}, which may change values"
+        return self._why_out_of_reach(*uris)
+
+    def _why_out_of_reach(self, *uris: str) -> str | None:
         if self.target.delta_engine == "spark":
             return "the target's delta_engine is spark"
         return next((f"{uri} is out of this process's reach" for uri in uris if not is_in_reach(uri)), None)
@@ -108,7 +114,7 @@ class Router:
             return "commits without Spark are tried on S3 and HDFS alone"
         if is_store(uri) and self.target.store.single_writer:
             return "the store has no conditional writes (`single_writer`)"
-        return self.why_spark_reads(uri)
+        return self._why_out_of_reach(uri)
 
     def why_executors_commit(self, uri: str) -> str | None:
         """Of a commit of rows that Spark has computed."""

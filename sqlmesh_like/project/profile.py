@@ -19,6 +19,7 @@ from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, T
 from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.session_settings import FIXED, changed_setting
 from sqlmesh_like.project.reading.store_settings import StoreSettings, read_store_settings
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
@@ -190,7 +191,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         master=str(OUTPUT.value(output, "master")),
         threads=cast(int, OUTPUT.value(output, "threads")),
         catalog=_catalog(output.get("catalog")),
-        spark=_settings(output, "spark"),
+        spark=_spark_settings(output),
         hudi=_settings(output, "hudi"),
         options={key: child.value for key, child in output.items() if key not in OUTPUT.keys or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
@@ -205,6 +206,14 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
 def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
     child = node.get(key)
     return {} if child is None else child.settings(key)
+
+
+def _spark_settings(output: YamlNode) -> Mapping[str, str]:
+    settings = _settings(output, "spark")
+    if name := changed_setting(settings):
+        place = output.children["spark"].children[name]
+        raise place.error(f"the Spark setting {name} is fixed to {FIXED[name]!r}", "remove it from `spark:`")
+    return settings
 
 
 def _store(output: YamlNode, root: Path) -> StoreSettings:

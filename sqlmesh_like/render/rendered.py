@@ -140,6 +140,7 @@ class RenderedModel:
     error: SqlError | None = None  # why its template could not be rendered; then `sql` is empty
     config_places: Mapping[str, Location] = field(default_factory=dict)  # of the keys that properties YAML sets
     column_places: Mapping[str, Location] = field(default_factory=dict)  # of its columns there, by lower-case name
+    session: Mapping[str, str] = field(default_factory=dict)  # settings of the target that may change its values
 
     @property
     def language(self) -> Literal["sql", "python"]:

@@ -16,6 +16,7 @@ from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import HOOKS, build_config, check_setting
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, Target, TestFile
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
+from sqlmesh_like.project.reading.session_settings import value_settings
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.render.adapter_functions import LakeQueries
@@ -229,7 +230,8 @@ class Renderer:
         if placed.python is not None:
             is_allowed = placed.file.package in (self.project.name, *self.project.flags.python_model_packages)
             python = PlacedPython(placed.file, placed.python, placed.config, placed.table, is_allowed)
-            return render_python(python, self._config(placed, registry), registry)
+            rendered = render_python(python, self._config(placed, registry), registry)
+            return replace(rendered, session=value_settings(self.target.spark))
         findings = RenderTrace(begin=batch_begin(placed.config, placed.file))
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
@@ -261,6 +263,7 @@ class Renderer:
             settings=_other_settings(placed.config),
             config_places=placed.file.config_places,
             column_places=placed.file.column_places,
+            session=value_settings(self.target.spark),
         )
 
     def _render(

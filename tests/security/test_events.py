@@ -15,7 +15,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, Source, Target
-from sqlmesh_like.spark.jvm.spark_settings import FIXED
+from sqlmesh_like.project.reading.session_settings import FIXED
 from sqlmesh_like.sql_text import spark_identifier, spark_literal, standard_identifier, standard_literal
 from tests.security.hostile_messages import PAYLOADS, mixed
 

@@ -32,6 +32,7 @@ from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_wh
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.plan.router import Router
+from sqlmesh_like.project.reading.session_settings import value_settings
 
 if TYPE_CHECKING:
     from sqlmesh_like.cdc.stream.ingest_context import IngestContext
@@ -128,8 +129,8 @@ def _why_spark(context: IngestContext) -> str | None:
         return "a schema registry has their schemas"
     if isinstance(context.log, KafkaLog) and (reason := kafka_messages.why_not_here()):
         return reason
-    if any(name.startswith("spark.sql.") for name in place.target.spark):
-        return "the target has settings of Spark SQL"
+    if setting := next(iter(value_settings(place.target.spark)), None):
+        return f"the target sets {setting}, which may change values"
     if isinstance(context.log, KafkaLog) and any(name.startswith("spark.kafka.") for name in place.target.spark):
         return "the target has settings of Spark's Kafka client"
     router = Router(place.target)

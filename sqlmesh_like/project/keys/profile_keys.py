@@ -94,7 +94,10 @@ OUTPUT = OutputShape("an output", {
     "catalog": Key(custom("`none` | `hive` | `glue`, or one with its settings", {"enum": list(CATALOGS)}, CATALOG),
                    "none", help="Where tables are registered.", example="hive"),
     "store": Key(entry(STORE), help="How the object store of the warehouse is reached, by Spark and by `sml` itself."),
-    "spark": Key(settings, help="Settings of the Spark session.", example={"spark.executor.memory": "4g"}),
+    "spark": Key(
+        settings, help="Settings of the Spark session; those that may change values leave all rows to Spark.",
+        example={"spark.executor.memory": "4g"},
+    ),
     "hudi": Key(settings, help="Options of Hudi's writer for all tables.",
                 example={"hoodie.parquet.compression.codec": "zstd"}),
     "retention_days": Key(_COUNT, DEFAULT_RETENTION_DAYS, example=14,

@@ -1,7 +1,6 @@
-"""The Spark settings of a target, as plain text. Owns defaults, fixed settings and the merge; does not import Spark.
+"""The Spark settings of a target, as plain text. Owns defaults and the merge; does not import Spark.
 
-Fixed settings determine the meaning of a model's rows (time zone, ANSI mode) or are required by Hudi; the user's
-`spark:` map overrides all others.
+The user's `spark:` map overrides all but the fixed settings (`project.reading.session_settings`).
 """
 
 from __future__ import annotations
@@ -18,37 +17,10 @@ from pathlib import Path
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.session_settings import FIXED, changed_setting
 from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
 
-FIXED: Mapping[str, str] = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "false",
-    # Spark would replace `${env:…}` by variables of the environment and of Java, even in a model's literal or a default
-    # that an event states.
-    "spark.sql.variable.substitute": "false",
-    # A CTE wins over one of its name further out, as everywhere in SQL; the default refuses such a query, and views are
-    # inlined with their own CTEs.
-    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
-    "spark.sql.catalogImplementation": "in-memory",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    # Otherwise NULLs inside arrays fail.
-    "spark.hadoop.parquet.avro.write-old-list-structure": "false",
-    # The default, INT96, is read back as nanoseconds, which only cover the years 1677 to 2262. Change logs, exports and
-    # staged rows of a commit are Parquet files that other readers than Spark read, too.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which are
-    # common in databases (0001-01-01 for "none").
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
-}
 _DEFAULTS: Mapping[str, str] = {
     # Redacts secrets in settings, environments and source options in the event log and the UI.
     "spark.redaction.regex": SECRET_NAME,
@@ -118,9 +90,8 @@ def local_cores(master: str) -> int:
 def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
     """All settings of a session for a target, by name. Raises ProjectError where the target changes a fixed one."""
     fixed = {**FIXED, "spark.master": target.master}
-    for name, value in target.spark.items():
-        if name in fixed and value != fixed[name]:
-            raise _is_fixed(target, name, fixed[name])
+    if name := changed_setting(target.spark, fixed):
+        raise _is_fixed(target, name, fixed[name])
     settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
     # Hadoop uses these settings without Spark's prefix.
     named = [

@@ -18,11 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.analyze.algebra.contract_order import contract_order
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.checks.check import refuse_untrusted
+from sqlmesh_like.project.reading.session_settings import FIXED
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.rendered import PythonCode, RenderedModel, reference_key
 from sqlmesh_like.spark.jvm.spark_errors import code_failure, has_lost_file
 
-_FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
+_RESTORED = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 """Settings that the rows of every table depend on, restored if the code has changed them in its session."""
 _LITERALLY = "only what the text names by dbt.ref('…') and dbt.source('…', '…') is known before it runs"
 
@@ -81,8 +82,8 @@ def python_rows(model: RenderedModel, session: SparkSession, read: Callable[[int
     assert python is not None
     refuse_untrusted(model, python)
     returned = _returned(model, python, session, read)
-    for key, value in _FIXED.items():
-        session.conf.set(key, value)
+    for name in _RESTORED:
+        session.conf.set(name, FIXED[name])
     return _in_contract_order(model, _as_frame(returned, session, python))
 
 

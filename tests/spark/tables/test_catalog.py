@@ -31,7 +31,7 @@ from tests.spark.lake import Lake as ModelLake
 READER = """
 import json, sys
 from pyspark.sql import SparkSession
-from sqlmesh_like.spark.jvm.spark_settings import FIXED
+from sqlmesh_like.project.reading.session_settings import FIXED
 
 uri, jars, questions = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 builder = SparkSession.builder.master("local[1]").config("spark.jars", jars).config("spark.ui.enabled", "false")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.spark.jvm.spark_settings import FIXED
+from sqlmesh_like.project.reading.session_settings import FIXED
 
 HUDI = {
     "hoodie.table.name": "t",

@@ -280,6 +280,19 @@ def test_a_clock_is_followed_in_filters_and_pins_what_reads_it_elsewhere(sql: st
     assert (classification.strategy, classification.reasons[-1].rule, classification.reasons[-1].column) == CLOCKED[sql]
 
 
+def test_a_session_that_changes_the_meaning_of_sql_is_not_followed_and_one_that_changes_functions_is() -> None:
+    facts = compiled("select s, sum(a) as n from ods.t group by s", COLUMNS).facts
+
+    def under(**session: str) -> Classification:
+        settings = {f"spark.sql.{name.replace('__', '.')}": value for name, value in session.items()}
+        return classify(replace(facts, model=replace(facts.model, session=settings)))
+
+    assert under(legacy__timeParserPolicy="LEGACY", mapKeyDedupPolicy="LAST_WIN") == classify(facts)
+    refused = under(legacy__timeParserPolicy="LEGACY", caseSensitive="true")
+    assert refused.strategy == "full_refresh"
+    assert [(r.rule, r.message) for r in refused.reasons] == [("CFG007", "spark.sql.caseSensitive")]
+
+
 def test_partitions_that_rows_cross_the_clock_in_are_recomputed_by_group() -> None:
     plan = compiled("select s, count(distinct a) as n from ods.t where dt < now() group by s", COLUMNS, ["s"])
     rules = [reason.rule for reason in plan.classification.reasons]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import TableRecord, TableState
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from tests.properties.lake import compiled, schema
@@ -48,6 +51,16 @@ def test_a_columns_type_is_told_with_both(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_record_of_before_shows_columns_alone() -> None:
     assert change(BEFORE.replace("s <> ''", "s > 'x'"), has_parts=False) == UNKNOWN
     assert change("select a from ods.t", has_parts=False) == "columns −s"
+
+
+def test_a_setting_of_the_session_is_named() -> None:
+    before = of(BEFORE)
+    record = TableRecord("model.p.m", "before", {}, "2024-01-01T00:00:00+00:00", "row_based", parts=query_parts(before))
+    model = replace(before.model, session={"spark.sql.legacy.timeParserPolicy": "LEGACY"})
+    now = CompiledModel(replace(before.facts, model=model))
+    target = TableState("m", "cow", "1_1", record, schema(a="int", s="string"))
+    assert change_of_query(now, record, target) == "spark.sql.legacy.timeParserPolicy"
+    assert fingerprint(now) != fingerprint(before) and meaning(now) != meaning(before)
 
 
 def test_a_text_that_is_only_spelt_otherwise_is_no_change() -> None:

@@ -49,3 +49,12 @@ def test_what_a_target_or_a_place_rules_out_is_sparks_everywhere(master: str) ->
     assert unknown.why_spark_commits("gs://b/t") == "commits without Spark are tried on S3 and HDFS alone"
     alone = Router(replace(target, store=StoreSettings(single_writer=True)))
     assert alone.why_spark_commits("s3a://b/t") == "the store has no conditional writes (`single_writer`)"
+
+
+def test_settings_that_may_change_values_leave_all_rows_to_spark_and_others_none() -> None:
+    set_ = {"spark.sql.shuffle.partitions": "8", "spark.sql.session.timeZone": "UTC", "spark.executor.cores": "2"}
+    assert Router(replace(TARGET, spark=set_)).why_spark_reads("/lake/t") is None
+    for name in ("spark.sql.caseSensitive", "spark.sql.legacy.timeParserPolicy", "spark.sql.files.ignoreMissingFiles"):
+        router = Router(replace(TARGET, spark={**set_, name: "x"}))
+        assert router.why_spark_reads("/lake/t") == f"the target sets {name}, which may change values"
+        assert router.why_spark_commits("/lake/t") is None, "rows that are there already"

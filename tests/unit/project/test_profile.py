@@ -139,6 +139,11 @@ BAD = {
         {},
         "uri of hive is not an address",
     ),
+    "fixed": (
+        "a:\n  outputs: {x: {type: spark, spark: {a.b: 1, spark.sql.ansi.enabled: true}}}\n",
+        {},
+        "profiles.yml:2:46: the Spark setting spark.sql.ansi.enabled is fixed to 'false'\n  remove it from `spark:`",
+    ),
     "environment": (
         "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",
         {},

@@ -9,10 +9,11 @@ import pytest
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.session_settings import FIXED
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.spark.jvm.jars import jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk
-from sqlmesh_like.spark.jvm.spark_settings import AVRO_LIMITS, FIXED, Machine, short_session_options, spark_settings
+from sqlmesh_like.spark.jvm.spark_settings import AVRO_LIMITS, Machine, short_session_options, spark_settings
 
 MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")], Path("/log dir/spark.log"))
 

@@ -1,0 +1,95 @@
+"""Settings of a Spark session that change what SQL means. Owns those that are fixed, and which others have no effect.
+
+Types, plans and DuckDB's SQL are proven for Spark's defaults. A setting `spark.sql.…` that is not known to be about
+speed, files or the catalog may change values: Spark computes all rows then, and a model follows changes only where the
+setting concerns functions alone. Source: "Configuration" and "Performance Tuning" of Spark 3.5, and `SQLConf`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+FIXED: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    # Spark would replace `${env:…}` by variables of the environment and of Java, even in a model's literal or a default
+    # that an event states.
+    "spark.sql.variable.substitute": "false",
+    # A CTE wins over one of its name further out, as everywhere in SQL; the default refuses such a query, and views are
+    # inlined with their own CTEs.
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    # Otherwise NULLs inside arrays fail.
+    "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+    # The default, INT96, is read back as nanoseconds, which only cover the years 1677 to 2262. Change logs, exports and
+    # staged rows of a commit are Parquet files that other readers than Spark read, too.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which are
+    # common in databases (0001-01-01 for "none").
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""They determine the meaning of a model's rows (time zone, ANSI mode), or Hudi requires them."""
+_PREFIX = "spark.sql."
+_WITHOUT_EFFECT = re.compile(
+    _PREFIX.replace(".", r"\.")
+    + r"""(
+    shuffle\.partitions | adaptive\..+ | autoBroadcastJoinThreshold | broadcastTimeout | cbo\..+ | statistics\..+
+    | join\.preferSortMergeJoin | crossJoin\.enabled | codegen\..+ | inMemoryColumnarStorage\..+ | windowExec\..+
+    | sortMergeJoinExec\..+ | cartesianProductExec\..+ | objectHashAggregate\..+
+    | execution\.(topKSortFallbackThreshold | useObjectHashAggregateExec | arrow\.maxRecordsPerBatch)
+    | optimizer\.(dynamicPartitionPruning | runtime)\..+ | optimizer\.(maxIterations | inSetConversionThreshold)
+    | files\.(maxPartitionBytes | openCostInBytes | minPartitionNum | maxPartitionNum | maxRecordsPerFile)
+    | sources\.(parallelPartitionDiscovery\..+ | bucketing\..+ | partitionOverwriteMode | commitProtocolClass)
+    | parquet\.(filterPushdown(\..+)? | enableVectorizedReader | enableNestedColumnVectorizedReader
+        | columnarReaderBatchSize | compression\.codec | output\.committer\.class)
+    | hive\.(metastore.* | filesourcePartitionFileCacheSize | manageFilesourcePartitions | convertMetastoreParquet)
+    | catalog\..+ | defaultCatalog | globalTempDatabase | warehouse\.dir
+    | storeAssignmentPolicy | legacy\.allowNonEmptyLocationInCTAS
+    | streaming\..+ | thriftServer\..+ | queryExecutionListeners | ui\..+ | debug\..+ | redaction\..+
+    | event\.truncate\.length | maxPlanStringLength | maxMetadataStringLength
+    )""",
+    re.VERBOSE,
+)
+"""About speed, files, logs or the catalog; or about statements that no model is."""
+_OF_FUNCTIONS = frozenset({"spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy"})
+"""They change the results of functions, and neither types nor how rows are joined and grouped."""
+
+
+def value_settings(spark: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a target with which Spark's values may be others than by default.
+
+    >>> value_settings({"spark.sql.shuffle.partitions": "64", "spark.executor.cores": "2"})
+    {}
+    >>> value_settings({"spark.sql.caseSensitive": "true", "spark.sql.files.ignoreCorruptFiles": "true"})
+    {'spark.sql.caseSensitive': 'true', 'spark.sql.files.ignoreCorruptFiles': 'true'}
+    """
+    of_sql = (name for name in spark if name.startswith(_PREFIX) and name not in FIXED)
+    return {name: spark[name] for name in of_sql if not _WITHOUT_EFFECT.fullmatch(name)}
+
+
+def setting_not_followed(settings: Mapping[str, str]) -> str | None:
+    """The first of these settings with which no plan is proven; None: changes are followed.
+
+    >>> setting_not_followed({"spark.sql.legacy.timeParserPolicy": "LEGACY", "spark.sql.caseSensitive": "true"})
+    'spark.sql.caseSensitive'
+    """
+    return next((name for name in settings if name not in _OF_FUNCTIONS), None)
+
+
+def changed_setting(spark: Mapping[str, str], fixed: Mapping[str, str] = FIXED) -> str | None:
+    """The first setting of a target that would change a fixed one.
+
+    >>> changed_setting({"spark.sql.ansi.enabled": "true"})
+    'spark.sql.ansi.enabled'
+    """
+    return next((name for name, value in spark.items() if name in fixed and value != fixed[name]), None)
