@@ -21,6 +21,7 @@ from sqlmesh_like.errors import MachineError
 from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.session_settings import value_settings
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
 from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, jar_parts, locked_jars
@@ -34,6 +35,7 @@ from sqlmesh_like.spark.jvm.spark_settings import (
     split_secrets,
 )
 
+_log = logging.getLogger("sqlmesh_like.spark")
 _Settings = dict[str, bool | float | int | str | None]
 _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""
@@ -42,6 +44,7 @@ _UNREGISTERED = "spark-application-"
 """How Spark itself names an application to which a standalone master has given no id."""
 _STOPPED = ("stopped SparkContext", "SparkContext._taskScheduler()")
 """What the same looks like where Spark has stopped the context before it was given, or while it was made."""
+_SET_IT_HERE = "set it under `spark:` of the target, where plans and DuckDB know of it, or remove it"
 _NO_MASTER = "the master has registered no application within a minute"
 _REPEATED = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 Session = SparkSession
@@ -90,6 +93,8 @@ def start_session(
         raise _no_spark(target, jdk, log_file, _NO_MASTER)
     for name in (None, "py4j.clientserver"):
         logging.getLogger(name).addFilter(_is_not_repeated)
+    for name in value_settings(dict(session.sparkContext.getConf().getAll())).keys() - wanted.keys():
+        _log.warning("warning: Spark's own configuration sets %s, which may change values: %s", name, _SET_IT_HERE)
     _send_prints_to(session, log_file)
     _remember_classes(session)
     # Java objects live until their Python counterparts are freed, so cycles are collected as often as usual again.

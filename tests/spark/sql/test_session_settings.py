@@ -1,0 +1,48 @@
+"""Settings of Spark that change values, in a project of the command line: each call has a session of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+PROFILE = "lake:\n  outputs:\n    local: {{type: spark, master: 'local[1]', warehouse: w, schema: dws, spark: {}}}\n"
+NAN = '{spark.sql.legacy.statisticalAggregate: "true"}'
+
+
+def sml(root: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """What a call prints: its rows or log, then its warnings."""
+    call = (sys.executable, "-m", "sqlmesh_like", *arguments)
+    done = subprocess.run(
+        call, cwd=root, env={**os.environ, "NO_COLOR": "1", **(environment or {})}, text=True, capture_output=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.release
+def test_a_setting_that_changes_values_is_sparks_and_its_change_rebuilds(tmp_path: Path) -> None:
+    root = tmp_path
+    (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "s"\nprofile = "lake"\n')
+    (root / "profiles.yml").write_text(PROFILE.format("{}"))
+    for folder in ("models", "seeds", "conf"):
+        (root / folder).mkdir()
+    (root / "seeds/t.csv").write_text("id,g,v\n1,a,5\n2,b,6\n3,b,9\n")
+    (root / "models/m.sql").write_text("select g, stddev(v) as s from {{ ref('t') }} group by g")
+    (root / "conf/spark-defaults.conf").write_text("spark.sql.legacy.sizeOfNull true\nspark.sql.shuffle.partitions 3\n")
+    assert "Started Spark" not in sml(root, "build")
+    read = ("sql", "select s from dws.m where g = 'a'", "--output", "csv", "-q")
+    assert sml(root, *read).split() == ["s", '""'], "of one row"
+    shown = sml(root, "verify", environment={"SPARK_CONF_DIR": str(root / "conf")})
+    assert "Spark's own configuration sets spark.sql.legacy.sizeOfNull" in shown
+    assert "shuffle.partitions" not in shown
+
+    (root / "profiles.yml").write_text(PROFILE.format(NAN))
+    assert "HIS002 changed since the last run: spark.sql.legacy.statisticalAggregate" in sml(root, "run")
+    assert sml(root, *read).split()[:2] == ["s", "nan"], "what Spark's SELECT gives under this setting"
+    assert "PASS=1" in sml(root, "verify")
+    assert "CFG007" in sml(root, "explain", "m")
