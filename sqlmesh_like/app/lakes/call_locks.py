@@ -98,7 +98,7 @@ class CallLocks:
     def require_held(self, uri: str) -> None:
         table = uri.rstrip("/")
         with self._lock:
-            if not self._lost and not self._renewed([table]):
+            if not self._lost and not self._renew_leases([table]):
                 self._lose(f"another call has taken over the locks of {scrubbed(self.warehouse)}, or they were ended")
             reason = self._lost
             if not reason and table not in self._leases and table in written_tables(self.holder.locks):
@@ -167,7 +167,7 @@ class CallLocks:
         for table in ours:
             del self._leases[table]
 
-    def _renewed(self, tables: Collection[str]) -> bool:
+    def _renew_leases(self, tables: Collection[str]) -> bool:
         """Renew the record and the locks of these tables; false where one of them is another's now."""
         ours = [self._leases[table] for table in tables if table in self._leases]
         return self.registry.renew(self.owner) and all(side_by_side(TableLease.renew, ours))
@@ -180,7 +180,7 @@ class CallLocks:
                 with self._lock:
                     if self._ended.is_set() or self._lost:
                         return
-                    if not self._renewed(tuple(self._leases)):
+                    if not self._renew_leases(tuple(self._leases)):
                         self._lose("another call has taken them over, or they were ended by `sml unlock`")
                         return
                 renewed = began

@@ -86,7 +86,7 @@ def lake_lock(loaded: Loaded, command: str, locks: Locks) -> Iterator[HeldLocks]
             yield held
         return
     registry = LockRegistry(_lock_folder(warehouse))
-    slot = _taken(loaded, partial(_take_slot, registry, holder, warehouse))
+    slot = _wait_for_locks(loaded, partial(_take_slot, registry, holder, warehouse))
     loaded.reporter.phase("working")
     try:
         yield HeldLocks(warehouse, partial(registry.also, slot))
@@ -117,7 +117,7 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
     require_conditional_writes(lock_folder(warehouse))
     seconds = settings.lease_seconds
     locks = CallLocks(warehouse, str(uuid4()), holder, StoreRegistry(warehouse, seconds), seconds)
-    _taken(loaded, lambda: locks.take() or locks)
+    _wait_for_locks(loaded, lambda: locks.take() or locks)
     loaded.reporter.phase("working")
     locks.start()
     try:
@@ -130,7 +130,7 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
 _Taken = TypeVar("_Taken")
 
 
-def _taken(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
+def _wait_for_locks(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
     """Take locks, as soon as the other processes let go of them within the call's time."""
     warehouse, seconds = loaded.target.warehouse, loaded.invocation.lock_timeout
     began, is_told = time.monotonic(), False

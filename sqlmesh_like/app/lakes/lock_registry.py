@@ -151,8 +151,8 @@ class LockRegistry:
         paths = (path for kind in ("lock", "json") for path in self._folder.glob(f"[0-9]*.{kind}"))
         for number in {int(path.stem) for path in paths if path.stem.isdecimal()} - {own}:
             if not self._is_free(number):
-                others[number] = self._read(number)
-            elif (killed := self._read(number)) is not None:
+                others[number] = self._read_holder(number)
+            elif (killed := self._read_holder(number)) is not None:
                 if has_left_processes(killed):
                     others[number] = replace(killed, is_ending=True)
                 else:
@@ -173,7 +173,7 @@ class LockRegistry:
     def _record(self, number: int) -> Path:
         return self._folder / f"{number}.json"
 
-    def _read(self, number: int) -> Holder | None:
+    def _read_holder(self, number: int) -> Holder | None:
         try:
             return Holder(**json.loads(self._record(number).read_text()))
         except (OSError, ValueError, TypeError):

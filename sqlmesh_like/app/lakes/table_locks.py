@@ -50,7 +50,7 @@ def run_locks(
     return {
         **publication_locks(lake, publisher),
         _RUNS: "replace" if has_hooks or _asking(lake) & used else "read",
-        **_of_places(lake, _read(lake, selected), "read"),
+        **_of_places(lake, _input_tables(lake, selected), "read"),
         **_of_places(lake, built, "replace"),
     }
 
@@ -61,7 +61,7 @@ def environment_locks(lake: LakeTables, name: str, selected: Collection[str]) ->
     return {
         **environment_lock(name),
         _RUNS: "replace" if _asking(lake) & lake.loaded.graph.above(selected) else "read",
-        **_of_places(lake, cloned | _read(lake, selected), "read"),
+        **_of_places(lake, cloned | _input_tables(lake, selected), "read"),
     }
 
 
@@ -76,7 +76,7 @@ def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
     return {**environment_lock(name), **replaced}
 
 
-def _read(lake: LakeTables, selected: Collection[str]) -> set[str]:
+def _input_tables(lake: LakeTables, selected: Collection[str]) -> set[str]:
     """The tables that selected models and tests read."""
     rendered = lake.loaded.rendered
     readers: list[Reader] = [model for model in rendered.models if model.unique_id in selected]

@@ -52,15 +52,15 @@ class RunEvents:
             return None
         if result.status in BLOCKING:
             return self._of_node(node, event_v2.RunState.FAIL, self._outputs(node), result.message)
-        return self._of_node(node, event_v2.RunState.COMPLETE, self._written(node, result))
+        return self._of_node(node, event_v2.RunState.COMPLETE, self._outputs_of_result(node, result))
 
     def _outputs(self, node: ReportedNode) -> list[event_v2.OutputDataset]:
         return [] if isinstance(node, RenderedTest) else [self._datasets.output(node.unique_id, node.table)]
 
-    def _written(self, node: ReportedNode, result: NodeResult) -> list[event_v2.OutputDataset]:
+    def _outputs_of_result(self, node: ReportedNode, result: NodeResult) -> list[event_v2.OutputDataset]:
         match result:
             case ModelResult():
-                return [self._datasets.described(result.model, result.written)]
+                return [self._datasets.output_with_columns(result.model, result.written)]
             case SeedResult():
                 return [self._datasets.output(result.node.unique_id, result.node.table, result.written)]
             case _:
@@ -103,7 +103,7 @@ class RunEvents:
         )
 
 
-def reported(nodes: Sequence[RenderedNode]) -> list[ReportedNode]:
+def reported_nodes(nodes: Sequence[RenderedNode]) -> list[ReportedNode]:
     """Return the nodes that events are sent for."""
     return [node for node in nodes if isinstance(node, RenderedModel | RenderedSeed | RenderedTest)]
 

@@ -48,17 +48,17 @@ class LineageListener:
         self._send(events.call_started)
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        from sqlmesh_like.app.open_lineage.events import reported
+        from sqlmesh_like.app.open_lineage.events import reported_nodes
 
         self._listener.started(number, total, node)
-        for one in reported([node]):
+        for one in reported_nodes([node]):
             self._send(partial(self._events.started, one))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
-        from sqlmesh_like.app.open_lineage.events import reported
+        from sqlmesh_like.app.open_lineage.events import reported_nodes
 
         self._listener.ended(number, total, result)
-        for one in reported([result.node]):
+        for one in reported_nodes([result.node]):
             self._send(partial(self._events.ended, one, result))
 
     def notify(self, text: str, level: Level = "info") -> None:

@@ -105,10 +105,10 @@ def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catal
         problems=history.problems,
         freshness=read_artifact(folder / "sources.json"),
     )
-    return _compiled(loaded, site_data, places) if compiles else site_data
+    return _add_models(loaded, site_data, places) if compiles else site_data
 
 
-def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
+def _add_models(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
     schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
     states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
     models, errors = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
@@ -119,7 +119,7 @@ def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> Si
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
     """Return the content of catalog.json for the selected nodes, as in dbt. Raises SelectionError."""
-    chosen = {node.unique_id for node in loaded.selected()}
+    chosen = {node.unique_id for node in loaded.select_nodes()}
     described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
     described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))
     return catalog(

@@ -43,7 +43,7 @@ def _checked_folder(project: ParsedProject, name: str) -> Path:
     """Return the folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     place = Location(project.settings_file)
     folder = folder_inside(project.root, name, "clean-targets", place)
-    if kept := _kept(folder, project.root) or _foreign(folder, project):
+    if kept := _content_to_keep(folder, project.root) or _foreign(folder, project):
         message = f"clean-targets: {name!r} holds {kept}"
         raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
     named = [(model.unique_id, model.path) for model in project.models]
@@ -62,7 +62,7 @@ def _checked_folder(project: ParsedProject, name: str) -> Path:
 _VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
 
 
-def _kept(folder: Path, root: Path) -> str | None:
+def _content_to_keep(folder: Path, root: Path) -> str | None:
     """Name the content for which a folder must not be removed: a repository or tables. None: there is none."""
     if any(part in _VERSIONS for part in folder.relative_to(root).parts):
         return "the history of a repository"

@@ -49,7 +49,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], orphans: bool, types
         from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # slow to import
 
         loaded = with_dead_letters(loaded)
-    wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
+    wanted = [node for node in loaded.select_nodes() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, wanted_keys):
         echo(line if form == "json" else shown(line))
 

@@ -89,7 +89,7 @@ def command(
     if is_repaired and any(each.status == "fail" for each in compared):
         compared = _repair(loaded, output, sources, compared, compare)
     results: tuple[Verification, ...] = ()
-    if not sources or loaded.selected("model"):
+    if not sources or loaded.select_nodes("model"):
         results = _verify_models(loaded, output, limit, new_sample(keys or SAMPLED_KEYS, seed) if is_sampled else None)
     statuses = [*(each.status for each in compared), *(each.status for each in results)]
     output.end(statuses)

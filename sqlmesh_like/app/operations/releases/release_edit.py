@@ -66,11 +66,11 @@ class ReleaseEdit:
         if waiting:
             names = ", ".join(test.name for test in islice(waiting, 3))
             more = ", …" if len(waiting) > 3 else ""
-            what = f"{counted(len(waiting), 'data test')} of its tables did not run: {names}{more}"
+            what = f"{pluralize(len(waiting), 'data test')} of its tables did not run: {names}{more}"
             self.reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
         return not waiting
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number of things in words."""
     return f"{number} {noun}{'s' * (number != 1)}"
