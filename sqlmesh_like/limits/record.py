@@ -93,7 +93,7 @@ class ProcessRecord:
             while True:
                 yield pickle.load(file)
 
-    def traced(self, templates: dict[str, tuple[str, str]]) -> Location | None:
+    def template_location(self, templates: dict[str, tuple[str, str]]) -> Location | None:
         """Return the innermost line of a template of the project where the child was ended."""
         os.lseek(self.trace, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self.trace), "rb") as file:

@@ -71,9 +71,9 @@ class ParquetStore:
     def close(self) -> None:
         """Do nothing: no file is left open."""
 
-    def published(self, table: str) -> Published | None:
+    def read_published(self, table: str) -> Published | None:
         with self._failing():
-            path = self._shown(table)
+            path = self._current_file(table)
             published = None if path is None else self._published_by(path)
         if path is not None and published is None:
             raise foreign(f"{table}.parquet", self._name)
@@ -120,7 +120,7 @@ class ParquetStore:
 
     def _before(self, table: str, scratch: Path) -> Path:
         """Return a local path of the file that a change follows; a remote one is copied first."""
-        path = self._shown(table)
+        path = self._current_file(table)
         assert path is not None, "a change follows what is published"
         if self._folder.is_local:
             return Path(path)
@@ -130,7 +130,7 @@ class ParquetStore:
                 target.write(part)
         return copy
 
-    def _shown(self, table: str) -> str | None:
+    def _current_file(self, table: str) -> str | None:
         """The file of a table in the set that is being made, else the one that readers see; None if there is none."""
         plain = Path(self._path(table))
         if self._folder.is_local and plain.exists() and not plain.is_symlink():

@@ -114,11 +114,13 @@ class _Cut:
         return ReleasedTable(self._name(unique_id), commit)
 
 
-def untested(changed: Iterable[str], tests: Mapping[NodeId, Collection[str]], passed: Collection[str]) -> list[NodeId]:
+def pending_tests(
+    changed: Iterable[str], tests: Mapping[NodeId, Collection[str]], passed: Collection[str]
+) -> list[NodeId]:
     """Return the data tests, of those given with the tables they read, that have yet to pass for changed tables.
 
     >>> tests = {NodeId("test", "p", "x"): ["model.p.a"], NodeId("test", "p", "y"): ["model.p.b"]}
-    >>> untested(["model.p.a"], tests, [])
+    >>> pending_tests(["model.p.a"], tests, [])
     ['test.p.x']
     """
     wanted = frozenset(changed)

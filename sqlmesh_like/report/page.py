@@ -54,11 +54,11 @@ def report_page(heading: ReportHeading, charts: Sequence[DrawnChart]) -> str:
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html"))
     return template.render(
         policy=policy, heading=heading, style=Markup(style), script=Markup(script),
-        charts=[_shown(number, each) for number, each in enumerate(charts, 1)],
+        charts=[_chart_context(number, each) for number, each in enumerate(charts, 1)],
     )  # fmt: skip
 
 
-def _shown(number: int, drawn: DrawnChart) -> dict[str, object]:
+def _chart_context(number: int, drawn: DrawnChart) -> dict[str, object]:
     chart, rows = drawn.chart, drawn.rows
     names = [column.name for column in rows.schema]
     kept = chart.y if chart.kind == "table" else (chart.columns or tuple(names))

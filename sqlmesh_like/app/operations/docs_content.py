@@ -16,7 +16,7 @@ from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.docs.columns import column_edges
 from sqlmesh_like.docs.content import content
 from sqlmesh_like.docs.libraries import site_libraries
-from sqlmesh_like.docs.plans import documented
+from sqlmesh_like.docs.plans import document_models
 from sqlmesh_like.docs.server import SITE, STATIC
 from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.docs.site_data import SiteData
@@ -111,7 +111,7 @@ def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catal
 def _add_models(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
     schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
     states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
-    models, errors = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
+    models, errors = document_models(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
     edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas, is_lenient=True))
     known = {i: schema for i, schema in schemas.items() if schema}
     return replace(site_data, models=models, errors=errors, edges=edges, columns={**known, **columns})

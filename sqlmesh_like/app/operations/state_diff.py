@@ -33,4 +33,4 @@ def state_diff(loaded: Loaded) -> StateDiff:
     impact = ImpactAnalysis(loaded.state.manifest, loaded.manifest)
     chosen = {node.unique_id for node in loaded.select_nodes()} if loaded.invocation.is_selecting else None
     changes = tuple(change for change in impact.changes() if chosen is None or change.unique_id in chosen)
-    return StateDiff(changes, tuple(impact.touched(changes)))
+    return StateDiff(changes, tuple(impact.affected_models(changes)))

@@ -28,7 +28,7 @@ def command(flags: Flags, name: str, output: str) -> int:
         return 0
     for column in traced.columns:
         lines = _lines(column, traced.names)
-        echo(f"{traced.model.table}.{shown(column.name)}{_typed(column)}")
+        echo(f"{traced.model.table}.{shown(column.name)}{_type_suffix(column)}")
         for line in (*map(shown, lines), ""):
             echo(line)
     return 0
@@ -60,10 +60,10 @@ _ROLES = {"filters": "filtered by", "joins": "joined on", "groups": "grouped by"
 
 
 def _name(traced: TracedColumn, names: Mapping[str, str]) -> str:
-    return f"{names[traced.unique_id]}.{traced.name}{_typed(traced)}"
+    return f"{names[traced.unique_id]}.{traced.name}{_type_suffix(traced)}"
 
 
-def _typed(traced: TracedColumn) -> str:
+def _type_suffix(traced: TracedColumn) -> str:
     return f"  {traced.type}" if traced.type else ""
 
 
