@@ -25,7 +25,7 @@ from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
-from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, styled
+from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, style_text
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.fault_points import check_variable
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with scrubbing(), plain_streams(), stop_signals.handled(_stopping(words)):
-            code = _run(words)
+            code = _run_command(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
         return stop_signals.note_interrupt()
@@ -201,7 +201,7 @@ def _open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
 
 
-def _run(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     try:
         check_variable()
         result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
@@ -293,5 +293,5 @@ def _print_error(message: str, words: Sequence[str]) -> None:
     if _is_json(words):
         echo(json_line("error", message, "MainEncounteredError"), err=True)
         return
-    label = "error:" if "--no-color" in words else styled("error:", "red", bold=True)
+    label = "error:" if "--no-color" in words else style_text("error:", "red", bold=True)
     echo_styled(f"{label} {shown_lines(message)}", err=True)

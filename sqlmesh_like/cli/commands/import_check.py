@@ -66,7 +66,7 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
         "Run as their incremental SQL says, and why that may lose rows": [_why(m) for m in report.of(*_AUTHORS)],
         "Broken": [str(model.error) for model in report.of("broken")],
         "Known in a run only: the template asks the lake": [", ".join(m.name for m in report.of("asks"))],
-        "Ignored, or likely a mistake": _grouped(warnings),
+        "Ignored, or likely a mistake": _group_warnings(warnings),
         "Listed only": _semantic(report),
         "What to change first": _first(report),
     }
@@ -116,7 +116,7 @@ def _first(report: ImportReport) -> list[str]:
     return [f"{number}. {step}" for number, step in enumerate(steps[:_MOST], 1)]
 
 
-def _grouped(warnings: list[str]) -> list[str]:
+def _group_warnings(warnings: list[str]) -> list[str]:
     """Return each warning once, with the number of its further locations."""
     texts: dict[str, list[str]] = {}
     for warning in warnings:
