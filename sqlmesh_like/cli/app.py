@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with scrubbing(), plain_streams(), stop_signals.handled(_stopping(words)):
+        with scrubbing(), plain_streams(), stop_signals.handled(_stop_message(words)):
             code = _run_command(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
@@ -212,7 +212,7 @@ def _run_command(words: list[str]) -> int:
         _print_error("interrupted", words)
         return stop_signals.note_interrupt()
     except SmlError as error:
-        _print_error(str(error) if _is_json(words) else with_source(error, _start(words)), words)
+        _print_error(str(error) if _is_json(words) else with_source(error, _project_folder(words)), words)
         return error.exit_code
     except (RecursionError, MemoryError) as error:
         if "--debug" in words:
@@ -262,7 +262,7 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     return 1
 
 
-def _stopping(words: Sequence[str]) -> str:
+def _stop_message(words: Sequence[str]) -> str:
     """Return the text to print at a signal if the current work is completed first."""
     text = "stopping after this commit … (again: at once)"
     return f"{json_line('warn', text) if _is_json(words) else text}\n"
@@ -273,7 +273,7 @@ def _is_json(words: Sequence[str]) -> bool:
     return "json" in (*formats, *_values(words, "--output"))
 
 
-def _start(words: Sequence[str]) -> Path:
+def _project_folder(words: Sequence[str]) -> Path:
     """Return the folder in which the call looks for its project."""
     given = _values(words, "--project-dir") or [variable("project-dir") or ""]
     return Path(given[-1])

@@ -51,7 +51,7 @@ class DatabaseStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        with self._failing(), self._engine.connect() as db:
+        with self._translate_errors(), self._engine.connect() as db:
             if db.dialect.name in _IMPLICIT_COMMIT:  # tables are created meanwhile, which a snapshot would not have
                 db.execution_options(isolation_level="READ COMMITTED")
             with db.begin():
@@ -71,7 +71,7 @@ class DatabaseStore:
             yield db
 
     @contextmanager
-    def _preparing(self, db: sa.Connection) -> Iterator[sa.Connection]:
+    def _ddl_connection(self, db: sa.Connection) -> Iterator[sa.Connection]:
         """A connection for DDL that must not commit what is written together."""
         if db is self._shared and db.dialect.name in _IMPLICIT_COMMIT:
             with self._engine.connect() as own:
@@ -86,7 +86,7 @@ class DatabaseStore:
         self._engine.dispose()
 
     def read_published(self, table: str) -> Published | None:
-        with self._failing(), self._connect() as db:
+        with self._translate_errors(), self._connect() as db:
             row = None
             if sa.inspect(db).has_table(STATE, schema=self._schema):
                 row = db.execute(sa.select(self._state).where(self._state.c.table_name == table)).first()
@@ -99,9 +99,9 @@ class DatabaseStore:
             return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
-        with self._failing(), self._connect() as db:
+        with self._translate_errors(), self._connect() as db:
             target = self._table(table, export.schema)
-            with self._preparing(db) as own:
+            with self._ddl_connection(db) as own:
                 self._claim(own, table, old, new)
                 if export.whole and self._needs_exchange(own, target, old):
                     self._exchange(own, target, export, new)
@@ -246,7 +246,7 @@ class DatabaseStore:
         return db.dialect.identifier_preparer.format_table(table)
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Raise errors of the database as NodeError, without values and the URL, which may be secrets."""
         try:
             yield

@@ -98,12 +98,12 @@ class LocalFileSet:
         """A new folder with the files of the current set."""
         current = self.root / CURRENT
         number = _number(current.readlink().name) if current.is_symlink() else 0
-        begun = self.root / SETS / str(number + 1)
-        shutil.rmtree(begun, ignore_errors=True)  # of a killed call: the pointer does not name it
-        begun.mkdir(parents=True)
+        folder = self.root / SETS / str(number + 1)
+        shutil.rmtree(folder, ignore_errors=True)  # of a killed call: the pointer does not name it
+        folder.mkdir(parents=True)
         for path in current.glob("*.parquet") if current.is_symlink() else ():
-            _link(path, begun / path.name)
-        return begun
+            _link(path, folder / path.name)
+        return folder
 
     def _own_files(self) -> list[Path]:
         files = (path for path in sorted(self.root.glob("*.parquet")) if not path.is_symlink())

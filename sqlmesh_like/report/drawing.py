@@ -42,7 +42,7 @@ _FEW_STEPS, _FEW_DAYS, _FEW_MONTHS = 6, 45, 24
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
-def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
+def draw_svg(chart: Chart, rows: Rows, width: int, name: str) -> str:
     """Return the chart of these rows as SVG of this width; ids in it start with `name`, to be unique on a page.
 
     Raises MachineError where the drawing library is not installed.

@@ -146,7 +146,7 @@ class CallLocks:
         for table, other in held.items():
             if other is not None:
                 self._release_leases(tuple(leases))
-                return Conflict(table, words=described_lease(table, other))
+                return Conflict(table, words=describe_lease(table, other))
         for table, lease in leases.items():
             if lease.is_takeover:
                 _log.warning("warning: the lock of %s was taken over from a call that did not end it", scrubbed(table))
@@ -215,7 +215,7 @@ def written_tables(locks: Locks) -> set[str]:
     return {name.rstrip("/") for name, mode in locks.items() if mode != "read" and "://" in name}
 
 
-def described_lease(table: str, lease: Lease) -> str:
+def describe_lease(table: str, lease: Lease) -> str:
     """Who holds a table's own lock, as far as its file says."""
     until = datetime.fromtimestamp(lease.valid_until / 1000, UTC).isoformat(" ", "seconds")
     who = f"owner {lease.owner}, until {until} if it does not renew it"

@@ -69,7 +69,7 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
     return errors
 
 
-def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
+def compute_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
     """Return a lake in memory with the nodes that `read` returns (unique ids) and all above them.
 
     `read` is called with the lake before it has rows. Raises ProjectError as `open_duck_lake` does and where a source

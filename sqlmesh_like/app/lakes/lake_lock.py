@@ -66,7 +66,7 @@ class HeldLocks:
             except OSError as error:  # a full disk, or a timeout where another call is suspended as it takes locks
                 raise RetryableError(f"locks of {self.warehouse} cannot be taken: {error}", hint=_HINT) from error
             if conflict is not None:
-                raise RetryableError(described_conflict(conflict, self.warehouse), hint=_HINT)
+                raise RetryableError(describe_conflict(conflict, self.warehouse), hint=_HINT)
             yield
 
 
@@ -141,10 +141,10 @@ def _wait_for_locks(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _T
         is_ending = taken.holder is not None and taken.holder.is_ending
         left = began + max(seconds, _ENDING_SECONDS if is_ending else 0) - time.monotonic()
         if left <= 0:
-            raise RetryableError(described_conflict(taken, warehouse), hint=_HINT)
+            raise RetryableError(describe_conflict(taken, warehouse), hint=_HINT)
         if not is_told:
             loaded.reporter.phase(f"waiting for the locks of {warehouse}")
-            loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {described_conflict(taken, warehouse)}")
+            loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {describe_conflict(taken, warehouse)}")
             is_told = True
         time.sleep(min(_POLL_SECONDS if is_local(warehouse) else _STORE_POLL_SECONDS, left))
 
@@ -178,7 +178,7 @@ def _not_writable(warehouse: str, error: OSError) -> MachineError:
     return MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint)
 
 
-def described_conflict(conflict: Conflict, warehouse: str) -> str:
+def describe_conflict(conflict: Conflict, warehouse: str) -> str:
     """Who holds what, since when."""
     holder = conflict.holder
     if conflict.words:

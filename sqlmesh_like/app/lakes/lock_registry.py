@@ -122,7 +122,7 @@ class LockRegistry:
             others, _ = self._others(slot.number)
             conflict = first_conflict(more, others)
             if conflict is None:
-                wider = replace(slot.holder, locks=joined_locks(slot.holder.locks, more))
+                wider = replace(slot.holder, locks=join_locks(slot.holder.locks, more))
                 self._write(slot, wider, is_alone=not others)
         try:
             yield conflict
@@ -212,10 +212,10 @@ def has_left_processes(killed: Holder) -> bool:
     return False
 
 
-def joined_locks(held: Locks, more: Locks) -> Locks:
+def join_locks(held: Locks, more: Locks) -> Locks:
     """Return locks that are held with further ones.
 
-    >>> joined_locks({"a": "replace", "b": "read"}, {"a": "clean", "b": "clean"})
+    >>> join_locks({"a": "replace", "b": "read"}, {"a": "clean", "b": "clean"})
     {'a': 'replace', 'b': 'clean'}
     """
     kept = {name: mode for name, mode in held.items() if mode == "replace"}

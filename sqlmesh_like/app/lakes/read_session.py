@@ -32,6 +32,6 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]], at: st
 
 
 def _duckdb_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Lake:
-    from sqlmesh_like.app.lakes.duck_lake import computed_lake  # a command on a Spark target need not import DuckDB
+    from sqlmesh_like.app.lakes.duck_lake import compute_lake  # a command on a Spark target need not import DuckDB
 
-    return computed_lake(loaded, read, clock(None))
+    return compute_lake(loaded, read, clock(None))

@@ -22,7 +22,7 @@ from sqlmesh_like.app.lakes.lock_registry import (
     Locks,
     first_conflict,
     has_left_processes,
-    joined_locks,
+    join_locks,
 )
 from sqlmesh_like.errors import NewerVersionError, RetryableError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version, lock_folder
@@ -73,7 +73,7 @@ class StoreRegistry:
 
     def entries(self) -> tuple[Entry, ...]:
         """The records that count, in the order in which they were made."""
-        return self._counting(self._file.read())
+        return self._valid_entries(self._file.read())
 
     def take(self, owner: str, holder: Holder) -> Conflict | None:
         """Take all locks of a holder, or none: then return what excludes them."""
@@ -104,7 +104,7 @@ class StoreRegistry:
 
         def with_more(entries: tuple[Entry, ...]) -> tuple[Entry, ...] | Conflict:
             others = [entry.seen_holder for entry in entries if entry.owner != owner]
-            wider = replace(holder, locks=joined_locks(holder.locks, more))
+            wider = replace(holder, locks=join_locks(holder.locks, more))
             return first_conflict(more, others) or _with(entries, owner, wider)
 
         done = self._change(with_more)
@@ -126,11 +126,11 @@ class StoreRegistry:
         """
         for attempt in range(_ATTEMPTS):
             seen = self._file.read()
-            entries = new(self._counting(seen))
+            entries = new(self._valid_entries(seen))
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            content = _encode_record(entries, self._ended_early(seen), _sequence(seen) + 1)
+            content = _encode_record(entries, self._early_ends(seen), _sequence(seen) + 1)
             if self._file.replace(content, seen) is not None:
                 self._put = (before, self.clock())
                 return entries
@@ -138,7 +138,7 @@ class StoreRegistry:
         message = f"the record of locks of {scrubbed(self._warehouse)} could not be replaced {_ATTEMPTS} times"
         raise RetryableError(message, hint="run the same command again")
 
-    def _counting(self, seen: Version | None) -> tuple[Entry, ...]:
+    def _valid_entries(self, seen: Version | None) -> tuple[Entry, ...]:
         now = self.clock()
         entries = () if seen is None else _parse_entries(seen.content, self._warehouse)
         counting = tuple(entry for entry in entries if entry.counts_at(now))
@@ -146,7 +146,7 @@ class StoreRegistry:
         self.ended |= set(_recorded_ends(seen))
         return counting
 
-    def _ended_early(self, seen: Version | None) -> dict[str, int]:
+    def _early_ends(self, seen: Version | None) -> dict[str, int]:
         """Until when (ms since the epoch) the locks of those have time left that have ended nevertheless."""
         now = self.clock()
         entries = () if seen is None else _parse_entries(seen.content, self._warehouse)

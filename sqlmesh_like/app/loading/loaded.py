@@ -227,7 +227,7 @@ def load(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
         try:
-            return _rendered_apart(lambda: refresh(project, target, rendered, clocked), log)
+            return _render_in_child(lambda: refresh(project, target, rendered, clocked), log)
         except UnsendableError:
             return None
 
@@ -240,7 +240,7 @@ def load(
         render,
         lambda: tuple(log.messages),
         refresh_limited if is_limited else refresh,
-        (lambda work: _rendered_apart(work, log)) if is_limited else None,
+        (lambda work: _render_in_child(work, log)) if is_limited else None,
     )
     _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
@@ -274,7 +274,7 @@ def _render_project(
     return rendered
 
 
-def _rendered_apart(work: Callable[[], _T], log: _LogHandler) -> _T:
+def _render_in_child(work: Callable[[], _T], log: _LogHandler) -> _T:
     """What a child process returns that renders templates within limits."""
     from sqlmesh_like.render import clock_dependent, renderer  # noqa: F401 (once for the child and for this process)
 

@@ -36,17 +36,17 @@ class RunEvents:
         self._call_id = str(generate_new_uuid())
         self._run_ids: dict[str, str] = {}
 
-    def call_started(self) -> event_v2.RunEvent:
+    def call_start_event(self) -> event_v2.RunEvent:
         return self._of_call(event_v2.RunState.START)
 
-    def call_ended(self, result: RunResult) -> event_v2.RunEvent:
+    def call_end_event(self, result: RunResult) -> event_v2.RunEvent:
         return self._of_call(event_v2.RunState.COMPLETE if result.ok else event_v2.RunState.FAIL)
 
-    def started(self, node: ReportedNode) -> event_v2.RunEvent:
+    def start_event(self, node: ReportedNode) -> event_v2.RunEvent:
         self._run_ids[node.unique_id] = str(generate_new_uuid())
         return self._of_node(node, event_v2.RunState.START, self._outputs(node))
 
-    def ended(self, node: ReportedNode, result: NodeResult) -> event_v2.RunEvent | None:
+    def end_event(self, node: ReportedNode, result: NodeResult) -> event_v2.RunEvent | None:
         """Return the last event of a node, None where it was skipped and so never started."""
         if node.unique_id not in self._run_ids:
             return None

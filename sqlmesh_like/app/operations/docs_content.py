@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -120,15 +120,12 @@ def _add_models(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
     """Return the content of catalog.json for the selected nodes, as in dbt. Raises SelectionError."""
     chosen = {node.unique_id for node in loaded.select_nodes()}
+    source_tables = (table for source in loaded.project.sources for table in source.tables)
     described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
-    described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))
+    described = (*loaded.rendered.models, *loaded.rendered.seeds, *source_tables)
     return catalog(
         [facts for unique_id, facts in tables.items() if unique_id in chosen],
         {entry.unique_id: entry.table for entry in described},
         {entry.unique_id: entry.column_docs for entry in described},
         {entry.unique_id: entry.description for entry in described},
     )
-
-
-def _source_tables(loaded: Loaded) -> Iterator[SourceTable]:
-    return (table for source in loaded.project.sources for table in source.tables)

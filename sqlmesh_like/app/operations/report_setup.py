@@ -89,7 +89,8 @@ def _failed_tests(loaded: Loaded) -> list[str]:
 
 def _declared_charts(lake: Lake, report: Report) -> Iterator[DrawnChart]:
     for wanted in report.charts:
-        rows = _rows(lake, wanted)
+        with _at(wanted):
+            rows = days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
         wanted.check(rows)
         names = {str(model.table): model for model in lake.loaded.rendered.models}
         names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
@@ -101,11 +102,6 @@ def _declared_charts(lake: Lake, report: Report) -> Iterator[DrawnChart]:
             message = f"several rows have the same {' and '.join(shared)}: a mark cannot show them all"
             raise ProjectError(message, location=wanted.places.get("x", wanted.declared_at), hint=hint)
         yield _chart_with_rows(chart, rows, wanted.table, None if wanted.table else dedent(wanted.query).strip())
-
-
-def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
-    with _at(wanted):
-        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
 
 
 def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:

@@ -15,7 +15,7 @@ from sqlmesh_like.app.lakes.table_locks import ingestion_locks, run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alerts, check_hooks
-from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
+from sqlmesh_like.app.monitoring.status_server import parse_address, serve_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, ask_sources, selected_sources, triggers
@@ -121,7 +121,7 @@ def watch(
     observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
     built = run_locks(lake, models, publisher_of(lake, models))
     with (
-        serving_status(status, address),
+        serve_status(status, address),
         closing(alerts),
         lake_lock(loaded, "watch", {**built, **ingestion_locks(loaded, sources)}) as held,
         session_for(loaded, sources) as session,

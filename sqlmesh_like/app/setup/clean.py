@@ -22,7 +22,7 @@ def clean_targets(project: ParsedProject) -> tuple[str, ...]:
     All are checked before the first is removed: where one raises ProjectError, nothing is removed. Raises MachineError
     where one cannot be removed.
     """
-    folders = {name: _checked_folder(project, name) for name in project.clean_targets}
+    folders = {name: _find_clean_target(project, name) for name in project.clean_targets}
     removed: list[str] = []
     for name, folder in folders.items():
         if folder.is_dir():
@@ -39,7 +39,7 @@ def _remove(folder: Path) -> None:
         raise MachineError(f"{folder} cannot be removed: {error.strerror}", hint=hint) from error
 
 
-def _checked_folder(project: ParsedProject, name: str) -> Path:
+def _find_clean_target(project: ParsedProject, name: str) -> Path:
     """Return the folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     place = Location(project.settings_file)
     folder = folder_inside(project.root, name, "clean-targets", place)

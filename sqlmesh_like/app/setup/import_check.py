@@ -50,13 +50,13 @@ def import_report(loaded: Loaded) -> ImportReport:
     errors = checked_project(loaded, selected).errors
     compiler = Compiler(input_schemas(loaded, selected))
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
-    judged: list[ImportedModel] = []
+    imported: list[ImportedModel] = []
     for unique_id in loaded.graph.order(loaded.graph.above(selected) & models.keys()):
         readers = len(loaded.graph.descendants(unique_id))
         model = _classify_model(models[unique_id], compiler, errors.get(unique_id), readers)
         if unique_id in selected:
-            judged.append(model)
-    return ImportReport(Counter(node.resource_type for node in nodes), tuple(judged))
+            imported.append(model)
+    return ImportReport(Counter(node.resource_type for node in nodes), tuple(imported))
 
 
 def _classify_model(model: RenderedModel, compiler: Compiler, error: SqlError | None, readers: int) -> ImportedModel:

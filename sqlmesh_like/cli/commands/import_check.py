@@ -11,7 +11,7 @@ import click
 from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, import_report
-from sqlmesh_like.cli.context import TerminalReporter, staying
+from sqlmesh_like.cli.context import TerminalReporter, freeze_objects
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.counts import counted_nodes
 from sqlmesh_like.cli.printing.writer import echo, echo_json
@@ -48,7 +48,7 @@ def command(flags: Flags, form: str) -> int:
     Exit code 1 if a model is broken. Builds nothing.
     """
     reporter = _Collecting(flags)
-    with staying():
+    with freeze_objects():
         project = loaded.load(flags, reporter=reporter, broken=True)
     report = import_report(project)
     if form == "json":

@@ -52,7 +52,7 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
     branches = [
         Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
-        Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
+        Branch("reads", rows=tuple((shown(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
         Branch("next run", f"{_color_word(plan.strategy)}{_refusal(plan)}{_because(plan)}"),
@@ -136,10 +136,6 @@ def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
     why = f"{reason.rule} {reason.message}{_hint(reason)}" if reason.rule != "AGG001" else ""
     return _color_word(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
-
-
-def _input(item: InputVersion) -> PlanRow:
-    return shown(str(item.ref.table)), _input_state(item)
 
 
 def _input_state(item: InputVersion) -> str:

@@ -120,7 +120,7 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     lake = open_lake(loaded)
     place, source, table = _source_table(loaded, lake, request.name)
     require_no_versions(loaded.target, place.uri)
-    keys = _typed_keys(place, table, request.keys)
+    keys = _parse_keys(place, table, request.keys)
     names = table.ingest.primary_key if table.ingest else ()
     models, snapshots, failures = _downstream(loaded, lake, place)
     stored_keys = [record_keys(names, key) for key in keys]
@@ -149,7 +149,7 @@ def _source_table(loaded: Loaded, lake: HudiLake, name: str) -> tuple[TablePlace
     return place, *origin
 
 
-def _typed_keys(place: TablePlace, table: SourceTable, keys: Sequence[str]) -> list[tuple[object, ...]]:
+def _parse_keys(place: TablePlace, table: SourceTable, keys: Sequence[str]) -> list[tuple[object, ...]]:
     """The keys in the types of their columns. Raises UsageError for a text that is not of the type."""
     assert table.ingest is not None
     timeline = Timeline(place.uri)
