@@ -85,7 +85,9 @@ class ProcessRecord:
         self.page[at : at + len(text)] = text
 
     def report(self, *frame: object) -> None:
-        _write(self.frames, pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
+        unwritten = memoryview(pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
+        while unwritten:
+            unwritten = unwritten[os.write(self.frames, unwritten) :]
 
     def reports(self) -> Iterator[tuple[object, ...]]:
         os.lseek(self.frames, 0, os.SEEK_SET)
@@ -223,9 +225,3 @@ def _line_of(code_line: int, lines: str) -> int:
             break
         best = int(template)
     return best
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

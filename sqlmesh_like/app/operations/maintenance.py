@@ -77,13 +77,13 @@ def _owned_tables(loaded: Loaded) -> frozenset[str]:
 def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceResult:
     started = perf_counter()
     try:
-        done = _services(lake, place, rebucket)
+        done = _run_services(lake, place, rebucket)
     except NodeError as error:
         return MaintenanceResult(place, (), perf_counter() - started, str(error))
     return MaintenanceResult(place, tuple(done), perf_counter() - started)
 
 
-def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
+def _run_services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     """Run the services that are due for one table and return them in words."""
     done = []
     fault_point("maintain.begin")

@@ -63,13 +63,13 @@ def _classify_model(model: RenderedModel, compiler: Compiler, error: SqlError | 
     kind, reasons = "asks", tuple[Reason, ...]()
     if error is None and not model.asks_lake:
         try:
-            kind, reasons = _way(compiler.compile(model))
+            kind, reasons = _import_kind(compiler.compile(model))
         except SqlError as broken:
             error = broken
     return ImportedModel(model.name, model.path, "broken" if error else kind, reasons, error, readers)
 
 
-def _way(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
+def _import_kind(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
     config = compiled.model.config
     if config.snapshot is not None:
         return "snapshot", ()

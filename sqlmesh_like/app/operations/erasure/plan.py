@@ -125,7 +125,7 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     models, snapshots, failures = _downstream(loaded, lake, place)
     stored_keys = [record_keys(names, key) for key in keys]
     searched = [*_searched_keys(keys), *(text for text, _ in stored_keys if _is_telling(text))]
-    texts = tuple(dict.fromkeys([*_texts(request.texts), *searched]))
+    texts = tuple(dict.fromkeys([*_check_texts(request.texts), *searched]))
     parts = tuple(_key_parts(request.keys, len(names)))
     erasure = Erasure(
         loaded, lake, place, source, table, parts,
@@ -186,7 +186,7 @@ def _parse_key_part(text: str, name: str, type_: pa.DataType) -> object:
         raise UsageError(f"the key {text!r} is not a value of {name}, which is {type_}") from None
 
 
-def _texts(texts: Sequence[str]) -> Sequence[str]:
+def _check_texts(texts: Sequence[str]) -> Sequence[str]:
     for text in texts:
         if len(text.encode()) < SHORTEST:
             hint = f"give at least {SHORTEST} bytes, for instance first and last name"
