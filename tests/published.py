@@ -109,7 +109,7 @@ class Place:
 
 def send(store: Store, table: Table) -> None:
     """Publish as `LakePublisher` decides it: the change where the last one is known, else everything."""
-    old = store.published("t")
+    old = store.read_published("t")
     if old is not None and old.frontier == table.shown.frontier and old.uri == table.uri:
         return
     follows = old is not None and old.frontier and old.uri == table.uri and old.columns == table.shown.columns
@@ -200,4 +200,4 @@ def publish_rounds(place: Place, at_each: Callable[[Table], None] | None = None)
         send(store, table)
         store.close()
         place.expect(table)
-        assert store.published("t") == table.shown
+        assert store.read_published("t") == table.shown

@@ -128,7 +128,7 @@ class Project:
 
         Raises SelectionError where nothing is selected.
         """
-        return self._load(select, exclude).selected(*_words(resource_type))
+        return self._load(select, exclude).select_nodes(*_words(resource_type))
 
     def plan(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> Plan:
         """Return what a run of the selected models would do and why; nothing is changed and no JVM starts.
@@ -152,22 +152,22 @@ class Project:
         `now` is the run's time (without a zone: UTC). `run_results.json` and `manifest.json` are written. A model
         that fails is in the result, and `result.ok` is false then.
         """
-        return self._run("run", select, exclude, full_refresh, fail_fast, now)
+        return self._run_command("run", select, exclude, full_refresh, fail_fast, now)
 
     def seed(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> RunResult:
         """Load the selected seeds whose file changed, as `sml seed`."""
-        return self._run("seed", select, exclude, full_refresh)
+        return self._run_command("seed", select, exclude, full_refresh)
 
     def snapshot(self, select: Words = (), exclude: Words = (), *, now: datetime | None = None) -> RunResult:
         """Record new versions of rows in the selected snapshots, as `sml snapshot`."""
         self._require_production("snapshots")
-        return self._run("snapshot", select, exclude, now=now)
+        return self._run_command("snapshot", select, exclude, now=now)
 
     def test(
         self, select: Words = (), exclude: Words = (), *, store_failures: bool = False, engine: str = "duckdb"
     ) -> RunResult:
         """Run the selected data tests and unit tests, as `sml test`; `engine` is that of unit tests."""
-        return self._run("test", select, exclude, store_failures=store_failures, units_on=engine)
+        return self._run_command("test", select, exclude, store_failures=store_failures, units_on=engine)
 
     def build(
         self,
@@ -180,7 +180,7 @@ class Project:
         store_failures: bool = False,
     ) -> RunResult:
         """Run the selected seeds, models, snapshots and tests in the order of the graph, as `sml build`."""
-        return self._run("build", select, exclude, full_refresh, fail_fast, now, store_failures=store_failures)
+        return self._run_command("build", select, exclude, full_refresh, fail_fast, now, store_failures=store_failures)
 
     def ingest(self, sources: Words = ()) -> tuple[IngestReport, ...]:
         """Ingest the pending events of these sources (none given: of all) and return their reports, as `sml ingest`."""
@@ -272,7 +272,7 @@ class Project:
         target = f", target={self._choice.target!r}" if self._choice.target else ""
         return f"Project.load({str(self._choice.root)!r}{target})"
 
-    def _run(
+    def _run_command(
         self,
         command: str,
         select: Words,

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
-from sqlmesh_like.artifacts.compare import compared, nodes_of
+from sqlmesh_like.artifacts.compare import node_differences, nodes_of
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import NodeId
@@ -58,7 +58,7 @@ class ImpactAnalysis:
     """The changes from one manifest to another."""
 
     def __init__(self, old: Artifact, new: Artifact) -> None:
-        differences = compared(old, new)
+        differences = node_differences(old, new)
         self._differences = {i: kinds for i, kinds in differences.items() if NodeId.parse(i).kind not in _NOT_LISTED}
         is_compiled = _has_spark_sql(old) and _has_spark_sql(new)
         macros = () if is_compiled else (i for i, kinds in self._differences.items() if "macros" in kinds)
@@ -72,12 +72,12 @@ class ImpactAnalysis:
         # dbt names some tests with a hash, so a missing id does not mean that a test was removed; and no rows depend on
         # tests.
         removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
-        nodes = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
-        nodes += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
-        nodes += [self._removed(unique_id, before[unique_id]) for unique_id in removed]
+        nodes = [self._changed_node(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
+        nodes += [self._changed_node(unique_id, after[unique_id], None) for unique_id in new]
+        nodes += [self._removed_node(unique_id, before[unique_id]) for unique_id in removed]
         return tuple(sorted(nodes, key=lambda changed: changed.unique_id))
 
-    def touched(self, changes: Iterable[ChangedNode]) -> tuple[AffectedNode, ...]:
+    def affected_models(self, changes: Iterable[ChangedNode]) -> tuple[AffectedNode, ...]:
         """Return unchanged models downstream of changed nodes, sorted by unique id."""
         causes: dict[str, list[str]] = {}
         for change in changes:
@@ -95,18 +95,18 @@ class ImpactAnalysis:
             return False
         return self._old.query(unique_id) != self._new.query(unique_id)
 
-    def _changed(self, unique_id: str, node: Artifact, kinds: Set[StateDifference] | None) -> ChangedNode:
+    def _changed_node(self, unique_id: str, node: Artifact, kinds: Set[StateDifference] | None) -> ChangedNode:
         effect, why = self._effect(unique_id, node, is_new=kinds is None)
         listed = tuple(sorted(kinds or ()))
         change: Literal["new", "modified"] = "new" if kinds is None else "modified"
         below = self._new.below(unique_id)
-        return ChangedNode(unique_id, *_named(node), change, listed, effect, why, below)
+        return ChangedNode(unique_id, *_name_type_path(node), change, listed, effect, why, below)
 
-    def _removed(self, unique_id: str, node: Artifact) -> ChangedNode:
+    def _removed_node(self, unique_id: str, node: Artifact) -> ChangedNode:
         kind = node["resource_type"]
         effect: Impact = "left" if kind == "seed" or (kind == "model" and not _is_virtual(node)) else "none"
         why = "its table stays in the lake until someone removes it" if effect == "left" else ""
-        return ChangedNode(unique_id, *_named(node), "removed", (), effect, why, ())
+        return ChangedNode(unique_id, *_name_type_path(node), "removed", (), effect, why, ())
 
     def _effect(self, unique_id: str, node: Artifact, *, is_new: bool) -> tuple[Impact, str]:
         match node["resource_type"]:
@@ -198,7 +198,9 @@ class _Queries:
             node = self.nodes[unique_id]
             raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
             is_sql = self._is_compiled and node.get("language") != "python"
-            self._queries[unique_id] = self._normalized(str(node["compiled_code"])) if is_sql else (raw, _asked(node))
+            self._queries[unique_id] = (
+                self._normalize_query(str(node["compiled_code"])) if is_sql else (raw, _config_text(node))
+            )
         return self._queries[unique_id]
 
     def _stands_for(self, unique_id: str) -> object:
@@ -207,7 +209,7 @@ class _Queries:
             return self.meaning(unique_id)
         return "table", _place(node)
 
-    def _normalized(self, text: str) -> str:
+    def _normalize_query(self, text: str) -> str:
         try:
             tree = parse_text(text)
         except SqlglotError:  # reported elsewhere, with its location; here the text is compared
@@ -221,7 +223,7 @@ class _Queries:
         return tree.sql(SPARK, comments=False, normalize=True)
 
 
-def _asked(node: Artifact) -> str:
+def _config_text(node: Artifact) -> str:
     """Return the settings that a Python model reads, as text."""
     config = _config(node)
     keys = config.get("config_keys_used")
@@ -235,7 +237,7 @@ def _has_spark_sql(manifest: Artifact) -> bool:
     return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
 
 
-def _named(node: Artifact) -> tuple[str, str, str]:
+def _name_type_path(node: Artifact) -> tuple[str, str, str]:
     return str(node["name"]), str(node["resource_type"]), str(node.get("original_file_path"))
 
 

@@ -42,7 +42,7 @@ _SECTIONS = ("nodes", "sources", "exposures", "unit_tests", "semantic_models", "
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
-def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
+def node_differences(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
     """Return how each node that is in both manifests differs, by unique id; an empty set where it does not."""
     before, after = nodes_of(old, _KINDS), nodes_of(new, _KINDS)
     macros = _changed_macros(old, new)
@@ -79,14 +79,14 @@ def _is_other_function(old: Artifact, new: Artifact) -> bool:
     The latter are in its compiled text, which dbt's manifest does not have.
     """
 
-    def declared(node: Artifact) -> str:
+    def definition(node: Artifact) -> str:
         listed = node.get("arguments")
         arguments = [mapping_of(argument) for argument in listed] if isinstance(listed, list) else []
         types = [[argument.get(key) for key in ("name", "data_type", "default_value")] for argument in arguments]
         return json.dumps([node.get("raw_code"), types, mapping_of(node.get("returns")).get("data_type")], default=str)
 
     compiled = [node.get("compiled_code") for node in (old, new)]
-    return declared(old) != declared(new) or (all(compiled) and compiled[0] != compiled[1])
+    return definition(old) != definition(new) or (all(compiled) and compiled[0] != compiled[1])
 
 
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:

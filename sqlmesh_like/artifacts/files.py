@@ -45,7 +45,7 @@ def write_text(path: Path, text: str) -> None:
         # Not by `tempfile`: its files are readable only by their owner, and others may read artifacts.
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            write_new(beside, _encoded(text))
+            write_new(beside, _encode_text(text))
             os.replace(beside, path)
         finally:
             beside.unlink(missing_ok=True)  # after a full disk or a signal
@@ -67,7 +67,7 @@ def _cannot_write(path: Path, error: OSError) -> MachineError:
     return MachineError(f"cannot write {path}: {error.strerror}", hint=hint)
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     """Encode without secrets as UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes an escape."""
     return scrubbed(text).encode("utf-8", "backslashreplace")
 
@@ -107,7 +107,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
         for folder in {beside / path.parent for path in texts}:
             folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            write_new(f"{beside}/{path}", _encoded(text))
+            write_new(f"{beside}/{path}", _encode_text(text))
         os.replace(beside, root)
     except OSError:
         shutil.rmtree(beside, ignore_errors=True)
@@ -117,7 +117,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
 
 def _holds(path: Path, text: str) -> bool:
     try:
-        return read_regular(path) == _encoded(text)
+        return read_regular(path) == _encode_text(text)
     except OSError:
         return False
 

@@ -50,7 +50,7 @@ def function_entry(rendered: RenderedFunction, schema: str) -> dict[str, object]
         "language": "sql" if function.python is None else "python",
         "compiled_code": rendered.query.compiled,
         "depends_on": {"macros": [], "nodes": list(rendered.calls)},
-        **called(rendered.calls),
+        **called_functions(rendered.calls),
     }
 
 
@@ -64,7 +64,7 @@ def _argument(argument: FunctionArgument) -> dict[str, object]:
     return {"name": argument.name, "data_type": argument.type, "description": words, "default_value": plain}
 
 
-def called(functions: Iterable[str]) -> dict[str, object]:
+def called_functions(functions: Iterable[str]) -> dict[str, object]:
     """Return the key `functions` of a node that calls these, given by unique id."""
     return {"functions": [[NodeId.parse(unique_id).name] for unique_id in functions]}
 

@@ -19,7 +19,7 @@ from sqlmesh_like.artifacts.files import (
     timestamp,
     write_text,
 )
-from sqlmesh_like.artifacts.functions import called, function_entry, with_functions
+from sqlmesh_like.artifacts.functions import called_functions, function_entry, with_functions
 from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
@@ -87,8 +87,8 @@ def manifest(
     parents, children = with_functions(read, rendered)
     sources = (_source(source, table) for source in project.sources for table in source.tables)
     return {
-        "nodes": _by_id(_located(node, locations) for node in nodes),
-        "sources": _by_id(_located(source, locations) for source in sources),
+        "nodes": _by_id(_add_location(node, locations) for node in nodes),
+        "sources": _by_id(_add_location(source, locations) for source in sources),
         "macros": _by_id(_macros(project, rendered)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
         **semantic_entries(rendered.semantic, {one.unique_id: _refs(one.inputs) for one in rendered.semantic}, schema),
@@ -104,7 +104,7 @@ def manifest(
     }
 
 
-def _located(node: dict[str, object], locations: Mapping[str, str] | None) -> dict[str, object]:
+def _add_location(node: dict[str, object], locations: Mapping[str, str] | None) -> dict[str, object]:
     location = (locations or {}).get(str(node["unique_id"]))
     meta = node.get("meta")
     return (
@@ -157,7 +157,7 @@ def _doc(block: DocBlock) -> dict[str, object]:
 def _depends_on(node: RenderedModel | RenderedTest) -> dict[str, object]:
     inputs = [ref.unique_id for ref in node.inputs]
     depends_on = {"macros": list(node.macros), "nodes": [*inputs, *node.functions]}
-    return {"depends_on": depends_on, **(called(node.functions) if node.functions else {})}
+    return {"depends_on": depends_on, **(called_functions(node.functions) if node.functions else {})}
 
 
 def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:

@@ -27,8 +27,8 @@ _Json = Mapping[str, object]
 def extend_history(history: Artifact | None, target: str, run_results: _Json) -> dict[str, object]:
     """Return the history with the call of these run results added as the newest of this target."""
     targets = dict(mapping_of((history or {}).get("targets")))
-    targets[target] = _extended(mapping_of(targets.get(target)), run_results)
-    return {"metadata": {"generated_at": _ended(run_results)}, "targets": targets}
+    targets[target] = _append_call(mapping_of(targets.get(target)), run_results)
+    return {"metadata": {"generated_at": _generated_at(run_results)}, "targets": targets}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def target_history(history: Artifact | None, target: str, run_results: Artifact 
     targets = mapping_of((history or {}).get("targets"))
     own = mapping_of(targets.get(target))
     if run_results is not None and not any(_knows(mapping_of(each), run_results) for each in targets.values()):
-        own = _extended(own, run_results)
+        own = _append_call(own, run_results)
     calls = tuple(mapping_of(call) for call in _list(own.get("calls")))
     is_own = run_results is not None and _knows(own, run_results)
     return TargetHistory(calls, mapping_of(own.get("problems")), run_results if is_own else None)
@@ -65,14 +65,14 @@ def _knows(target: _Json, run_results: _Json) -> bool:
     return any((call.get("invocation_id"), call.get("at")) == run for call in calls)
 
 
-def _extended(before: _Json, run_results: _Json) -> dict[str, object]:
+def _append_call(before: _Json, run_results: _Json) -> dict[str, object]:
     rows = [mapping_of(row) for row in _list(run_results.get("results"))]
     rebuild = {name: _number(value) for name, value in mapping_of(before.get("rebuild_bytes")).items()}
-    read = {str(row.get("unique_id")): _read(row, rebuild) for row in rows}
+    read = {str(row.get("unique_id")): _bytes_read(row, rebuild) for row in rows}
     rebuild |= {unique_id: rebuilt for unique_id, (_, rebuilt) in read.items() if rebuilt}
     return {
         "calls": [*_list(before.get("calls")), _call(run_results, rows, read.values())][-MOST_CALLS:],
-        "problems": _problems(mapping_of(before.get("problems")), rows, _ended(run_results)),
+        "problems": _problems(mapping_of(before.get("problems")), rows, _generated_at(run_results)),
         "rebuild_bytes": rebuild,
     }
 
@@ -85,7 +85,7 @@ def _call(run_results: _Json, rows: list[Artifact], read: Iterable[tuple[int, in
     responses = [mapping_of(row.get("adapter_response")) for row in rows]
     return {
         "invocation_id": mapping_of(run_results.get("metadata")).get("invocation_id"),
-        "at": _ended(run_results),
+        "at": _generated_at(run_results),
         "which": mapping_of(run_results.get("args")).get("which"),
         "seconds": run_results.get("elapsed_time"),
         "statuses": {status: outcomes.count(status) for status in sorted(set(outcomes))},
@@ -97,7 +97,7 @@ def _call(run_results: _Json, rows: list[Artifact], read: Iterable[tuple[int, in
     }
 
 
-def _read(row: _Json, rebuild: Mapping[str, int]) -> tuple[int, int]:
+def _bytes_read(row: _Json, rebuild: Mapping[str, int]) -> tuple[int, int]:
     """Return the bytes that a model's run read, and that a rebuild would have read, by commit metadata; 0: not known.
 
     Where no input changed none was measured, and the last known size of a rebuild is used.
@@ -131,7 +131,7 @@ def _problems(before: _Json, rows: list[Artifact], now: object) -> dict[str, obj
     return problems
 
 
-def _ended(run_results: _Json) -> object:
+def _generated_at(run_results: _Json) -> object:
     return mapping_of(run_results.get("metadata")).get("generated_at")
 
 

@@ -53,7 +53,7 @@ def write_run_results(
     `elapsed` in seconds; `args` are the flags of the call. With `rendered`, results contain their compiled SQL.
     """
     moment = now or datetime.datetime.now(datetime.UTC)
-    compiled = _compiled(rendered) if rendered else {}
+    compiled = _compiled_code(rendered) if rendered else {}
     metadata = {
         "dbt_schema_version": RUN_RESULTS_SCHEMA,
         "dbt_version": __version__,
@@ -67,7 +67,7 @@ def write_run_results(
     return written
 
 
-def _compiled(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
+def _compiled_code(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
     compiled: dict[str, tuple[str, str | None]]
     compiled = {model.unique_id: (model.sql, model.table.sql()) for model in rendered.models}
     return compiled | {test.unique_id: (test.sql, None) for test in rendered.tests}

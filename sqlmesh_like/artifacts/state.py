@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.artifacts.compare import compared
+from sqlmesh_like.artifacts.compare import node_differences
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.limits.record import note_file
@@ -34,7 +34,7 @@ class SavedState:
 
     def past(self, current: Artifact, sources: Artifact | None = None) -> ComparisonState:
         """Compare with the current project, given by its manifest, and with its current sources.json."""
-        changes = None if self.manifest is None else compared(self.manifest, current)
+        changes = None if self.manifest is None else node_differences(self.manifest, current)
         known = None if self.results is None else statuses(self.results)
         fresher = None if self.sources is None or sources is None else _fresher(self.sources, sources)
         return ComparisonState(str(self.folder), changes, known, fresher)

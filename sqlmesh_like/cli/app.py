@@ -25,7 +25,7 @@ from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
-from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, styled
+from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, style_text
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.fault_points import check_variable
@@ -180,8 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with scrubbing(), plain_streams(), stop_signals.handled(_stopping(words)):
-            code = _run(words)
+        with scrubbing(), plain_streams(), stop_signals.handled(_stop_message(words)):
+            code = _run_command(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
         return stop_signals.note_interrupt()
@@ -201,7 +201,7 @@ def _open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
 
 
-def _run(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     try:
         check_variable()
         result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
@@ -212,7 +212,7 @@ def _run(words: list[str]) -> int:
         _print_error("interrupted", words)
         return stop_signals.note_interrupt()
     except SmlError as error:
-        _print_error(str(error) if _is_json(words) else with_source(error, _start(words)), words)
+        _print_error(str(error) if _is_json(words) else with_source(error, _project_folder(words)), words)
         return error.exit_code
     except (RecursionError, MemoryError) as error:
         if "--debug" in words:
@@ -262,7 +262,7 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     return 1
 
 
-def _stopping(words: Sequence[str]) -> str:
+def _stop_message(words: Sequence[str]) -> str:
     """Return the text to print at a signal if the current work is completed first."""
     text = "stopping after this commit … (again: at once)"
     return f"{json_line('warn', text) if _is_json(words) else text}\n"
@@ -273,7 +273,7 @@ def _is_json(words: Sequence[str]) -> bool:
     return "json" in (*formats, *_values(words, "--output"))
 
 
-def _start(words: Sequence[str]) -> Path:
+def _project_folder(words: Sequence[str]) -> Path:
     """Return the folder in which the call looks for its project."""
     given = _values(words, "--project-dir") or [variable("project-dir") or ""]
     return Path(given[-1])
@@ -293,5 +293,5 @@ def _print_error(message: str, words: Sequence[str]) -> None:
     if _is_json(words):
         echo(json_line("error", message, "MainEncounteredError"), err=True)
         return
-    label = "error:" if "--no-color" in words else styled("error:", "red", bold=True)
+    label = "error:" if "--no-color" in words else style_text("error:", "red", bold=True)
     echo_styled(f"{label} {shown_lines(message)}", err=True)

@@ -55,7 +55,7 @@ def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: 
     """Read and render the project, as `loaded.load` does. `now` is the clock of templates."""
     reporter = TerminalReporter(flags)
     logging.getLogger("sqlmesh_like").handlers = [_ShownWarnings(reporter)]
-    with staying():
+    with freeze_objects():
         project = loaded.load(flags, now=now, reporter=reporter, broken=broken)
     if project.target.type == "duckdb":
         limit_memory()
@@ -64,7 +64,7 @@ def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: 
 
 
 @contextmanager
-def staying() -> Iterator[None]:
+def freeze_objects() -> Iterator[None]:
     """Exclude objects that are created within the context from garbage collection, to the end of the process.
 
     After Spark has been used they are excluded only within the context: frozen objects are never collected, and would

@@ -42,8 +42,8 @@ def dbt_flags() -> list[click.Option]:
     colours = _option(["--use-colors"], "As dbt has it; without effect.", is_flag=True)
     values = [_option([f"--{name}"], "As dbt has it; without effect.", type=str) for name in _VALUES]
     refused = [
-        *(_refused(name, instead, is_flag=True) for name, instead in _REFUSED.items()),
-        *(_refused(name, instead, is_flag=False) for name, instead in _REFUSED_VALUES.items()),
+        *(_refused_option(name, instead, is_flag=True) for name, instead in _REFUSED.items()),
+        *(_refused_option(name, instead, is_flag=False) for name, instead in _REFUSED_VALUES.items()),
     ]
     return [*switches, colours, *values, *refused]
 
@@ -52,7 +52,7 @@ def _option(names: list[str], help: str, **more: object) -> click.Option:
     return click.Option(names, help=help, hidden=True, expose_value=False, **more)  # type: ignore[arg-type]
 
 
-def _refused(name: str, instead: str, *, is_flag: bool) -> click.Option:
+def _refused_option(name: str, instead: str, *, is_flag: bool) -> click.Option:
     def refuse(context: click.Context, option: click.Parameter, value: object) -> None:
         if value:
             raise click.UsageError(f"{variable_of(context, option) or f'--{name}'} is dbt's alone: {instead}")

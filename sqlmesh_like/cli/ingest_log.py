@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cli.printing.output import DisplayStatus, Output
-from sqlmesh_like.cli.printing.writer import styled
+from sqlmesh_like.cli.printing.writer import style_text
 from sqlmesh_like.project.nodes import Source
 
 _WIDTH = 70
@@ -89,7 +89,7 @@ def _line(index: int, total: int, table: TableReport, color: bool, seconds: floa
     }[_status(table)]
     timed = f"{detail} in {table.seconds:.2f}s{_pace(table, seconds)}"
     head = f"{index} of {total} {verb} {table.table} ".ljust(_WIDTH, ".")
-    return f"{head} [{styled(timed, shade) if color and shade else timed}]"
+    return f"{head} [{style_text(timed, shade) if color and shade else timed}]"
 
 
 def _pace(table: TableReport, seconds: float) -> str:

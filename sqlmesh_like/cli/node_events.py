@@ -42,7 +42,7 @@ def result_data(result: NodeResult) -> dict[str, object]:
         **_node(result.node),
         "status": result.status,
         "strategy": result.strategy if isinstance(result, ModelResult | TestResult) else None,
-        **_written(result),
+        **_rows_and_bytes(result),
         "failures": failures,
         "num_failures": failures,
         "elapsed": round(result.seconds, 3),
@@ -52,7 +52,7 @@ def result_data(result: NodeResult) -> dict[str, object]:
     }
 
 
-def _written(result: NodeResult) -> dict[str, object]:
+def _rows_and_bytes(result: NodeResult) -> dict[str, object]:
     if not isinstance(result, ModelResult | SeedResult):
         return {"rows": None, "bytes": None}
     return {"rows": result.rows, "bytes": 0 if result.written is None else result.written.bytes}
@@ -67,14 +67,14 @@ def _node_info(node: RenderedNode, status: str, started: str, finished: str) -> 
         "unique_id": node.unique_id,
         "node_name": node.name,
         "resource_type": node.unique_id.kind,
-        "materialized": _materialized(node),
+        "materialized": _materialization(node),
         "node_status": status,
         "node_started_at": started,
         "node_finished_at": finished,
     }
 
 
-def _materialized(node: RenderedNode) -> str | None:
+def _materialization(node: RenderedNode) -> str | None:
     if isinstance(node, RenderedModel):
         return node.config.materialized if node.config.snapshot is None else "snapshot"
     kind = {"unit_test": "unit"}.get(node.unique_id.kind, node.unique_id.kind)

@@ -112,7 +112,7 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
     """
 
     @wraps(command)
-    def called(**kwargs: Any) -> object:
+    def wrapper(**kwargs: Any) -> object:
         given = {field.name: kwargs.pop(field.name) for field in fields(Flags) if field.name in kwargs}
         flags = Flags(**given)
         with activity(quiet=flags.quiet, log_format=flags.log_format):
@@ -126,8 +126,8 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
     params = getattr(command, "__click_params__", [])
     own = {name for parameter in params for name in parameter.opts}
     foreign = [flag for flag in dbt_flags() if own.isdisjoint(flag.opts)]
-    called.__click_params__ = [*params, *reversed([*_options(), *foreign])]  # type: ignore[attr-defined]
-    return called
+    wrapper.__click_params__ = [*params, *reversed([*_options(), *foreign])]  # type: ignore[attr-defined]
+    return wrapper
 
 
 def at_release(command: Callable[..., object]) -> Callable[..., object]:
@@ -149,11 +149,11 @@ def within_limits(command: Callable[..., object]) -> Callable[..., object]:
     """
 
     @wraps(command)
-    def called(**kwargs: Any) -> object:
+    def wrapper(**kwargs: Any) -> object:
         is_limited = runs_limited() and kwargs.get("environment") is None
         return run_limited(lambda: command(**kwargs), is_call=True) if is_limited else command(**kwargs)
 
-    return called
+    return wrapper
 
 
 def _refuse_warnings(warnings: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ def resource_types(command: Callable[..., object]) -> Callable[..., object]:
         help="No nodes of this type.", envvar=variable_names("exclude-resource-types"),
     )  # fmt: skip
     @wraps(command)
-    def called(only: tuple[str, ...], but: tuple[str, ...], **given: Any) -> object:
+    def wrapper(only: tuple[str, ...], but: tuple[str, ...], **given: Any) -> object:
         return command(types=ResourceTypes(only, but), **given)
 
-    return called
+    return wrapper

@@ -49,10 +49,10 @@ class RunLog:
             case "error" if not isinstance(result, TestResult):
                 self._output.error(step, result.seconds)
             case "warn" if not isinstance(result, TestResult):
-                self._output.warned(step, detail(result), result.seconds, result.message)
+                self._output.warning(step, detail(result), result.seconds, result.message)
             case "pass" | "fail" | "warn" | "error":
                 failures = result.failures if isinstance(result, TestResult) else None
-                self._output.tested(step, result.status, failures or 0, result.seconds)
+                self._output.test_result(step, result.status, failures or 0, result.seconds)
                 self._show_failures(result)
 
     def notify(self, text: str, level: Level = "info") -> None:
@@ -91,17 +91,17 @@ def problems(result: RunResult, root: Path) -> list[str]:
 
 def _problem_text(result: NodeResult, root: Path) -> str:
     if not isinstance(result, TestResult) and result.status == "warn":
-        return f"Warning in {result.node.name} ({result.node.path})\n{indented(result.message)}"
+        return f"Warning in {result.node.name} ({result.node.path})\n{indent_text(result.message)}"
     if isinstance(result, TestResult) and result.status != "error":
         word = "Failure" if result.status == "fail" else "Warning"
         if isinstance(result.node, RenderedUnitTest):
-            return f"Failure in unit_test {result.node.name} ({result.node.declared_at})\n{indented(result.message)}"
+            return f"Failure in unit_test {result.node.name} ({result.node.declared_at})\n{indent_text(result.message)}"
         return f"{word} in test {result.node.name} ({result.node.path})\n  {result.message}"
     excerpt = None if result.location is None else source_excerpt(root, result.location)
     return f"{result.node.name}: {result.message}" + (f"\n{excerpt}" if excerpt else "")
 
 
-def indented(text: str) -> str:
+def indent_text(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 

@@ -26,11 +26,11 @@ def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[Line
             for column in traced
             for origin, how in column.origins.items()
         ]
-        edges += _deciding(model.unique_id, traced)
+        edges += _deciding_edges(model.unique_id, traced)
     return edges, columns
 
 
-def _deciding(unique_id: str, columns: Sequence[ColumnLineage]) -> list[LineageEdge]:
+def _deciding_edges(unique_id: str, columns: Sequence[ColumnLineage]) -> list[LineageEdge]:
     """Return edges of columns that determine rows, with one edge to `*` where they do so for all columns."""
     readers: dict[tuple[ColumnOrigin, InfluenceRole], list[str]] = {}
     for column in columns:

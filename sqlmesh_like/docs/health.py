@@ -37,13 +37,13 @@ class Problem:
 def find_problems(site_data: SiteData) -> tuple[Problem, ...]:
     """Return failures first, then warnings, then stale nodes; within these the oldest first."""
     problems = [
-        *_uncompiled(site_data), *_unreadable(site_data), *_failures(site_data.problems),
+        *_compile_errors(site_data), *_unreadable(site_data), *_failures(site_data.problems),
         *_stale_sources(site_data.freshness), *_stale_tables(site_data),
     ]  # fmt: skip
     return tuple(sorted(problems, key=lambda each: (_KINDS.index(each.kind), each.since or "~", each.unique_id)))
 
 
-def _uncompiled(site_data: SiteData) -> Iterator[Problem]:
+def _compile_errors(site_data: SiteData) -> Iterator[Problem]:
     for unique_id, error in site_data.errors.items():
         yield Problem(unique_id, "failed", "error", f"{error.location}: {error.message}")
 
@@ -71,7 +71,7 @@ def _stale_sources(freshness: Json | None) -> Iterator[Problem]:
             yield Problem(str(row.get("unique_id")), "failed", status, str(row.get("error") or ""), None, checked)
         elif status in ("warn", "error"):
             loaded = str(row.get("max_loaded_at"))
-            message = f"its newest row is of {_shown(loaded)}"
+            message = f"its newest row is of {loaded[:19].replace('T', ' ')}"
             yield Problem(str(row.get("unique_id")), "stale", status, message, _overdue(loaded, row), checked)
 
 
@@ -141,7 +141,3 @@ def _first_unread(item: InputVersion, site_data: SiteData) -> str | None:
     consumed = (item.start or "").partition("_")[2]
     times = [commit.time for commit in facts.commits if commit.instant.partition("_")[2] > consumed] if facts else []
     return min(times, default=None)
-
-
-def _shown(moment: str) -> str:
-    return moment[:19].replace("T", " ")

@@ -36,10 +36,10 @@ class Library:
 def site_libraries() -> tuple[Library, ...]:
     """Return the libraries that draw and search the site; none where this installation was built without them."""
     folder = files(__package__).joinpath("assets", "libraries")
-    return tuple(_read(folder)) if folder.joinpath("fetched").is_file() else ()
+    return tuple(_read_libraries(folder)) if folder.joinpath("fetched").is_file() else ()
 
 
-def _read(folder: Traversable) -> Iterator[Library]:
+def _read_libraries(folder: Traversable) -> Iterator[Library]:
     lock = json.loads(folder.joinpath("package-lock.json").read_text(encoding="utf-8"))["packages"]
     for name, package in _NAMES.items():
         licence = folder.joinpath(f"{name}.LICENSE.txt").read_text(encoding="utf-8")

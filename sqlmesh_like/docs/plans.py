@@ -51,7 +51,7 @@ class DocumentedModel:
         return explain_classification(self.compiled)
 
 
-def documented(
+def document_models(
     rendered: RenderedProject,
     graph: Graph,
     schemas: Mapping[str, Schema | None],
@@ -79,7 +79,7 @@ def documented(
         }
         try:
             compiled = compiler.compile(model, fresh)
-            planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
+            planned = None if catalog is None else _plan_model(model, compiled, catalog, states, now, moving)
         except SqlError as error:
             errors[unique_id] = error
             continue
@@ -89,7 +89,7 @@ def documented(
     return models_by_id, errors
 
 
-def _planned(
+def _plan_model(
     model: RenderedModel,
     compiled: CompiledModel,
     catalog: Catalog,

@@ -204,12 +204,12 @@ def _wait(pid: int, record: ProcessRecord, alive: int) -> tuple[int, bool]:
                 break
     except BaseException:
         os.kill(pid, signal.SIGKILL)
-        _reaped(pid)
+        _reap(pid)
         raise
-    return _reaped(pid), is_stuck
+    return _reap(pid), is_stuck
 
 
-def _reaped(pid: int) -> int:
+def _reap(pid: int) -> int:
     try:
         return os.waitpid(pid, 0)[1]
     except ChildProcessError:  # reaped already, or by a handler of the program that uses this package
@@ -261,7 +261,7 @@ def _result(
     if outcome is None:
         if stop_signals.is_wished():
             raise KeyboardInterrupt
-        raise _error_of_end(status, record, record.traced(templates), limits, is_stuck=is_stuck)
+        raise _error_of_end(status, record, record.template_location(templates), limits, is_stuck=is_stuck)
     kind, value, spellings = outcome
     secrets.learn_spellings(cast(tuple[str, ...], spellings))
     if kind == "interrupted":

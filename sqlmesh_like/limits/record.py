@@ -85,7 +85,9 @@ class ProcessRecord:
         self.page[at : at + len(text)] = text
 
     def report(self, *frame: object) -> None:
-        _write(self.frames, pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
+        unwritten = memoryview(pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
+        while unwritten:
+            unwritten = unwritten[os.write(self.frames, unwritten) :]
 
     def reports(self) -> Iterator[tuple[object, ...]]:
         os.lseek(self.frames, 0, os.SEEK_SET)
@@ -93,7 +95,7 @@ class ProcessRecord:
             while True:
                 yield pickle.load(file)
 
-    def traced(self, templates: dict[str, tuple[str, str]]) -> Location | None:
+    def template_location(self, templates: dict[str, tuple[str, str]]) -> Location | None:
         """Return the innermost line of a template of the project where the child was ended."""
         os.lseek(self.trace, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self.trace), "rb") as file:
@@ -223,9 +225,3 @@ def _line_of(code_line: int, lines: str) -> int:
             break
         best = int(template)
     return best
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -51,7 +51,7 @@ class DatabaseStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        with self._failing(), self._engine.connect() as db:
+        with self._translate_errors(), self._engine.connect() as db:
             if db.dialect.name in _IMPLICIT_COMMIT:  # tables are created meanwhile, which a snapshot would not have
                 db.execution_options(isolation_level="READ COMMITTED")
             with db.begin():
@@ -63,7 +63,7 @@ class DatabaseStore:
                 fault_point("publish.together")
 
     @contextmanager
-    def _connected(self) -> Iterator[sa.Connection]:
+    def _connect(self) -> Iterator[sa.Connection]:
         if self._shared is not None:
             yield self._shared
             return
@@ -71,7 +71,7 @@ class DatabaseStore:
             yield db
 
     @contextmanager
-    def _preparing(self, db: sa.Connection) -> Iterator[sa.Connection]:
+    def _ddl_connection(self, db: sa.Connection) -> Iterator[sa.Connection]:
         """A connection for DDL that must not commit what is written together."""
         if db is self._shared and db.dialect.name in _IMPLICIT_COMMIT:
             with self._engine.connect() as own:
@@ -85,8 +85,8 @@ class DatabaseStore:
     def close(self) -> None:
         self._engine.dispose()
 
-    def published(self, table: str) -> Published | None:
-        with self._failing(), self._connected() as db:
+    def read_published(self, table: str) -> Published | None:
+        with self._translate_errors(), self._connect() as db:
             row = None
             if sa.inspect(db).has_table(STATE, schema=self._schema):
                 row = db.execute(sa.select(self._state).where(self._state.c.table_name == table)).first()
@@ -99,9 +99,9 @@ class DatabaseStore:
             return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
-        with self._failing(), self._connected() as db:
+        with self._translate_errors(), self._connect() as db:
             target = self._table(table, export.schema)
-            with self._preparing(db) as own:
+            with self._ddl_connection(db) as own:
                 self._claim(own, table, old, new)
                 if export.whole and self._needs_exchange(own, target, old):
                     self._exchange(own, target, export, new)
@@ -148,7 +148,7 @@ class DatabaseStore:
         for column in target.columns:
             if column.name not in known:
                 spelt = CreateColumn(column).compile(dialect=db.dialect)
-                self._run(db, f"ALTER TABLE {self._spelt(db, target)} ADD COLUMN {spelt}")
+                db.exec_driver_sql(f"ALTER TABLE {self._quote_table(db, target)} ADD COLUMN {spelt}")
 
     def _exchange(self, db: sa.Connection, target: sa.Table, export: Export, new: Published) -> None:
         """Load a new table with the new columns and exchange it with the old one atomically."""
@@ -165,8 +165,8 @@ class DatabaseStore:
             with self._begin(db):
                 self._mark(db, target.name, None, replace(new, frontier=None))
             with self._begin(db):
-                there, fresh, gone = (self._spelt(db, each) for each in (target, beside, aside))
-                self._run(db, f"RENAME TABLE {there} TO {gone}, {fresh} TO {there}")
+                there, fresh, gone = (self._quote_table(db, each) for each in (target, beside, aside))
+                db.exec_driver_sql(f"RENAME TABLE {there} TO {gone}, {fresh} TO {there}")
             with self._begin(db):
                 self._mark(db, target.name, None, new)
             with self._begin(db):
@@ -176,7 +176,7 @@ class DatabaseStore:
             self._mark(db, target.name, None, new)
             for each, name in ((target, aside.name), (beside, target.name)):
                 spelt = db.dialect.identifier_preparer.quote(name)
-                self._run(db, f"ALTER TABLE {self._spelt(db, each)} RENAME TO {spelt}")
+                db.exec_driver_sql(f"ALTER TABLE {self._quote_table(db, each)} RENAME TO {spelt}")
             aside.drop(db)
 
     def _mark(self, db: sa.Connection, table: str, followed: Published | None, new: Published) -> None:
@@ -242,14 +242,11 @@ class DatabaseStore:
             if field.name != DELETED_COLUMN
         ]  # fmt: skip
 
-    def _spelt(self, db: sa.Connection, table: sa.Table) -> str:
+    def _quote_table(self, db: sa.Connection, table: sa.Table) -> str:
         return db.dialect.identifier_preparer.format_table(table)
 
-    def _run(self, db: sa.Connection, statement: str) -> None:
-        db.exec_driver_sql(statement)
-
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Raise errors of the database as NodeError, without values and the URL, which may be secrets."""
         try:
             yield

@@ -51,7 +51,7 @@ class DuckDBStore:
     def close(self) -> None:
         """Do nothing: the file is not left open."""
 
-    def published(self, table: str) -> Published | None:
+    def read_published(self, table: str) -> Published | None:
         if self._shared is None and not self._path.exists():
             return None
         with self._open() as db:

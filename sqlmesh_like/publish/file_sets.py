@@ -62,12 +62,12 @@ class LocalFileSet:
     _folder: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        self._folder = self._begun()
+        self._folder = self._create_set()
         if files := self._own_files():  # of a publication without releases: first shown as they are, by the pointer
             for path in files:
                 _link(path, self._folder / path.name)
             self.show()
-            self._folder = self._begun()
+            self._folder = self._create_set()
 
     def path(self, table: str) -> str | None:
         path = self._folder / file_of(table)
@@ -94,16 +94,16 @@ class LocalFileSet:
     def discard(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _begun(self) -> Path:
+    def _create_set(self) -> Path:
         """A new folder with the files of the current set."""
         current = self.root / CURRENT
         number = _number(current.readlink().name) if current.is_symlink() else 0
-        begun = self.root / SETS / str(number + 1)
-        shutil.rmtree(begun, ignore_errors=True)  # of a killed call: the pointer does not name it
-        begun.mkdir(parents=True)
+        folder = self.root / SETS / str(number + 1)
+        shutil.rmtree(folder, ignore_errors=True)  # of a killed call: the pointer does not name it
+        folder.mkdir(parents=True)
         for path in current.glob("*.parquet") if current.is_symlink() else ():
-            _link(path, begun / path.name)
-        return begun
+            _link(path, folder / path.name)
+        return folder
 
     def _own_files(self) -> list[Path]:
         files = (path for path in sorted(self.root.glob("*.parquet")) if not path.is_symlink())

@@ -59,7 +59,7 @@ class ParquetStore:
             yield
             fault_point("publish.together")
             if self._set is not None:
-                with self._failing():
+                with self._translate_errors():
                     self._set.show()
         except BaseException:
             if self._set is not None:
@@ -71,10 +71,10 @@ class ParquetStore:
     def close(self) -> None:
         """Do nothing: no file is left open."""
 
-    def published(self, table: str) -> Published | None:
-        with self._failing():
-            path = self._shown(table)
-            published = None if path is None else self._published_by(path)
+    def read_published(self, table: str) -> Published | None:
+        with self._translate_errors():
+            path = self._current_file(table)
+            published = None if path is None else self._read_mark(path)
         if path is not None and published is None:
             raise foreign(f"{table}.parquet", self._name)
         return published
@@ -84,9 +84,9 @@ class ParquetStore:
             with self.together():
                 return self.write(table, export, old, new)
         if self._is_together and self._set is None:
-            with self._failing():
+            with self._translate_errors():
                 self._set = self._begin_set()
-        with self._failing(), tempfile.TemporaryDirectory(prefix="sml_publish_") as scratch:
+        with self._translate_errors(), tempfile.TemporaryDirectory(prefix="sml_publish_") as scratch:
             self._folder.fs.makedirs(self._folder.path, exist_ok=True)
             # A rename is atomic only within one file system; an object store shows a file only when it is complete.
             place = Path(self._folder.path if self._folder.is_local else scratch)
@@ -120,7 +120,7 @@ class ParquetStore:
 
     def _before(self, table: str, scratch: Path) -> Path:
         """Return a local path of the file that a change follows; a remote one is copied first."""
-        path = self._shown(table)
+        path = self._current_file(table)
         assert path is not None, "a change follows what is published"
         if self._folder.is_local:
             return Path(path)
@@ -130,7 +130,7 @@ class ParquetStore:
                 target.write(part)
         return copy
 
-    def _shown(self, table: str) -> str | None:
+    def _current_file(self, table: str) -> str | None:
         """The file of a table in the set that is being made, else the one that readers see; None if there is none."""
         plain = Path(self._path(table))
         if self._folder.is_local and plain.exists() and not plain.is_symlink():
@@ -153,10 +153,10 @@ class ParquetStore:
     def _begin_set(self) -> FileSet:
         self._folder.fs.makedirs(self._folder.path, exist_ok=True)
         if self._folder.is_local:
-            return LocalFileSet(Path(self._folder.path), lambda path: self._published_by(str(path)) is not None)
-        return StoredFileSet(self._folder, lambda path: self._published_by(path) is not None, self._upload)
+            return LocalFileSet(Path(self._folder.path), lambda path: self._read_mark(str(path)) is not None)
+        return StoredFileSet(self._folder, lambda path: self._read_mark(path) is not None, self._upload)
 
-    def _published_by(self, path: str) -> Published | None:
+    def _read_mark(self, path: str) -> Published | None:
         """What a file says of itself, None for one that no publication made."""
         with self._folder.fs.open(path, "rb") as file:
             metadata = parquet.read_schema(file).metadata or {}
@@ -175,7 +175,7 @@ class ParquetStore:
         return f"{self._folder.path}/{file_of(table)}"
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:

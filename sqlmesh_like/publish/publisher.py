@@ -88,7 +88,9 @@ class LakePublisher:
                     continue
                 for unique_id, result in results.items():
                     sent[unique_id] = (*sent[unique_id], result)
-        return {unique_id: _united(errors[unique_id]) if unique_id in errors else sent[unique_id] for unique_id in sent}
+        return {
+            unique_id: _join_errors(errors[unique_id]) if unique_id in errors else sent[unique_id] for unique_id in sent
+        }
 
     def _send_together(
         self, models: Sequence[RenderedModel], to: Destination, exports: Mapping[str, _Exports]
@@ -132,7 +134,7 @@ class LakePublisher:
                 except SmlError as error:
                     errors.append(error)
             if errors:
-                raise _united(errors)
+                raise _join_errors(errors)
             return tuple(sent)
 
     def close(self) -> None:
@@ -149,7 +151,7 @@ class LakePublisher:
 
     def _attempt(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> PublishResult:
         state, store = self.catalog.state(model.unique_id), self._store(to)
-        old = store.published(table)
+        old = store.read_published(table)
         if old is not None and old.model != model.unique_id:
             hint = "give one of them another name there: config(publish={'to': …, 'table': …})"
             raise NodeError(f"{to.name}: the table {table} is that of {old.model}", hint=hint)
@@ -162,7 +164,7 @@ class LakePublisher:
         if not export.whole and (old is None or old.columns != published_columns(export.schema)):
             export = exports.of(state, None)  # columns differ
         new = Published(model.unique_id, state.uri, state.frontier, published_columns(export.schema))
-        result = _written(store, to, table, export, old, new)
+        result = _write_export(store, to, table, export, old, new)
         fault_point("publish.end")
         return result
 
@@ -199,11 +201,11 @@ class SentTables:
         return outcome
 
 
-def _united(errors: Sequence[SmlError]) -> SmlError:
+def _join_errors(errors: Sequence[SmlError]) -> SmlError:
     return errors[0] if len(errors) == 1 else NodeError("\n".join(map(str, errors)))
 
 
-def _written(
+def _write_export(
     store: Store, to: Destination, table: str, export: Export, old: Published | None, new: Published
 ) -> PublishResult:
     counted = 0

@@ -55,7 +55,7 @@ DELETED_COLUMN = "_sml_deleted"
 class Store(Protocol):
     """One destination. Where a method raises NodeError, it has changed nothing that readers see."""
 
-    def published(self, table: str) -> Published | None:
+    def read_published(self, table: str) -> Published | None:
         """Return the content of a table, None where there is none. Raises NodeError for one that is not published."""
         ...
 

@@ -145,8 +145,8 @@ def decode_releases(content: bytes, name: str) -> Releases:
             candidate = document["candidate"]
             releases = Releases(
                 None if document["current"] is None else int(document["current"]),
-                tuple(_decoded(document["releases"])),
-                None if candidate is None else next(iter(_decoded([candidate]))),
+                tuple(_parse_releases(document["releases"])),
+                None if candidate is None else next(iter(_parse_releases([candidate]))),
             )
             if releases.current is not None and releases.newest is None:
                 raise ValueError(f"the current release {releases.current} is not among them")
@@ -157,7 +157,7 @@ def decode_releases(content: bytes, name: str) -> Releases:
     raise NewerVersionError(name, f"its form is version {version}, this one knows {VERSION}")
 
 
-def _decoded(entries: Iterable[Mapping[str, object]]) -> Iterable[Release]:
+def _parse_releases(entries: Iterable[Mapping[str, object]]) -> Iterable[Release]:
     for entry in entries:
         tables = entry["tables"]
         if not isinstance(tables, dict):

@@ -107,13 +107,13 @@ class StoredReleases:
     has_conditions: bool = True
 
     def read(self) -> Releases:
-        return self._decoded(ConditionalFile(self.uri).read())
+        return self._decode(ConditionalFile(self.uri).read())
 
     def change(self, edit: Edit) -> Releases:
         file = ConditionalFile(self.uri)
         for _ in range(_TURNS):
             seen = file.read()
-            before = self._decoded(seen)
+            before = self._decode(seen)
             after = edit(before)
             if after == before:
                 return after
@@ -127,5 +127,5 @@ class StoredReleases:
             return after
         raise RetryableError(f"{scrubbed(self.uri)}: other calls were faster {_TURNS} times")
 
-    def _decoded(self, seen: Version | None) -> Releases:
+    def _decode(self, seen: Version | None) -> Releases:
         return Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))

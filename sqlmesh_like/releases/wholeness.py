@@ -48,7 +48,9 @@ def whole_tables(catalog: Catalog, inputs: Inputs, run: TablesOfRun, base: Table
 class _Cut:
     def __init__(self, catalog: Catalog, inputs: Inputs, run: TablesOfRun, base: Tables) -> None:
         self.catalog, self.inputs, self.run = catalog, inputs, run
-        self.base = {name: each for name, each in base.items() if self._is_still_there(name, each)}
+        self.base = {
+            name: each for name, each in base.items() if name in catalog.places and self._name(name) == each.table
+        }
         moved = {name: state.frontier for name, state in {**run.read, **run.built}.items() if state.frontier}
         self.commits = {**{name: each.commit for name, each in self.base.items()}, **moved}
         self.fixed = set(moved)
@@ -58,7 +60,7 @@ class _Cut:
             self._take_inputs(name)
         for name in self.commits:
             self._require_read(name)
-        return {name: self._entry(name, commit) for name, commit in sorted(self.commits.items())}
+        return {name: ReleasedTable(self._name(name), commit) for name, commit in sorted(self.commits.items())}
 
     def _take_inputs(self, name: str) -> None:
         """Name what a table has read that the run did not build: its inputs' commits by its own record."""
@@ -104,21 +106,17 @@ class _Cut:
     def _is_edge_as_before(self, name: str, unique_id: str) -> bool:
         return self._is_as_before(name) and self._is_as_before(unique_id)
 
-    def _is_still_there(self, name: str, entry: ReleasedTable) -> bool:
-        return name in self.catalog.places and self._name(name) == entry.table
-
     def _name(self, unique_id: str) -> str:
         return str(self.catalog.places[unique_id].table)
 
-    def _entry(self, unique_id: str, commit: str) -> ReleasedTable:
-        return ReleasedTable(self._name(unique_id), commit)
 
-
-def untested(changed: Iterable[str], tests: Mapping[NodeId, Collection[str]], passed: Collection[str]) -> list[NodeId]:
+def pending_tests(
+    changed: Iterable[str], tests: Mapping[NodeId, Collection[str]], passed: Collection[str]
+) -> list[NodeId]:
     """Return the data tests, of those given with the tables they read, that have yet to pass for changed tables.
 
     >>> tests = {NodeId("test", "p", "x"): ["model.p.a"], NodeId("test", "p", "y"): ["model.p.b"]}
-    >>> untested(["model.p.a"], tests, [])
+    >>> pending_tests(["model.p.a"], tests, [])
     ['test.p.x']
     """
     wanted = frozenset(changed)

@@ -105,11 +105,11 @@ def read_report(root: Path) -> Report | None:
     charts = node.get("charts")
     if charts is None:
         raise ProjectError(f"{FILE} has no charts", location=Location(FILE, 1, 1), hint="charts: [{table: …}]")
-    requests = tuple(_wanted(chart) for chart in charts.sequence("charts"))
+    requests = tuple(_chart_request(chart) for chart in charts.sequence("charts"))
     return Report(_text(node, "title"), _text(node, "text") or "", requests)
 
 
-def _wanted(node: YamlNode) -> ChartRequest:
+def _chart_request(node: YamlNode) -> ChartRequest:
     CHART.check(node)
     table, sql = _text(node, "table"), _text(node, "sql")
     if (table is None) == (sql is None):

@@ -19,7 +19,10 @@ def days_as_dates(rows: Rows) -> Rows:
     if not days:
         return rows
     schema = tuple(Column(column.name, "date") if n in days else column for n, column in enumerate(rows.schema))
-    dated = tuple(tuple(_day(value) if n in days else value for n, value in enumerate(row)) for row in rows.rows)
+    dated = tuple(
+        tuple(value.date() if n in days and isinstance(value, datetime) else value for n, value in enumerate(row))
+        for row in rows.rows
+    )
     return replace(rows, schema=schema, rows=dated)
 
 
@@ -27,7 +30,3 @@ def _are_days(rows: Rows, number: int, column: Column) -> bool:
     values = [row[number] for row in rows.rows if row[number] is not None]
     is_timestamp = (column.type or "").startswith("timestamp")
     return is_timestamp and bool(values) and all(isinstance(v, datetime) and v.time() == time.min for v in values)
-
-
-def _day(value: object) -> object:
-    return value.date() if isinstance(value, datetime) else value

@@ -42,7 +42,7 @@ _FEW_STEPS, _FEW_DAYS, _FEW_MONTHS = 6, 45, 24
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
-def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
+def draw_svg(chart: Chart, rows: Rows, width: int, name: str) -> str:
     """Return the chart of these rows as SVG of this width; ids in it start with `name`, to be unique on a page.
 
     Raises MachineError where the drawing library is not installed.
@@ -79,7 +79,7 @@ def _tip(match: re.Match[str]) -> str:
 
 
 def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]:
-    values, x = plotted(chart, rows), chart.x or ""
+    values, x = data_values(chart, rows), chart.x or ""
     time = _time(chart, rows)
     is_lying = chart.kind == "bar" and time is None and chart.color is None
     labels = {str(value[_field(x)]) for value in values}
@@ -202,7 +202,7 @@ _CONFIG: Mapping[str, object] = {
 }  # fmt: skip
 
 
-def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
+def data_values(chart: Chart, rows: Rows) -> list[dict[str, object]]:
     """Return the rows to draw: for horizontal bars the largest ones, else all that have a value, in their order."""
     names = [column.name for column in rows.schema]
     at = {name: names.index(name) for name in chart.columns}

@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from sqlmesh_like.report.chart import Chart
-from sqlmesh_like.report.drawing import drawing
+from sqlmesh_like.report.drawing import draw_svg
 from sqlmesh_like.report.text_summary import SHOWN_ROWS, accessible_text, format_value, summarize
 from sqlmesh_like.run.ports import Rows
 
@@ -54,11 +54,11 @@ def report_page(heading: ReportHeading, charts: Sequence[DrawnChart]) -> str:
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html"))
     return template.render(
         policy=policy, heading=heading, style=Markup(style), script=Markup(script),
-        charts=[_shown(number, each) for number, each in enumerate(charts, 1)],
+        charts=[_chart_context(number, each) for number, each in enumerate(charts, 1)],
     )  # fmt: skip
 
 
-def _shown(number: int, drawn: DrawnChart) -> dict[str, object]:
+def _chart_context(number: int, drawn: DrawnChart) -> dict[str, object]:
     chart, rows = drawn.chart, drawn.rows
     names = [column.name for column in rows.schema]
     kept = chart.y if chart.kind == "table" else (chart.columns or tuple(names))
@@ -70,7 +70,7 @@ def _shown(number: int, drawn: DrawnChart) -> dict[str, object]:
         "id": f"c{number}", "title": chart.title, "text": chart.text, "kind": chart.kind,
         "table": drawn.table, "query": drawn.query,
         "summary": summarize(chart, rows),
-        "plots": [(name, Markup(drawing(chart, rows, width, f"c{number}{name}"))) for name, width in widths],
+        "plots": [(name, Markup(draw_svg(chart, rows, width, f"c{number}{name}"))) for name, width in widths],
         "numbers": _numbers(chart, rows) if chart.kind == "number" and rows.rows else [],
         "columns": list(zip([accessible_text(name) for name in kept], numeric, strict=True)),
         "rows": [[(format_value(row[each]), is_right) for each, is_right in zip(at, numeric, strict=True)]

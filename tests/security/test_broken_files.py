@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.app.loading import own_calls
-from sqlmesh_like.app.monitoring.status_server import serving_status
+from sqlmesh_like.app.monitoring.status_server import serve_status
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.cli.app import main
 from tests.levels import count
@@ -145,7 +145,7 @@ def test_retry_repeats_an_own_call_with_its_target(tmp_path: Path, monkeypatch: 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with serving_status(WatchStatus(), ("127.0.0.1", 0)) as number:
+    with serve_status(WatchStatus(), ("127.0.0.1", 0)) as number:
         assert number is not None
         yield number
 

@@ -25,7 +25,7 @@ from sqlmesh_like.duckdb.duck_connection import reader
 from sqlmesh_like.duckdb.local_query import _files
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart
-from sqlmesh_like.report.drawing import drawing
+from sqlmesh_like.report.drawing import draw_svg
 from sqlmesh_like.run.ports import Rows
 from tests.levels import sample
 from tests.projects import enter_project
@@ -81,7 +81,7 @@ def test_a_line_of_a_run_does_nothing_to_a_terminal(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_a_chart_is_drawn_of_any_text(text: str) -> None:
     chart = Chart(kind="bar", title=f"t{text}", x=f"c{text}", y=("n",))
-    svg = drawing(chart, rows(text), 400, "x")
+    svg = draw_svg(chart, rows(text), 400, "x")
     assert svg.startswith("<svg") and not BAD & set(svg)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sqlmesh_like.app.monitoring import alerts
 from sqlmesh_like.app.monitoring.alerts import Alert, Alerts
-from sqlmesh_like.app.monitoring.status_server import serving_status
+from sqlmesh_like.app.monitoring.status_server import serve_status
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cdc.stream.metrics import Metrics
@@ -98,7 +98,7 @@ def test_metrics_and_health_are_told_whatever_a_table_is_called(text: str, tmp_p
         f"s{text}", (TableReport(TableName("raw", f"t{text}"), upserts=1, lag=1.0, error=f"e{text}"),), events=1
     )
     status.note_batch(report)
-    with serving_status(status, ("127.0.0.1", 0)) as port:
+    with serve_status(status, ("127.0.0.1", 0)) as port:
         for path, code in (("/health", 503), ("/metrics", 200)):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             connection.request("GET", path, headers={"Host": "localhost"})

@@ -96,7 +96,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
 ) -> None:
     rounds: list[int] = []
     applied: list[str] = []
-    real_run, real_apply = watch_loop.WatchLoop._run, LocalFirstEngine.apply
+    real_run, real_apply = watch_loop.WatchLoop._run_round, LocalFirstEngine.apply
 
     @contextmanager
     def shared(*_: Any) -> Iterator[Callable[[], SparkSession]]:
@@ -112,7 +112,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
 
     monkeypatch.setattr(watch_service, "session_for", shared)
     monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
-    monkeypatch.setattr(watch_loop.WatchLoop, "_run", counted)
+    monkeypatch.setattr(watch_loop.WatchLoop, "_run_round", counted)
     monkeypatch.setattr(LocalFirstEngine, "apply", noted)
     idle: list[int] = []
 

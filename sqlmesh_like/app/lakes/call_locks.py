@@ -98,7 +98,7 @@ class CallLocks:
     def require_held(self, uri: str) -> None:
         table = uri.rstrip("/")
         with self._lock:
-            if not self._lost and not self._renewed([table]):
+            if not self._lost and not self._renew_leases([table]):
                 self._lose(f"another call has taken over the locks of {scrubbed(self.warehouse)}, or they were ended")
             reason = self._lost
             if not reason and table not in self._leases and table in written_tables(self.holder.locks):
@@ -146,7 +146,7 @@ class CallLocks:
         for table, other in held.items():
             if other is not None:
                 self._release_leases(tuple(leases))
-                return Conflict(table, words=described_lease(table, other))
+                return Conflict(table, words=describe_lease(table, other))
         for table, lease in leases.items():
             if lease.is_takeover:
                 _log.warning("warning: the lock of %s was taken over from a call that did not end it", scrubbed(table))
@@ -167,7 +167,7 @@ class CallLocks:
         for table in ours:
             del self._leases[table]
 
-    def _renewed(self, tables: Collection[str]) -> bool:
+    def _renew_leases(self, tables: Collection[str]) -> bool:
         """Renew the record and the locks of these tables; false where one of them is another's now."""
         ours = [self._leases[table] for table in tables if table in self._leases]
         return self.registry.renew(self.owner) and all(side_by_side(TableLease.renew, ours))
@@ -180,7 +180,7 @@ class CallLocks:
                 with self._lock:
                     if self._ended.is_set() or self._lost:
                         return
-                    if not self._renewed(tuple(self._leases)):
+                    if not self._renew_leases(tuple(self._leases)):
                         self._lose("another call has taken them over, or they were ended by `sml unlock`")
                         return
                 renewed = began
@@ -215,7 +215,7 @@ def written_tables(locks: Locks) -> set[str]:
     return {name.rstrip("/") for name, mode in locks.items() if mode != "read" and "://" in name}
 
 
-def described_lease(table: str, lease: Lease) -> str:
+def describe_lease(table: str, lease: Lease) -> str:
     """Who holds a table's own lock, as far as its file says."""
     until = datetime.fromtimestamp(lease.valid_until / 1000, UTC).isoformat(" ", "seconds")
     who = f"owner {lease.owner}, until {until} if it does not renew it"

@@ -69,7 +69,7 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
     return errors
 
 
-def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
+def compute_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
     """Return a lake in memory with the nodes that `read` returns (unique ids) and all above them.
 
     `read` is called with the lake before it has rows. Raises ProjectError as `open_duck_lake` does and where a source
@@ -140,7 +140,7 @@ def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable
     tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
     seeds = seeds_of_sources(loaded)
     return [
-        (table, source_fixture(loaded.project.root, table) or _seeded(loaded, seeds.get(table.unique_id)))
+        (table, source_fixture(loaded.project.root, table) or _seed_fixture(loaded, seeds.get(table.unique_id)))
         for table in tables
     ]
 
@@ -152,7 +152,7 @@ def _without_rows(loaded: Loaded, missing: Sequence[SourceTable]) -> SqlError:
     return SqlError(message, location=missing[0].declared_at, hint=hint)
 
 
-def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
+def _seed_fixture(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
     """Return the rows of a source that is a seed's table; None without a seed, and where it cannot be read."""
     if seed is None:
         return None

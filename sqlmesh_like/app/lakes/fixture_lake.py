@@ -48,7 +48,7 @@ class FixtureQueries:
         Raises NodeError for other tables.
         """
         own = self.test.model.table
-        if _key(table) not in {*self._known(), _key(own)}:
+        if _key(table) not in {*self._known_tables(), _key(own)}:
             raise self._unknown(str(table))
         return self.lake.columns(table)
 
@@ -57,7 +57,7 @@ class FixtureQueries:
             tree = parse_text(sql)
         except SqlglotError:
             return self.lake.query(sql)  # it raises the error
-        for table in foreign_tables(tree, self._known()):
+        for table in foreign_tables(tree, self._known_tables()):
             raise self._unknown(table.sql(SPARK, comments=False))
         return self.lake.query(sql)
 
@@ -67,7 +67,7 @@ class FixtureQueries:
     def drop(self, table: TableName) -> None:
         self.lake.drop(table)
 
-    def _known(self) -> set[tuple[str, str]]:
+    def _known_tables(self) -> set[tuple[str, str]]:
         places = self.lake.planner.catalog.places.values()
         return {_key(place.table) for place in places} | {_key(view.table) for view in self.test.views}
 

@@ -66,7 +66,7 @@ class HeldLocks:
             except OSError as error:  # a full disk, or a timeout where another call is suspended as it takes locks
                 raise RetryableError(f"locks of {self.warehouse} cannot be taken: {error}", hint=_HINT) from error
             if conflict is not None:
-                raise RetryableError(described_conflict(conflict, self.warehouse), hint=_HINT)
+                raise RetryableError(describe_conflict(conflict, self.warehouse), hint=_HINT)
             yield
 
 
@@ -86,7 +86,7 @@ def lake_lock(loaded: Loaded, command: str, locks: Locks) -> Iterator[HeldLocks]
             yield held
         return
     registry = LockRegistry(_lock_folder(warehouse))
-    slot = _taken(loaded, partial(_take_slot, registry, holder, warehouse))
+    slot = _wait_for_locks(loaded, partial(_take_slot, registry, holder, warehouse))
     loaded.reporter.phase("working")
     try:
         yield HeldLocks(warehouse, partial(registry.also, slot))
@@ -117,7 +117,7 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
     require_conditional_writes(lock_folder(warehouse))
     seconds = settings.lease_seconds
     locks = CallLocks(warehouse, str(uuid4()), holder, StoreRegistry(warehouse, seconds), seconds)
-    _taken(loaded, lambda: locks.take() or locks)
+    _wait_for_locks(loaded, lambda: locks.take() or locks)
     loaded.reporter.phase("working")
     locks.start()
     try:
@@ -130,7 +130,7 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
 _Taken = TypeVar("_Taken")
 
 
-def _taken(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
+def _wait_for_locks(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
     """Take locks, as soon as the other processes let go of them within the call's time."""
     warehouse, seconds = loaded.target.warehouse, loaded.invocation.lock_timeout
     began, is_told = time.monotonic(), False
@@ -141,10 +141,10 @@ def _taken(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _Taken:
         is_ending = taken.holder is not None and taken.holder.is_ending
         left = began + max(seconds, _ENDING_SECONDS if is_ending else 0) - time.monotonic()
         if left <= 0:
-            raise RetryableError(described_conflict(taken, warehouse), hint=_HINT)
+            raise RetryableError(describe_conflict(taken, warehouse), hint=_HINT)
         if not is_told:
             loaded.reporter.phase(f"waiting for the locks of {warehouse}")
-            loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {described_conflict(taken, warehouse)}")
+            loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {describe_conflict(taken, warehouse)}")
             is_told = True
         time.sleep(min(_POLL_SECONDS if is_local(warehouse) else _STORE_POLL_SECONDS, left))
 
@@ -178,7 +178,7 @@ def _not_writable(warehouse: str, error: OSError) -> MachineError:
     return MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint)
 
 
-def described_conflict(conflict: Conflict, warehouse: str) -> str:
+def describe_conflict(conflict: Conflict, warehouse: str) -> str:
     """Who holds what, since when."""
     holder = conflict.holder
     if conflict.words:

@@ -48,10 +48,10 @@ def open_tables(loaded: Loaded, writes: Collection[str] = ()) -> LakeTables:
     """
     require_lake(loaded)
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
-    return LakeTables(loaded, _deferred(loaded, catalog, writes) if loaded.invocation.defer else catalog)
+    return LakeTables(loaded, _deferred_catalog(loaded, catalog, writes) if loaded.invocation.defer else catalog)
 
 
-def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
+def _deferred_catalog(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
     state = loaded.deferred_state
     if state is None:
         raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")

@@ -122,7 +122,7 @@ class LockRegistry:
             others, _ = self._others(slot.number)
             conflict = first_conflict(more, others)
             if conflict is None:
-                wider = replace(slot.holder, locks=joined_locks(slot.holder.locks, more))
+                wider = replace(slot.holder, locks=join_locks(slot.holder.locks, more))
                 self._write(slot, wider, is_alone=not others)
         try:
             yield conflict
@@ -151,8 +151,8 @@ class LockRegistry:
         paths = (path for kind in ("lock", "json") for path in self._folder.glob(f"[0-9]*.{kind}"))
         for number in {int(path.stem) for path in paths if path.stem.isdecimal()} - {own}:
             if not self._is_free(number):
-                others[number] = self._read(number)
-            elif (killed := self._read(number)) is not None:
+                others[number] = self._read_holder(number)
+            elif (killed := self._read_holder(number)) is not None:
                 if has_left_processes(killed):
                     others[number] = replace(killed, is_ending=True)
                 else:
@@ -173,7 +173,7 @@ class LockRegistry:
     def _record(self, number: int) -> Path:
         return self._folder / f"{number}.json"
 
-    def _read(self, number: int) -> Holder | None:
+    def _read_holder(self, number: int) -> Holder | None:
         try:
             return Holder(**json.loads(self._record(number).read_text()))
         except (OSError, ValueError, TypeError):
@@ -212,10 +212,10 @@ def has_left_processes(killed: Holder) -> bool:
     return False
 
 
-def joined_locks(held: Locks, more: Locks) -> Locks:
+def join_locks(held: Locks, more: Locks) -> Locks:
     """Return locks that are held with further ones.
 
-    >>> joined_locks({"a": "replace", "b": "read"}, {"a": "clean", "b": "clean"})
+    >>> join_locks({"a": "replace", "b": "read"}, {"a": "clean", "b": "clean"})
     {'a': 'replace', 'b': 'clean'}
     """
     kept = {name: mode for name, mode in held.items() if mode == "replace"}

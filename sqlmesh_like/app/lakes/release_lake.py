@@ -57,10 +57,10 @@ def production_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
     if loaded.invocation.defer:
         hint = f"add --at {LATEST}, or leave --defer out"
         raise UsageError("--defer reads tables of another warehouse, which no release names", hint=hint)
-    return at_release(lake, _chosen(loaded, at))
+    return at_release(lake, _find_release(loaded, at))
 
 
-def _chosen(loaded: Loaded, at: str | None) -> Release:
+def _find_release(loaded: Loaded, at: str | None) -> Release:
     releases = releases_of(loaded).read()
     if at is not None:
         return releases.find(at)

@@ -22,7 +22,7 @@ from sqlmesh_like.app.lakes.lock_registry import (
     Locks,
     first_conflict,
     has_left_processes,
-    joined_locks,
+    join_locks,
 )
 from sqlmesh_like.errors import NewerVersionError, RetryableError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version, lock_folder
@@ -73,7 +73,7 @@ class StoreRegistry:
 
     def entries(self) -> tuple[Entry, ...]:
         """The records that count, in the order in which they were made."""
-        return self._counting(self._file.read())
+        return self._valid_entries(self._file.read())
 
     def take(self, owner: str, holder: Holder) -> Conflict | None:
         """Take all locks of a holder, or none: then return what excludes them."""
@@ -90,12 +90,12 @@ class StoreRegistry:
         """Extend the locks of a call; false where they are gone."""
         kept: list[bool] = []
 
-        def extended(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        def extend_locks(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
             kept[:] = [any(entry.owner == owner for entry in entries)]
             end = self._end()
             return tuple(replace(entry, valid_until=end) if entry.owner == owner else entry for entry in entries)
 
-        self._change(extended)
+        self._change(extend_locks)
         return kept == [True]
 
     @contextmanager
@@ -104,7 +104,7 @@ class StoreRegistry:
 
         def with_more(entries: tuple[Entry, ...]) -> tuple[Entry, ...] | Conflict:
             others = [entry.seen_holder for entry in entries if entry.owner != owner]
-            wider = replace(holder, locks=joined_locks(holder.locks, more))
+            wider = replace(holder, locks=join_locks(holder.locks, more))
             return first_conflict(more, others) or _with(entries, owner, wider)
 
         done = self._change(with_more)
@@ -126,31 +126,32 @@ class StoreRegistry:
         """
         for attempt in range(_ATTEMPTS):
             seen = self._file.read()
-            entries = new(self._counting(seen))
+            entries = new(self._valid_entries(seen))
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            if self._file.replace(_encoded(entries, self._ended_early(seen), _sequence(seen) + 1), seen) is not None:
+            content = _encode_record(entries, self._early_ends(seen), _sequence(seen) + 1)
+            if self._file.replace(content, seen) is not None:
                 self._put = (before, self.clock())
                 return entries
             sleep(random() * min(attempt, 10) / 10)
         message = f"the record of locks of {scrubbed(self._warehouse)} could not be replaced {_ATTEMPTS} times"
         raise RetryableError(message, hint="run the same command again")
 
-    def _counting(self, seen: Version | None) -> tuple[Entry, ...]:
+    def _valid_entries(self, seen: Version | None) -> tuple[Entry, ...]:
         now = self.clock()
-        entries = () if seen is None else _parsed(seen.content, self._warehouse)
+        entries = () if seen is None else _parse_entries(seen.content, self._warehouse)
         counting = tuple(entry for entry in entries if entry.counts_at(now))
         self.ended |= {entry.owner for entry in entries} - {entry.owner for entry in counting}
-        self.ended |= set(_ended(seen))
+        self.ended |= set(_recorded_ends(seen))
         return counting
 
-    def _ended_early(self, seen: Version | None) -> dict[str, int]:
+    def _early_ends(self, seen: Version | None) -> dict[str, int]:
         """Until when (ms since the epoch) the locks of those have time left that have ended nevertheless."""
         now = self.clock()
-        entries = () if seen is None else _parsed(seen.content, self._warehouse)
+        entries = () if seen is None else _parse_entries(seen.content, self._warehouse)
         killed = {entry.owner: entry.valid_until for entry in entries if not entry.counts_at(now)}
-        return {owner: end for owner, end in {**_ended(seen), **killed}.items() if end > now * 1000}
+        return {owner: end for owner, end in {**_recorded_ends(seen), **killed}.items() if end > now * 1000}
 
     @property
     def clock_error(self) -> float:
@@ -166,12 +167,12 @@ def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry
     return tuple(replace(entry, holder=holder) if entry.owner == owner else entry for entry in entries)
 
 
-def _encoded(entries: tuple[Entry, ...], ended: Mapping[str, int], sequence: int) -> bytes:
+def _encode_record(entries: tuple[Entry, ...], ended: Mapping[str, int], sequence: int) -> bytes:
     holders = [asdict(entry) for entry in entries]
     return json.dumps({"version": VERSION, "sequence": sequence, "holders": holders, "ended": ended}).encode()
 
 
-def _ended(seen: Version | None) -> dict[str, int]:
+def _recorded_ends(seen: Version | None) -> dict[str, int]:
     """Those that another call saw to have ended; a version that does not know of them has written none."""
     return {} if seen is None else dict(json.loads(seen.content).get("ended", {}))
 
@@ -180,7 +181,7 @@ def _sequence(seen: Version | None) -> int:
     return 0 if seen is None else int(json.loads(seen.content)["sequence"])
 
 
-def _parsed(content: bytes, warehouse: str) -> tuple[Entry, ...]:
+def _parse_entries(content: bytes, warehouse: str) -> tuple[Entry, ...]:
     what = f"the record of locks of {scrubbed(warehouse)}"
     try:
         record = json.loads(content)

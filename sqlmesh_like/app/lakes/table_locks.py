@@ -49,8 +49,8 @@ def run_locks(
     used = lake.loaded.graph.above(selected)
     return {
         **publication_locks(lake, publisher),
-        _RUNS: "replace" if has_hooks or _asking(lake) & used else "read",
-        **_of_places(lake, _read(lake, selected), "read"),
+        _RUNS: "replace" if has_hooks or _introspective_nodes(lake) & used else "read",
+        **_of_places(lake, _input_tables(lake, selected), "read"),
         **_of_places(lake, built, "replace"),
     }
 
@@ -60,8 +60,8 @@ def environment_locks(lake: LakeTables, name: str, selected: Collection[str]) ->
     cloned = {unique_id for unique_id in selected if unique_id in lake.catalog.places}
     return {
         **environment_lock(name),
-        _RUNS: "replace" if _asking(lake) & lake.loaded.graph.above(selected) else "read",
-        **_of_places(lake, cloned | _read(lake, selected), "read"),
+        _RUNS: "replace" if _introspective_nodes(lake) & lake.loaded.graph.above(selected) else "read",
+        **_of_places(lake, cloned | _input_tables(lake, selected), "read"),
     }
 
 
@@ -76,7 +76,7 @@ def promotion_locks(loaded: Loaded, name: str, uris: Iterable[str]) -> Locks:
     return {**environment_lock(name), **replaced}
 
 
-def _read(lake: LakeTables, selected: Collection[str]) -> set[str]:
+def _input_tables(lake: LakeTables, selected: Collection[str]) -> set[str]:
     """The tables that selected models and tests read."""
     rendered = lake.loaded.rendered
     readers: list[Reader] = [model for model in rendered.models if model.unique_id in selected]
@@ -84,7 +84,7 @@ def _read(lake: LakeTables, selected: Collection[str]) -> set[str]:
     return {unique_id for reader in readers for unique_id in lake.reads.of(reader)}
 
 
-def _asking(lake: LakeTables) -> set[NodeId]:
+def _introspective_nodes(lake: LakeTables) -> set[NodeId]:
     """Nodes whose templates query the lake: they may name any table."""
     rendered = lake.loaded.rendered
     asking = {model.unique_id for model in rendered.models if model.asks_lake}
@@ -119,7 +119,11 @@ def log_locks(source: Source) -> Locks:
 def upkeep_locks(lake: LakeTables, places: Iterable[TablePlace], mode: Mode = "replace") -> Locks:
     """Return the locks of a service on these tables; a table of a source is not ingested meanwhile."""
     loaded, unique_ids = lake.loaded, {place.unique_id for place in places}
-    ingested = [source for source in loaded.project.sources if source.ingest and unique_ids & _ids(source)]
+    ingested = [
+        source
+        for source in loaded.project.sources
+        if source.ingest and not unique_ids.isdisjoint(table.unique_id for table in source.tables)
+    ]
     of_sources: dict[str, Mode] = {_source(source): "append" for source in ingested}
     return {_RUNS: "read", **of_sources, **_of_places(lake, unique_ids, mode)}
 
@@ -144,10 +148,6 @@ def table_lock_name(loaded: Loaded, uri: str) -> str:
 
 def _of_places(lake: LakeTables, unique_ids: Iterable[str], mode: Mode) -> dict[str, Mode]:
     return {_name(lake.loaded, lake.catalog.places[unique_id].uri): mode for unique_id in unique_ids}
-
-
-def _ids(source: Source) -> set[NodeId]:
-    return {table.unique_id for table in source.tables}
 
 
 def _source(source: Source) -> str:

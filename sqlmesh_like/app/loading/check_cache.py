@@ -37,7 +37,12 @@ def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
     """Return the cached warnings of a check, None where it is not cached. `folder`: the project's target folder."""
     try:
         entries = _load(folder).get(key)
-        return None if entries is None else tuple(_warning(*entry) for entry in entries)
+        if entries is None:
+            return None
+        return tuple(
+            TypeWarning(rule, message, Location(path, line, column), is_refused=False)
+            for rule, message, path, line, column in entries
+        )
     except (TypeError, ValueError):
         return None
 
@@ -52,10 +57,6 @@ def store_warnings(folder: Path, key: str, warnings: Iterable[TypeWarning]) -> N
 def _entry(warning: TypeWarning) -> list[object]:
     place = warning.location
     return [warning.rule, warning.message, place.path, place.line, place.column]
-
-
-def _warning(rule: str, message: str, path: str, line: int | None, column: int | None) -> TypeWarning:
-    return TypeWarning(rule, message, Location(path, line, column), is_refused=False)
 
 
 def _load(folder: Path) -> dict[str, list[list[Any]]]:

@@ -23,7 +23,7 @@ def check_destinations(loaded: Loaded, selected: Collection[str]) -> None:
 
 def destinations(model: RenderedModel, loaded: Loaded) -> tuple[Destination, ...]:
     """Return where a model is published. Raises ProjectError for an unknown name, and for a view."""
-    config, known = model.config, _known(loaded.target, str(loaded.project.root))
+    config, known = model.config, _target_destinations(loaded.target, str(loaded.project.root))
     assert config.publish is not None
     where = Location(model.path)
     if config.materialized in ("view", "ephemeral"):
@@ -43,7 +43,7 @@ def destinations(model: RenderedModel, loaded: Loaded) -> tuple[Destination, ...
     return tuple(known[name] for name in names)
 
 
-def _known(target: Target, root: str) -> Mapping[str, Destination]:
+def _target_destinations(target: Target, root: str) -> Mapping[str, Destination]:
     if target.publish:
         return target.publish
     place = root if "://" in target.warehouse else target.warehouse

@@ -36,7 +36,7 @@ class LastCall:
     known: frozenset[str]
     entries: Mapping[str, object]
 
-    def repeated(self, given: AnyInvocation) -> AnyInvocation:
+    def merge_flags(self, given: AnyInvocation) -> AnyInvocation:
         """Return its flags, overridden by those given now. Raises UsageError where its --vars are needed."""
         default = type(given)()
         if self.args.get("has_vars") and given.vars == default.vars:

@@ -66,7 +66,7 @@ class Loaded:
         """The absolute folder of artifacts."""
         return self.project.root / self.project.target_path
 
-    def selected(self, *resource_types: str) -> tuple[Node, ...]:
+    def select_nodes(self, *resource_types: str) -> tuple[Node, ...]:
         """Return the selected nodes of these types (none given: of all), each after its inputs.
 
         Raises SelectionError where the selection matches no node of any type; the result may still be empty. Where
@@ -78,7 +78,7 @@ class Loaded:
             self.graph,
             call.select,
             call.exclude,
-            named=self._named(),
+            named=self._selector(),
             past=self.past,
             indirect=call.indirect_selection,
         )
@@ -125,9 +125,9 @@ class Loaded:
     @property
     def is_comparing(self) -> bool:
         """Whether the selection compares with `--state`: then it may be empty."""
-        return compares((*self.invocation.select, *self.invocation.exclude), self._named())
+        return compares((*self.invocation.select, *self.invocation.exclude), self._selector())
 
-    def _named(self) -> Selector | None:
+    def _selector(self) -> Selector | None:
         """Return the selector of selectors.yml that the call names, or the default one where it selects nothing."""
         call = self.invocation
         if call.selector is None and (call.select or call.exclude):
@@ -208,7 +208,7 @@ def load(
         return _as_invoked(target, invocation)
 
     def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
-        rendered = _rendered(project, target, now, invocation)
+        rendered = _render_project(project, target, now, invocation)
         return rendered, build_graph(project, rendered)
 
     def refresh(
@@ -227,7 +227,7 @@ def load(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
         try:
-            return _rendered_apart(lambda: refresh(project, target, rendered, clocked), log)
+            return _render_in_child(lambda: refresh(project, target, rendered, clocked), log)
         except UnsendableError:
             return None
 
@@ -235,12 +235,12 @@ def load(
     cached = cached_project(
         root,
         invocation,
-        lambda: _placed(load_project(root, variables, resolve_target), invocation),
+        lambda: _with_target_path(load_project(root, variables, resolve_target), invocation),
         resolve_target,
         render,
         lambda: tuple(log.messages),
         refresh_limited if is_limited else refresh,
-        (lambda work: _rendered_apart(work, log)) if is_limited else None,
+        (lambda work: _render_in_child(work, log)) if is_limited else None,
     )
     _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
@@ -260,7 +260,7 @@ def load(
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
 
-def _rendered(
+def _render_project(
     project: ParsedProject, target: Target, now: datetime.datetime, invocation: Invocation
 ) -> RenderedProject:
     """The rendered project, with errors of templates in their nodes. Raises ProjectError for a wrong function."""
@@ -274,7 +274,7 @@ def _rendered(
     return rendered
 
 
-def _rendered_apart(work: Callable[[], _T], log: _LogHandler) -> _T:
+def _render_in_child(work: Callable[[], _T], log: _LogHandler) -> _T:
     """What a child process returns that renders templates within limits."""
     from sqlmesh_like.render import clock_dependent, renderer  # noqa: F401 (once for the child and for this process)
 
@@ -302,12 +302,12 @@ def load_parsed(invocation: Invocation) -> ParsedProject:
     def resolve_target(project: ProfileRequest) -> Target:
         return load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
 
-    project = _placed(load_project(find_project(_start(invocation)), variables, resolve_target), invocation)
+    project = _with_target_path(load_project(find_project(_start(invocation)), variables, resolve_target), invocation)
     _refuse_target_elsewhere(project, invocation)
     return project
 
 
-def _placed(project: ParsedProject, invocation: Invocation) -> ParsedProject:
+def _with_target_path(project: ParsedProject, invocation: Invocation) -> ParsedProject:
     """Return the project with the call's folder of artifacts."""
     path = invocation.target_path
     return project if path is None else replace(project, target_path=path)

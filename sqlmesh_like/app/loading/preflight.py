@@ -34,12 +34,10 @@ def checked_project(loaded: Loaded, selected: Collection[str]) -> CheckedModels:
 
         check_destinations(loaded, selected)
     above = loaded.graph.above(selected)
-    tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
+    tests = [
+        (test, as_model(test)) for test in loaded.rendered.tests if all(ref.unique_id in above for ref in test.inputs)
+    ]
     return _check(loaded, above, input_schemas(loaded, selected), tests)
-
-
-def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
-    return all(ref.unique_id in known for ref in test.inputs)
 
 
 def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
@@ -75,7 +73,7 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
     sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
     sources = [unique_id for unique_id in sources if wanted is None or unique_id in wanted]
     schemas = {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
-    return schemas | _seeded_schemas(loaded, [unique_id for unique_id in sources if schemas[unique_id] is None])
+    return schemas | _seed_schemas(loaded, [unique_id for unique_id in sources if schemas[unique_id] is None])
 
 
 def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
@@ -83,7 +81,7 @@ def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> di
     tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
     fixtures = {table.unique_id: source_fixture(loaded.project.root, table) for table in tables}
     schemas = {unique_id: fixture.schema for unique_id, fixture in fixtures.items() if fixture is not None}
-    return schemas | _seeded_schemas(loaded, fixtures.keys() - schemas.keys())
+    return schemas | _seed_schemas(loaded, fixtures.keys() - schemas.keys())
 
 
 def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
@@ -93,7 +91,7 @@ def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
     return {table.unique_id: seeds[table.table] for table in tables if table.table in seeds}
 
 
-def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
+def _seed_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
     seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
     tables, _errors = loaded.read_seeds([seed.unique_id for seed in seeds.values()])  # seeds report their own
     known = {source: tables.get(seed.unique_id) for source, seed in seeds.items()}

@@ -82,16 +82,16 @@ def cached_project(
         if _visible_settings(target) == entry.target and (now := _as_it_is_now(entry, target, path, refresh)):
             return now
 
-    def read() -> tuple[_Entry, Target]:
+    def read_project() -> tuple[_Entry, Target]:
         with without_collector(), recording() as reads:
             project = load()
             target = resolve_target(project)
             rendered, graph = render(project, target)
         return _Entry(reads, _visible_settings(target), project, rendered, graph, messages()), target
 
-    data = None if limited is None else limited(lambda: _pickled(read()[0]))
+    data = None if limited is None else limited(lambda: _pickle_entry(read_project()[0]))
     if data is None:  # also where a template created a value that cannot be sent: its reading ended within the limits
-        entry, target = read()
+        entry, target = read_project()
     else:
         with without_collector():
             entry = pickle.loads(data)
@@ -186,7 +186,7 @@ def _load_entry(path: Path) -> _Entry | None:
     return entry if isinstance(entry, _Entry) else None
 
 
-def _pickled(entry: _Entry) -> bytes | None:
+def _pickle_entry(entry: _Entry) -> bytes | None:
     try:
         return pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError):  # a value that some template created
@@ -195,7 +195,7 @@ def _pickled(entry: _Entry) -> bytes | None:
 
 def _save_entry(path: Path, entry: _Entry, data: bytes | None) -> bool:
     """Return whether the entry could be stored: a cache that cannot be written costs only time. `data`: its pickle."""
-    data = data or _pickled(entry)
+    data = data or _pickle_entry(entry)
     if data is None:
         return False
     if scrubbed_bytes(data) != data:  # a file of the project contains a secret: it must not be copied

@@ -33,7 +33,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def serving_status(status: WatchStatus, address: tuple[str, int] | None) -> Iterator[int | None]:
+def serve_status(status: WatchStatus, address: tuple[str, int] | None) -> Iterator[int | None]:
     """Serve while the context is open; yields the port, which the system chooses for 0. Raises MachineError."""
     if address is None:
         yield None

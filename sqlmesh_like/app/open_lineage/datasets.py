@@ -75,7 +75,7 @@ class Datasets:
             facets["outputStatistics"] = statistics(written.rows, written.bytes, written.files)
         return event_v2.OutputDataset(*self.name(unique_id, table), outputFacets=facets)
 
-    def described(self, model: RenderedModel, written: CommitSummary | None) -> event_v2.OutputDataset:
+    def output_with_columns(self, model: RenderedModel, written: CommitSummary | None) -> event_v2.OutputDataset:
         """Return `output` with columns and column lineage; without them where a star hides the columns."""
         output, columns = self.output(model.unique_id, model.table, written), self._lineage.direct(model)
         if columns:

@@ -36,31 +36,31 @@ class RunEvents:
         self._call_id = str(generate_new_uuid())
         self._run_ids: dict[str, str] = {}
 
-    def call_started(self) -> event_v2.RunEvent:
+    def call_start_event(self) -> event_v2.RunEvent:
         return self._of_call(event_v2.RunState.START)
 
-    def call_ended(self, result: RunResult) -> event_v2.RunEvent:
+    def call_end_event(self, result: RunResult) -> event_v2.RunEvent:
         return self._of_call(event_v2.RunState.COMPLETE if result.ok else event_v2.RunState.FAIL)
 
-    def started(self, node: ReportedNode) -> event_v2.RunEvent:
+    def start_event(self, node: ReportedNode) -> event_v2.RunEvent:
         self._run_ids[node.unique_id] = str(generate_new_uuid())
         return self._of_node(node, event_v2.RunState.START, self._outputs(node))
 
-    def ended(self, node: ReportedNode, result: NodeResult) -> event_v2.RunEvent | None:
+    def end_event(self, node: ReportedNode, result: NodeResult) -> event_v2.RunEvent | None:
         """Return the last event of a node, None where it was skipped and so never started."""
         if node.unique_id not in self._run_ids:
             return None
         if result.status in BLOCKING:
             return self._of_node(node, event_v2.RunState.FAIL, self._outputs(node), result.message)
-        return self._of_node(node, event_v2.RunState.COMPLETE, self._written(node, result))
+        return self._of_node(node, event_v2.RunState.COMPLETE, self._outputs_of_result(node, result))
 
     def _outputs(self, node: ReportedNode) -> list[event_v2.OutputDataset]:
         return [] if isinstance(node, RenderedTest) else [self._datasets.output(node.unique_id, node.table)]
 
-    def _written(self, node: ReportedNode, result: NodeResult) -> list[event_v2.OutputDataset]:
+    def _outputs_of_result(self, node: ReportedNode, result: NodeResult) -> list[event_v2.OutputDataset]:
         match result:
             case ModelResult():
-                return [self._datasets.described(result.model, result.written)]
+                return [self._datasets.output_with_columns(result.model, result.written)]
             case SeedResult():
                 return [self._datasets.output(result.node.unique_id, result.node.table, result.written)]
             case _:
@@ -103,7 +103,7 @@ class RunEvents:
         )
 
 
-def reported(nodes: Sequence[RenderedNode]) -> list[ReportedNode]:
+def reported_nodes(nodes: Sequence[RenderedNode]) -> list[ReportedNode]:
     """Return the nodes that events are sent for."""
     return [node for node in nodes if isinstance(node, RenderedModel | RenderedSeed | RenderedTest)]
 

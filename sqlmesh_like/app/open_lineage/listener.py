@@ -45,27 +45,27 @@ class LineageListener:
         self._client = client
         self._events = events
         self._is_lost = False
-        self._send(events.call_started)
+        self._send(events.call_start_event)
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        from sqlmesh_like.app.open_lineage.events import reported
+        from sqlmesh_like.app.open_lineage.events import reported_nodes
 
         self._listener.started(number, total, node)
-        for one in reported([node]):
-            self._send(partial(self._events.started, one))
+        for one in reported_nodes([node]):
+            self._send(partial(self._events.start_event, one))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
-        from sqlmesh_like.app.open_lineage.events import reported
+        from sqlmesh_like.app.open_lineage.events import reported_nodes
 
         self._listener.ended(number, total, result)
-        for one in reported([result.node]):
-            self._send(partial(self._events.ended, one, result))
+        for one in reported_nodes([result.node]):
+            self._send(partial(self._events.end_event, one, result))
 
     def notify(self, text: str, level: Level = "info") -> None:
         self._listener.notify(text, level)
 
     def finished(self, result: RunResult) -> None:
-        self._send(partial(self._events.call_ended, result))
+        self._send(partial(self._events.call_end_event, result))
         self._close()
         self._listener.finished(result)
 

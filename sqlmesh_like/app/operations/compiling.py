@@ -31,7 +31,7 @@ def compile_project(loaded: Loaded, *, checks: bool = True) -> CompiledProject:
 
     `checks`: bind names and types. Raises ProjectError with file, line and column.
     """
-    chosen = frozenset(node.unique_id for node in loaded.selected())
+    chosen = frozenset(node.unique_id for node in loaded.select_nodes())
     everything = loaded.rendered
     rendered = replace(
         everything,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.docs.columns import column_edges
 from sqlmesh_like.docs.content import content
 from sqlmesh_like.docs.libraries import site_libraries
-from sqlmesh_like.docs.plans import documented
+from sqlmesh_like.docs.plans import document_models
 from sqlmesh_like.docs.server import SITE, STATIC
 from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.docs.site_data import SiteData
@@ -105,13 +105,13 @@ def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catal
         problems=history.problems,
         freshness=read_artifact(folder / "sources.json"),
     )
-    return _compiled(loaded, site_data, places) if compiles else site_data
+    return _add_models(loaded, site_data, places) if compiles else site_data
 
 
-def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
+def _add_models(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
     schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
     states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
-    models, errors = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
+    models, errors = document_models(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
     edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas, is_lenient=True))
     known = {i: schema for i, schema in schemas.items() if schema}
     return replace(site_data, models=models, errors=errors, edges=edges, columns={**known, **columns})
@@ -119,16 +119,13 @@ def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> Si
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
     """Return the content of catalog.json for the selected nodes, as in dbt. Raises SelectionError."""
-    chosen = {node.unique_id for node in loaded.selected()}
+    chosen = {node.unique_id for node in loaded.select_nodes()}
+    source_tables = (table for source in loaded.project.sources for table in source.tables)
     described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
-    described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))
+    described = (*loaded.rendered.models, *loaded.rendered.seeds, *source_tables)
     return catalog(
         [facts for unique_id, facts in tables.items() if unique_id in chosen],
         {entry.unique_id: entry.table for entry in described},
         {entry.unique_id: entry.column_docs for entry in described},
         {entry.unique_id: entry.description for entry in described},
     )
-
-
-def _source_tables(loaded: Loaded) -> Iterator[SourceTable]:
-    return (table for source in loaded.project.sources for table in source.tables)

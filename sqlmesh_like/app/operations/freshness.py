@@ -38,7 +38,7 @@ def source_freshness(
     `perf_counter`. Raises UsageError where the target has no lake.
     """
     started = perf_counter() if started is None else started
-    tables = _asked(loaded)
+    tables = _tables_to_check(loaded)
     lake = open_lake(loaded)
     results: list[FreshnessResult] = []
     try:
@@ -53,8 +53,8 @@ def source_freshness(
     return tuple(results)
 
 
-def _asked(loaded: Loaded) -> list[SourceTable]:
-    selected = {node.unique_id for node in loaded.selected("source")}
+def _tables_to_check(loaded: Loaded) -> list[SourceTable]:
+    selected = {node.unique_id for node in loaded.select_nodes("source")}
     tables = (table for source in loaded.project.sources for table in source.tables)
     return [table for table in tables if table.unique_id in selected and table.freshness.is_asked]
 

@@ -100,7 +100,7 @@ def operations(lake: HudiLake, now: datetime, command: str, selected: Collection
 
 def _operations(lake: Lake, answers: LakeQuery, now: datetime, command: str, selected: Collection[str]) -> Operations:
     loaded = lake.loaded
-    call = _call(loaded, command, selected)
+    call = _template_call(loaded, command, selected)
     return Operations(loaded.renderer(now), loaded.project, loaded.target, answers, loaded.graph_of_templates, call)
 
 
@@ -137,7 +137,7 @@ def end_context(result: RunResult) -> Mapping[str, object]:
     return {"results": results, "schemas": schemas, "database_schemas": [(None, schema) for schema in schemas]}
 
 
-def _call(loaded: Loaded, command: str, selected: Collection[str]) -> TemplateCall:
+def _template_call(loaded: Loaded, command: str, selected: Collection[str]) -> TemplateCall:
     given = loaded.invocation
     arguments = {
         "select": given.select,

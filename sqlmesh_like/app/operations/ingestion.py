@@ -67,7 +67,7 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
 
     SIGTERM or Ctrl-C ends a continuous ingestion after the current batch. A selected table selects its whole source.
     """
-    sources = _requested(loaded, request.source)
+    sources = _sources_to_ingest(loaded, request.source)
     for source in sources:
         check_source(loaded.project, source)
         check_start(source, request.start)
@@ -138,11 +138,11 @@ def _is_short(loaded: Loaded, sources: Sequence[Source], request: IngestRequest)
     return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) < _SHORT
 
 
-def _requested(loaded: Loaded, name: str | None) -> list[Source]:
+def _sources_to_ingest(loaded: Loaded, name: str | None) -> list[Source]:
     require_lake(loaded)
     if name is not None:
         return [source for source in loaded.project.sources if source.ingest and source.name == name]
-    sources = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
+    sources = selected_sources(loaded, {node.unique_id for node in loaded.select_nodes("source")})
     if not sources:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)

@@ -27,7 +27,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
     A model whose template queries the lake, or that is written in Python, is not linted.
     """
     loaded.reporter.phase("compiling the models")
-    chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
+    chosen = {node.unique_id for node in loaded.select_nodes("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
     count, warnings = 0, list[Suspicion]()

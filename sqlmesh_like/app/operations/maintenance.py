@@ -50,9 +50,9 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     Raises UsageError where the target has no lake, RetryableError where another process is writing.
     """
     loaded = with_discovered_tables(loaded)
-    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_tables(loaded)
+    selected = {node.unique_id for node in loaded.select_nodes("model", "seed", "source")} | discovered_tables(loaded)
     lake = open_lake(loaded)
-    ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
+    ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _owned_tables(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
     results: list[MaintenanceResult] = []
     with lake_lock(loaded, "maintain", {**upkeep_locks(lake, there), **release_locks(loaded)}):
@@ -67,7 +67,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     return tuple(results)
 
 
-def _written(loaded: Loaded) -> frozenset[str]:
+def _owned_tables(loaded: Loaded) -> frozenset[str]:
     """Return the tables that only this project writes: those of other writers have their own services."""
     return loaded.project.ingested | {
         node.unique_id for node in loaded.graph.nodes.values() if node.resource_type != "source"
@@ -77,13 +77,13 @@ def _written(loaded: Loaded) -> frozenset[str]:
 def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceResult:
     started = perf_counter()
     try:
-        done = _services(lake, place, rebucket)
+        done = _run_services(lake, place, rebucket)
     except NodeError as error:
         return MaintenanceResult(place, (), perf_counter() - started, str(error))
     return MaintenanceResult(place, tuple(done), perf_counter() - started)
 
 
-def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
+def _run_services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     """Run the services that are due for one table and return them in words."""
     done = []
     fault_point("maintain.begin")

@@ -99,7 +99,7 @@ def plan_models(loaded: Loaded) -> Plan:
 
     Raises UsageError where the target has no lake, or there is no such environment.
     """
-    selected = environment_tables(loaded, [node.unique_id for node in loaded.selected("model")])
+    selected = environment_tables(loaded, [node.unique_id for node in loaded.select_nodes("model")])
     lake = newest_lake(loaded, selected)
     with lake.catalog.keep([*selected, *loaded.graph.above(selected)]):
         plans = _plans(lake, selected)
@@ -112,7 +112,7 @@ def plan_in_memory(loaded: Loaded) -> Plan:
     """Do the same for a `duckdb` target, where no table exists before a run: every model is built in full."""
     from sqlmesh_like.app.lakes.duck_lake import lake_without_rows  # a plan for a lake need not import DuckDB
 
-    selected = [node.unique_id for node in loaded.selected("model")]
+    selected = [node.unique_id for node in loaded.select_nodes("model")]
     lake = lake_without_rows(loaded, clock(None))
     return Plan(tuple(ModelPlan(planned, IN_PROCESS) for planned in _plans(lake, selected)), (), lake.catalog)
 

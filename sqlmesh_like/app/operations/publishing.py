@@ -45,7 +45,7 @@ def publish_tables(loaded: Loaded, listener: PublishListener, at: str | None = N
 
     `at`: the release that is sent, see `reading_lake`. Raises SelectionError where no selected model is published.
     """
-    selected = [node.unique_id for node in loaded.selected("model", "snapshot")]
+    selected = [node.unique_id for node in loaded.select_nodes("model", "snapshot")]
     require_lake(loaded)
     lake = reading_lake(loaded, at)
     publisher = publisher_of(lake, selected, afresh=loaded.invocation.full_refresh)

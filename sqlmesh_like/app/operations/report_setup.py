@@ -50,8 +50,8 @@ def write_report(loaded: Loaded, path: Path | None = None, at: str | None = None
 def report_charts(lake: Lake, report: Report | None) -> list[DrawnChart]:
     """Return the charts with their rows. Raises ProjectError at a declaration that cannot be drawn, NodeError."""
     if report is not None:
-        return list(_declared(lake, report))
-    return sorted(_all(lake), key=lambda drawn: (not drawn.rows.rows, _ORDER.index(drawn.chart.kind)))
+        return list(_declared_charts(lake, report))
+    return sorted(_inferred_charts(lake), key=lambda drawn: (not drawn.rows.rows, _ORDER.index(drawn.chart.kind)))
 
 
 def tables_read(lake: Lake, report: Report | None) -> list[str]:
@@ -87,9 +87,10 @@ def _failed_tests(loaded: Loaded) -> list[str]:
     return [test.name for test in tests if mapping_of(problems[test.unique_id]).get("status") in FAILED]
 
 
-def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
+def _declared_charts(lake: Lake, report: Report) -> Iterator[DrawnChart]:
     for wanted in report.charts:
-        rows = _rows(lake, wanted)
+        with _at(wanted):
+            rows = days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
         wanted.check(rows)
         names = {str(model.table): model for model in lake.loaded.rendered.models}
         names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
@@ -100,12 +101,7 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
             hint = "add color, or take sql that groups by them"
             message = f"several rows have the same {' and '.join(shared)}: a mark cannot show them all"
             raise ProjectError(message, location=wanted.places.get("x", wanted.declared_at), hint=hint)
-        yield _drawn(chart, rows, wanted.table, None if wanted.table else dedent(wanted.query).strip())
-
-
-def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
-    with _at(wanted):
-        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
+        yield _chart_with_rows(chart, rows, wanted.table, None if wanted.table else dedent(wanted.query).strip())
 
 
 def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
@@ -123,7 +119,7 @@ def _at(wanted: ChartRequest) -> Iterator[None]:
         raise ProjectError(error.message, location=place, hint=error.hint) from None
 
 
-def _all(lake: Lake) -> Iterator[DrawnChart]:
+def _inferred_charts(lake: Lake) -> Iterator[DrawnChart]:
     """Yield a chart of each model's table that no other model reads."""
     built = [model for model in _leaves(lake) if lake.catalog.state(model.unique_id).exists]
     if not built:
@@ -132,8 +128,8 @@ def _all(lake: Lake) -> Iterator[DrawnChart]:
         query = adhoc_model(lake, f"select * from {model.table.sql()}")
         rows = days_as_dates(run_query(lake, query, MOST_CHART_ROWS + 1))
         text = model.description.strip().partition("\n\n")[0]
-        chart = infer_chart(_cut(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
-        yield _drawn(chart, rows, str(model.table))
+        chart = infer_chart(_limit_rows(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
+        yield _chart_with_rows(chart, rows, str(model.table))
 
 
 def _leaves(lake: Lake) -> list[RenderedModel]:
@@ -142,11 +138,11 @@ def _leaves(lake: Lake) -> list[RenderedModel]:
     return [model for model in models if model.unique_id in lake.catalog.places and model.unique_id not in read]
 
 
-def _drawn(chart: Chart, rows: Rows, table: str | None, query: str | None = None) -> DrawnChart:
-    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_CHART_ROWS)
+def _chart_with_rows(chart: Chart, rows: Rows, table: str | None, query: str | None = None) -> DrawnChart:
+    return DrawnChart(chart, _limit_rows(rows), table, query, len(rows.rows) > MOST_CHART_ROWS)
 
 
-def _cut(rows: Rows) -> Rows:
+def _limit_rows(rows: Rows) -> Rows:
     return Rows(rows.schema, rows.rows[:MOST_CHART_ROWS])
 
 

@@ -91,7 +91,7 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     if loaded.invocation.environment is not None:
         environment_folder(loaded, loaded.invocation.environment)
     require_writable(loaded.target_folder)
-    selected = _selected(loaded, request)
+    selected = _select_nodes(loaded, request)
     if not selected:  # none of these types: a warning says so
         listener.finished(RunResult())
         if not loaded.graph.nodes:  # as in dbt, for who reads the artifacts of each call
@@ -239,11 +239,11 @@ def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, liste
     return RunResult(Schedule(tests, needs, units, listener, pace).results())
 
 
-def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
+def _select_nodes(loaded: Loaded, request: RunRequest) -> Sequence[str]:
     if request.only is not None:
         return list(loaded.graph.order(request.only))
     kinds = tuple(kind for kind in COMMAND_TYPES[request.command] if request.types.take(kind))
-    selected = [node.unique_id for node in loaded.selected() if node.resource_type in kinds]
+    selected = [node.unique_id for node in loaded.select_nodes() if node.resource_type in kinds]
     if not selected and not loaded.is_comparing and loaded.graph.nodes:
         what = " or ".join(kinds) or "node of the types that are asked for"
         hint = f" (`sml ls --resource-type {kinds[0]}` lists them)" if kinds else ""

@@ -31,6 +31,6 @@ def state_diff(loaded: Loaded) -> StateDiff:
     if loaded.state is None or loaded.state.manifest is None:
         raise UsageError(f"there is no {MANIFEST} in {loaded.invocation.state}", hint="`sml compile` writes it")
     impact = ImpactAnalysis(loaded.state.manifest, loaded.manifest)
-    chosen = {node.unique_id for node in loaded.selected()} if loaded.invocation.is_selecting else None
+    chosen = {node.unique_id for node in loaded.select_nodes()} if loaded.invocation.is_selecting else None
     changes = tuple(change for change in impact.changes() if chosen is None or change.unique_id in chosen)
-    return StateDiff(changes, tuple(impact.touched(changes)))
+    return StateDiff(changes, tuple(impact.affected_models(changes)))

@@ -33,7 +33,7 @@ def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None, 
     view, at = _view(loaded, name), _release_unless(loaded, as_of, at)
     if as_of is not None and (view is not None or loaded.target.type != "spark"):
         raise _no_past()
-    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name), at) as lake:
+    with read_session(_with_unlisted(loaded, name), lambda lake: _input_ids(lake, view, name), at) as lake:
         return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
 
 
@@ -95,7 +95,7 @@ def state_of_table(loaded: Loaded, name: str) -> TableState:
     Raises ProjectError for an unknown name.
     """
     view = _view(loaded, name)
-    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name)) as lake:
+    with read_session(_with_unlisted(loaded, name), lambda lake: _input_ids(lake, view, name)) as lake:
         if view is None:
             return lake.catalog.state(lake.catalog.find(name).unique_id)
         return TableState("", "missing", schema=_schema(lake, view))
@@ -147,7 +147,7 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
     return None
 
 
-def _read(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
+def _input_ids(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
     return [lake.catalog.find(name).unique_id] if view is None else [ref.unique_id for ref in view.inputs]
 
 

@@ -31,7 +31,7 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
     """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
     engine = _on_spark(loaded) if on == "spark" else DuckUnits(loaded.target.on_unproven == "warn")
-    known, answers = _known(loaded, tests), FixtureLakes(loaded, now)
+    known, answers = _collect_known(loaded, tests), FixtureLakes(loaded, now)
     cases: dict[str, UnitCase] = {}
     errors: dict[str, SmlError] = {}
     for test in tests:
@@ -51,31 +51,31 @@ def _on_spark(loaded: Loaded) -> UnitEngine:
     return SparkUnits(spark_engine(loaded, LakeHistory()).session)
 
 
-def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
+def _collect_known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     tested = {test.model.unique_id for test in tests}
     above = loaded.graph.above(tested)
     seeds = [loaded.read_seed(seed) for seed in loaded.rendered.seeds if seed.unique_id in above]
-    schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared(loaded, above)))
+    schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared_sources(loaded, above)))
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     models: dict[str, RenderedModel] = {
         model.unique_id: model for model in loaded.rendered.models if model.unique_id in above
     }
     compiler = Compiler(schemas)
     derived = {
-        unique_id: _derived(compiler, models[unique_id]) or _declared(models[unique_id].declared)
+        unique_id: _model_schema(compiler, models[unique_id]) or _complete_schema(models[unique_id].declared)
         for unique_id in loaded.graph.order(models)
     }
     rows: dict[str, list[tuple[object, ...]]] = {seed.seed.unique_id: list(seed.naive_rows()) for seed in seeds}
     return Known({**schemas, **derived}, table_keys(loaded.project, loaded.rendered), rows)
 
 
-def _undeclared(loaded: Loaded, above: Collection[str]) -> list[str]:
+def _undeclared_sources(loaded: Loaded, above: Collection[str]) -> list[str]:
     """Return unique ids of sources whose columns only a lake knows."""
     refs = {ref.unique_id: ref for model in loaded.rendered.models for ref in model.inputs if ref.unique_id in above}
     return [unique_id for unique_id, ref in refs.items() if ref.kind == "source" and declared_schema(ref) is None]
 
 
-def _derived(compiler: Compiler, model: RenderedModel) -> Schema | None:
+def _model_schema(compiler: Compiler, model: RenderedModel) -> Schema | None:
     """Return a model's columns; None where its SQL depends on the lake or is invalid, which its own node reports."""
     try:
         return None if model.asks_lake else compiler.compile(model).facts.schema
@@ -83,7 +83,7 @@ def _derived(compiler: Compiler, model: RenderedModel) -> Schema | None:
         return None
 
 
-def _declared(columns: Schema) -> Schema | None:
+def _complete_schema(columns: Schema) -> Schema | None:
     return columns if columns and all(column.type for column in columns) else None
 
 

@@ -56,10 +56,10 @@ class WatchLoop:
         if not (self._changed.is_set() or is_due):
             return
         self._changed.clear()
-        self._run()
+        self._run_round()
         self._next = monotonic() + IDLE_SECONDS
 
-    def _run(self) -> None:
+    def _run_round(self) -> None:
         started, lake = perf_counter(), self.lake
         now = clock(None)
         policy = RunPolicy(Pace(lake.loaded.target.threads), notes_tables=makes_release(lake.loaded, "watch"))

@@ -15,7 +15,7 @@ from sqlmesh_like.app.lakes.table_locks import ingestion_locks, run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alerts, check_hooks
-from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
+from sqlmesh_like.app.monitoring.status_server import parse_address, serve_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, ask_sources, selected_sources, triggers
@@ -78,13 +78,13 @@ class _Observers:
         self.status.note_round(result)
         self.alerts.note_round(result)
 
-    def compared(self, table: SourceTable, record: ComparisonRecord) -> None:
+    def note_comparison(self, table: SourceTable, record: ComparisonRecord) -> None:
         name, problem = str(table.table), difference_text(table, record)
         self.status.note_comparison(name, record, problem)
         self.alerts.note_difference(name, problem)
         self.alerts.note_failed_comparison(name, failure_text(record))
 
-    def verified(self, result: Verification, problem: str | None) -> None:
+    def note_verification(self, result: Verification, problem: str | None) -> None:
         self.status.note_verification(result.model.unique_id, result.status, problem)
         self.alerts.note_difference(result.model.unique_id, problem)
 
@@ -107,7 +107,7 @@ def watch(
     """Ingest events as they arrive and run the selected models, until SIGTERM or Ctrl-C."""
     address = None if monitoring.listen is None else parse_address(monitoring.listen)
     check_hooks(monitoring.hooks)
-    models = [node.unique_id for node in loaded.selected("model")]
+    models = [node.unique_id for node in loaded.select_nodes("model")]
     sources = _sources(loaded, models)
     for source in sources:
         check_source(loaded.project, source)
@@ -121,7 +121,7 @@ def watch(
     observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
     built = run_locks(lake, models, publisher_of(lake, models))
     with (
-        serving_status(status, address),
+        serve_status(status, address),
         closing(alerts),
         lake_lock(loaded, "watch", {**built, **ingestion_locks(loaded, sources)}) as held,
         session_for(loaded, sources) as session,
@@ -129,14 +129,16 @@ def watch(
     ):
         spark = session()
         watched = open_lake(loaded, models, spark)
-        samples = WatchVerification(watched, models, monitoring.verify_share, listener.notify, observers.verified)
+        samples = WatchVerification(
+            watched, models, monitoring.verify_share, listener.notify, observers.note_verification
+        )
         return _watch(spark, watched, held, models, sources, trigger, observers, listener, samples)
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
     """Return the ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
-    wanted = {node.unique_id for node in loaded.selected("source")}
+    wanted = {node.unique_id for node in loaded.select_nodes("source")}
     sources = selected_sources(loaded, wanted | loaded.graph.above(models))
     if not sources:
         hint = "give a source an `ingest:` block, or select a model that reads such a source"
@@ -184,6 +186,6 @@ def _watch(
         listener.reading(source)
     listener.watching(len(models))
     loaded.reporter.phase(WAITING)
-    with closing(WatchComparison(runs, listener.notify, observers.compared)) as comparison:
+    with closing(WatchComparison(runs, listener.notify, observers.note_comparison)) as comparison:
         reports = run_until_stopped(runs, triggers(sources, trigger), between=between)
     return WatchResult(tuple(reports), rounds.result)

@@ -31,10 +31,10 @@ class ArchiveError(Exception):
 def extract(content: bytes, into: Path) -> None:
     """Write the files of a tarball below a new folder. Raises ArchiveError, and then has written nothing."""
     try:
-        whole = _decompressed(content)
+        whole = _decompress(content)
         _require_short_headers(whole)
         with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as archive:
-            members = _checked(archive, len(content))
+            members = _check_members(archive, len(content))
             into.mkdir(parents=True)
             for member in members:
                 _write(archive, member, into)
@@ -46,7 +46,7 @@ def extract(content: bytes, into: Path) -> None:
         raise
 
 
-def _decompressed(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     """Return the tarball as it is without compression. Raises ArchiveError where it is larger than a package."""
     start = next((start for sign, start in _COMPRESSED.items() if content.startswith(sign)), None)
     if start is None:
@@ -91,7 +91,7 @@ _COMPRESSED: dict[bytes, Callable[[], Any]] = {
 """How compressed files begin, and what decompresses them within limits."""
 
 
-def _checked(archive: tarfile.TarFile, size: int) -> list[tarfile.TarInfo]:
+def _check_members(archive: tarfile.TarFile, size: int) -> list[tarfile.TarInfo]:
     members: list[tarfile.TarInfo] = []
     total = 0
     for member in archive:

@@ -22,7 +22,7 @@ def clean_targets(project: ParsedProject) -> tuple[str, ...]:
     All are checked before the first is removed: where one raises ProjectError, nothing is removed. Raises MachineError
     where one cannot be removed.
     """
-    folders = {name: _checked_folder(project, name) for name in project.clean_targets}
+    folders = {name: _find_clean_target(project, name) for name in project.clean_targets}
     removed: list[str] = []
     for name, folder in folders.items():
         if folder.is_dir():
@@ -39,11 +39,11 @@ def _remove(folder: Path) -> None:
         raise MachineError(f"{folder} cannot be removed: {error.strerror}", hint=hint) from error
 
 
-def _checked_folder(project: ParsedProject, name: str) -> Path:
+def _find_clean_target(project: ParsedProject, name: str) -> Path:
     """Return the folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     place = Location(project.settings_file)
     folder = folder_inside(project.root, name, "clean-targets", place)
-    if kept := _kept(folder, project.root) or _foreign(folder, project):
+    if kept := _content_to_keep(folder, project.root) or _foreign(folder, project):
         message = f"clean-targets: {name!r} holds {kept}"
         raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
     named = [(model.unique_id, model.path) for model in project.models]
@@ -62,7 +62,7 @@ def _checked_folder(project: ParsedProject, name: str) -> Path:
 _VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
 
 
-def _kept(folder: Path, root: Path) -> str | None:
+def _content_to_keep(folder: Path, root: Path) -> str | None:
     """Name the content for which a folder must not be removed: a repository or tables. None: there is none."""
     if any(part in _VERSIONS for part in folder.relative_to(root).parts):
         return "the history of a repository"

@@ -68,7 +68,7 @@ def run_checks(asked: CheckRequest) -> Iterator[Check]:
     if project is not None:
         target, check = _target(asked, project)
         yield check
-    yield _run_check("python", _python)
+    yield _run_check("python", lambda: f"{platform.python_version()}, pyspark {version('pyspark')}")
     if target is not None and target.type == "duckdb":
         return
     yield _run_check("JDK", _jdk)
@@ -154,10 +154,6 @@ def _target(asked: CheckRequest, project: ParsedProject) -> tuple[Target | None,
         return None, Check("profile", False, str(error))
     runs_on = f"Spark, master {target.master}" if target.type == "spark" else "DuckDB, no JVM"
     return target, Check("profile", True, f"{target.profile}, target {target.name} ({runs_on})")
-
-
-def _python() -> str:
-    return f"{platform.python_version()}, pyspark {version('pyspark')}"
 
 
 def _jdk() -> str:

@@ -45,30 +45,31 @@ class ImportReport:
 
 def import_report(loaded: Loaded) -> ImportReport:
     """Assess the selected models. Raises SelectionError where nothing is selected."""
-    nodes = loaded.selected()
+    nodes = loaded.select_nodes()
     selected = {node.unique_id for node in nodes}
     errors = checked_project(loaded, selected).errors
     compiler = Compiler(input_schemas(loaded, selected))
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
-    judged: list[ImportedModel] = []
+    imported: list[ImportedModel] = []
     for unique_id in loaded.graph.order(loaded.graph.above(selected) & models.keys()):
-        model = _judged(models[unique_id], compiler, errors.get(unique_id), len(loaded.graph.descendants(unique_id)))
+        readers = len(loaded.graph.descendants(unique_id))
+        model = _classify_model(models[unique_id], compiler, errors.get(unique_id), readers)
         if unique_id in selected:
-            judged.append(model)
-    return ImportReport(Counter(node.resource_type for node in nodes), tuple(judged))
+            imported.append(model)
+    return ImportReport(Counter(node.resource_type for node in nodes), tuple(imported))
 
 
-def _judged(model: RenderedModel, compiler: Compiler, error: SqlError | None, readers: int) -> ImportedModel:
+def _classify_model(model: RenderedModel, compiler: Compiler, error: SqlError | None, readers: int) -> ImportedModel:
     kind, reasons = "asks", tuple[Reason, ...]()
     if error is None and not model.asks_lake:
         try:
-            kind, reasons = _way(compiler.compile(model))
+            kind, reasons = _import_kind(compiler.compile(model))
         except SqlError as broken:
             error = broken
     return ImportedModel(model.name, model.path, "broken" if error else kind, reasons, error, readers)
 
 
-def _way(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
+def _import_kind(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
     config = compiled.model.config
     if config.snapshot is not None:
         return "snapshot", ()

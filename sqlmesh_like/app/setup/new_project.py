@@ -26,7 +26,8 @@ def make_project(name: str, example: str) -> None:
     Raises UsageError, and changes nothing, where the name cannot be that of a project or is taken.
     """
     check_name(name)
-    write_project(name, ((path, text.replace(_NAME_IN_TEMPLATES, name)) for path, text in _files(example)))
+    template = files("sqlmesh_like.app.setup").joinpath("project_templates", example)
+    write_project(name, ((path, text.replace(_NAME_IN_TEMPLATES, name)) for path, text in _files(template, "")))
 
 
 def check_name(name: str) -> None:
@@ -49,14 +50,10 @@ def write_project(name: str, files: Iterable[tuple[str, str]]) -> None:
         project.rename(folder)
 
 
-def _files(example: str) -> Iterator[tuple[str, str]]:
+def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of each file of a new project."""
-    yield from _below(files("sqlmesh_like.app.setup").joinpath("project_templates", example), "")
-
-
-def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
     for entry in folder.iterdir():
         if entry.is_dir():
-            yield from _below(entry, f"{prefix}{entry.name}/")
+            yield from _files(entry, f"{prefix}{entry.name}/")
         else:
             yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")

@@ -267,13 +267,13 @@ def _content(entry: WantedPackage) -> bytes:
     try:
         with requests.get(entry.where, timeout=60, stream=True, headers={"Accept-Encoding": "identity"}) as answer:
             answer.raise_for_status()
-            return _downloaded(answer, entry)
+            return _read_answer(answer, entry)
     except requests.RequestException as error:
         why = getattr(error.response, "status_code", None) or type(error).__name__
         raise ProjectError(f"cannot fetch {spec_text(entry.where)}: {why}", location=entry.declared_at) from None
 
 
-def _downloaded(answer: requests.Response, entry: WantedPackage) -> bytes:
+def _read_answer(answer: requests.Response, entry: WantedPackage) -> bytes:
     """Return the content of an answer, which need not say its size, nor end."""
     content, began = bytearray(), time.monotonic()
     for part in answer.iter_content(65_536):
@@ -295,20 +295,20 @@ def _lock_key(entry: WantedPackage) -> str:
 
 def _installed_names(root: Path) -> frozenset[str]:
     """Return packages that an earlier call installed: nothing else in the install folder is ever removed."""
-    locked = _locked(root)
+    locked = _read_lock(root)
     entries = locked.get("packages") if isinstance(locked, dict) else None
     names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
     return frozenset(name for name in names if _NAME.fullmatch(name))
 
 
-def _locked(root: Path) -> object:
+def _read_lock(root: Path) -> object:
     """Return what the lock file holds. Raises ProjectError where it cannot be read."""
     path = root / LOCK
     return parse_yaml(read_text(path, root), LOCK).value if path.exists() or path.is_symlink() else None
 
 
 def _pins(root: Path, text: str) -> dict[str, str]:
-    locked = _locked(root)
+    locked = _read_lock(root)
     if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
         return {}
     entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]

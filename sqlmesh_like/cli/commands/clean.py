@@ -10,7 +10,7 @@ from sqlmesh_like.app.setup.clean import clean_targets
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.orphans import orphans_table, report_left_alone, require_unselected
-from sqlmesh_like.cli.printing.question import confirmed
+from sqlmesh_like.cli.printing.question import confirm
 from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.nodes import Target
@@ -73,7 +73,7 @@ def _is_confirmed(orphans: tuple[Orphan, ...]) -> bool:
     warning = f"Old versions of rows in {snapshots} snapshot{'s' * (snapshots != 1)} are stored nowhere else. "
     question = f"{warning * bool(snapshots)}Drop {len(orphans)} table{'s' * (len(orphans) != 1)}?"
     hint = "add --yes to drop these tables; `sml ls --orphans` only lists them"
-    return confirmed(question, "there is no terminal to ask on, and nothing was dropped", hint)
+    return confirm(question, "there is no terminal to ask on, and nothing was dropped", hint)
 
 
 def _catalog_entry(target: Target, orphan: Orphan) -> str | None:

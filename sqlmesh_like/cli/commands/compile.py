@@ -32,22 +32,14 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     json, github or sarif, all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
     if inline is not None:
-        return _print_inline(flags, inline)
+        loaded = open_project(flags)
+        echo_sql(render_inline(loaded.project, loaded.target, inline, now=loaded.now).sql.strip())
+        return 0
     if form == "text":
-        return _compile_for_people(flags, no_check)
+        for warning in _compile(flags, no_check):
+            make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
+        return 0
     return _compile_for_ci(flags, no_check, form)
-
-
-def _print_inline(flags: Flags, sql: str) -> int:
-    loaded = open_project(flags)
-    echo_sql(render_inline(loaded.project, loaded.target, sql, now=loaded.now).sql.strip())
-    return 0
-
-
-def _compile_for_people(flags: Flags, no_check: bool) -> int:
-    for warning in _compile(flags, no_check):
-        make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
-    return 0
 
 
 def _compile_for_ci(flags: Flags, no_check: bool, form: str) -> int:

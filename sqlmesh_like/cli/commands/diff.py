@@ -69,9 +69,9 @@ def _diff_rows(flags: Flags, name: str, model: str | None, output: str, limit: i
 def _text(changes: Sequence[ChangedNode], touched: Sequence[AffectedNode]) -> list[str]:
     if not changes:
         return ["nothing changed"]
-    lines = [_changed(node) for node in changes]
+    lines = [_change_line(node) for node in changes]
     lines += ["", "downstream, itself unchanged:"] if touched else []
-    lines += [_touched(node) for node in touched]
+    lines += [_affected_line(node) for node in touched]
     effects = [*(node.effect for node in changes), *(node.effect for node in touched)]
     rebuilt = sum(effect in ("rebuild", "first_build") for effect in effects)
     return [
@@ -81,7 +81,7 @@ def _text(changes: Sequence[ChangedNode], touched: Sequence[AffectedNode]) -> li
     ]
 
 
-def _changed(change: ChangedNode) -> str:
+def _change_line(change: ChangedNode) -> str:
     how = f" ({', '.join(change.differences)})" if change.differences else ""
     is_told = change.resource_type != "test" and (change.why or change.effect != "none")
     effect = f": {_WORDS[change.effect]}" if is_told and change.resource_type != "source" else ""
@@ -89,7 +89,7 @@ def _changed(change: ChangedNode) -> str:
     return f"{_MARKS[change.change]} {change.resource_type} {change.name}{how}{effect}{why}  {change.path}"
 
 
-def _touched(node: AffectedNode) -> str:
+def _affected_line(node: AffectedNode) -> str:
     names = ", ".join(NodeId.parse(unique_id).short_name for unique_id in node.because)
     return f"  {NodeId.parse(node.unique_id).short_name}: {_WORDS[node.effect]}, reads {names}"
 

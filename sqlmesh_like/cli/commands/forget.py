@@ -12,7 +12,7 @@ from sqlmesh_like.app.operations.erasure.plan import Erasure, ErasureRequest, pl
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.printing.question import confirmed
+from sqlmesh_like.cli.printing.question import confirm
 from sqlmesh_like.cli.run_log import RunLog
 from sqlmesh_like.errors import UsageError
 
@@ -45,7 +45,7 @@ def command(
     if not yes:
         for line in _plan_lines(erasure):
             output.line(line)
-        if not confirmed(
+        if not confirm(
             "Erase them?", "forgetting cannot be undone, and there is no terminal to ask", "add --yes to do it"
         ):
             output.line("Nothing was changed")

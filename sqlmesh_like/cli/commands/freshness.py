@@ -39,7 +39,7 @@ class _Log:
     def ended(self, number: int, total: int, table: SourceTable, result: FreshnessResult) -> None:
         words = {"error": "ERROR STALE", "runtime error": "ERROR"}.get(result.status, result.status.upper())
         step = LogStep(number, total, "freshness", f"freshness of {_name(table)}")
-        self._output.checked(step, words, _outcome(result), result.seconds)
+        self._output.outcome(step, words, _outcome(result), result.seconds)
 
 
 def _name(table: SourceTable) -> str:

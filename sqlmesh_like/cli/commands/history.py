@@ -42,12 +42,12 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
     else:
         has_savepoint = any(commit.savepoint for commit in commits)
         columns = tuple(c for c in _COLUMNS if has_savepoint or c.name != "savepoint")
-        rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in columns) for entry in entries)
+        rows = tuple(tuple(_format_cell(c.name, entry[c.name]) for c in columns) for entry in entries)
         echo(as_table(Rows(columns, rows), title=str(name)))
     return 0
 
 
-def _shown(name: str, value: object) -> object:
+def _format_cell(name: str, value: object) -> object:
     if name == "bytes":
         return size(int(str(value)))
     if name == "instant":

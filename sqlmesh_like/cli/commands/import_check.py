@@ -11,7 +11,7 @@ import click
 from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, import_report
-from sqlmesh_like.cli.context import TerminalReporter, staying
+from sqlmesh_like.cli.context import TerminalReporter, freeze_objects
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.counts import counted_nodes
 from sqlmesh_like.cli.printing.writer import echo, echo_json
@@ -48,7 +48,7 @@ def command(flags: Flags, form: str) -> int:
     Exit code 1 if a model is broken. Builds nothing.
     """
     reporter = _Collecting(flags)
-    with staying():
+    with freeze_objects():
         project = loaded.load(flags, reporter=reporter, broken=True)
     report = import_report(project)
     if form == "json":
@@ -66,7 +66,7 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
         "Run as their incremental SQL says, and why that may lose rows": [_why(m) for m in report.of(*_AUTHORS)],
         "Broken": [str(model.error) for model in report.of("broken")],
         "Known in a run only: the template asks the lake": [", ".join(m.name for m in report.of("asks"))],
-        "Ignored, or likely a mistake": _grouped(warnings),
+        "Ignored, or likely a mistake": _group_warnings(warnings),
         "Listed only": _semantic(report),
         "What to change first": _first(report),
     }
@@ -116,7 +116,7 @@ def _first(report: ImportReport) -> list[str]:
     return [f"{number}. {step}" for number, step in enumerate(steps[:_MOST], 1)]
 
 
-def _grouped(warnings: list[str]) -> list[str]:
+def _group_warnings(warnings: list[str]) -> list[str]:
     """Return each warning once, with the number of its further locations."""
     texts: dict[str, list[str]] = {}
     for warning in warnings:

@@ -28,7 +28,7 @@ def command(flags: Flags, name: str, output: str) -> int:
         return 0
     for column in traced.columns:
         lines = _lines(column, traced.names)
-        echo(f"{traced.model.table}.{shown(column.name)}{_typed(column)}")
+        echo(f"{traced.model.table}.{shown(column.name)}{_type_suffix(column)}")
         for line in (*map(shown, lines), ""):
             echo(line)
     return 0
@@ -37,7 +37,8 @@ def command(flags: Flags, name: str, output: str) -> int:
 def _lines(traced: TracedColumn, names: Mapping[str, str], indent: str = "") -> list[str]:
     """Return the lines below a column: its origins, then the columns that determine its rows."""
     entries: list[tuple[str, TracedColumn | None]] = [
-        (f"{origin.how}  {_name(origin, names)}", origin) for origin in traced.origins
+        (f"{origin.how}  {names[origin.unique_id]}.{origin.name}{_type_suffix(origin)}", origin)
+        for origin in traced.origins
     ]
     if not traced.is_complete:
         entries.append(("not all of it is known: the query is outside the algebra, or columns are not known", None))
@@ -59,11 +60,7 @@ def _lines(traced: TracedColumn, names: Mapping[str, str], indent: str = "") -> 
 _ROLES = {"filters": "filtered by", "joins": "joined on", "groups": "grouped by"}
 
 
-def _name(traced: TracedColumn, names: Mapping[str, str]) -> str:
-    return f"{names[traced.unique_id]}.{traced.name}{_typed(traced)}"
-
-
-def _typed(traced: TracedColumn) -> str:
+def _type_suffix(traced: TracedColumn) -> str:
     return f"  {traced.type}" if traced.type else ""
 
 

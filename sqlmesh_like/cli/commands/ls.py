@@ -49,7 +49,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], orphans: bool, types
         from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # slow to import
 
         loaded = with_dead_letters(loaded)
-    wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
+    wanted = [node for node in loaded.select_nodes() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, wanted_keys):
         echo(line if form == "json" else shown(line))
 
@@ -84,7 +84,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
         case "path":
             return [node.path for node in nodes]
         case "json":
-            make = _chosen(loaded, keys) if keys else lambda node: _record(loaded, node)
+            make = _manifest_lookup(loaded, keys) if keys else lambda node: _record(loaded, node)
             return [shown_json(json.dumps(make(node), ensure_ascii=False, default=str)) for node in nodes]
         case _:
             return [_selector(node) for node in nodes]
@@ -97,7 +97,7 @@ def _selector(node: Node) -> str:
     return f"{node.resource_type}:{node.fqn[0]}.{node.name}" if node.resource_type in BY_NAME else ".".join(node.fqn)
 
 
-def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
+def _manifest_lookup(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
     """Return a function from a node to these keys as in manifest.json; as in dbt, those that it does not have are
     left out, and nested ones without a value."""
     manifest = loaded.manifest

@@ -15,7 +15,7 @@ from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, in_environment, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree
-from sqlmesh_like.cli.printing.question import confirmed
+from sqlmesh_like.cli.printing.question import confirm
 from sqlmesh_like.cli.printing.writer import echo, echo_json, echo_styled
 from sqlmesh_like.cli.run_service import run_selected
 from sqlmesh_like.errors import UsageError
@@ -48,7 +48,7 @@ def command(flags: Flags, output: str, yes: bool) -> int:
     echo("\n".join(_summary(plan)))
     if not _has_work(plan):
         return 0
-    if yes or (sys.stdin.isatty() and confirmed(f"Make this in {name}?", "", "")):
+    if yes or (sys.stdin.isatty() and confirm(f"Make this in {name}?", "", "")):
         return run_selected(flags, "run")
     echo("Nothing was changed; add --yes to make it")
     return 0

@@ -39,8 +39,8 @@ class _Log:
         if status == "no-op":
             self._output.no_op(step, result.seconds)
         else:
-            words = "ERROR" if status == "error" else f"OK {' and '.join(_sent(result))}"
-            self._output.checked(step, words, status, result.seconds)
+            words = "ERROR" if status == "error" else f"OK {' and '.join(_transfers(result))}"
+            self._output.outcome(step, words, status, result.seconds)
 
 
 def _step(number: int, total: int, model: RenderedModel) -> LogStep:
@@ -50,8 +50,8 @@ def _step(number: int, total: int, model: RenderedModel) -> LogStep:
 def _status(result: Publication) -> DisplayStatus:
     if result.error is not None:
         return "error"
-    return "success" if _sent(result) else "no-op"
+    return "success" if _transfers(result) else "no-op"
 
 
-def _sent(result: Publication) -> list[str]:
+def _transfers(result: Publication) -> list[str]:
     return [f"{each.rows} rows to {each.destination}" for each in result.sent if each.rows is not None]

@@ -25,7 +25,7 @@ def command(flags: Flags) -> int:
     if not last.unfinished:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {last.command}`")
         return 0
-    again = last.repeated(flags)
+    again = last.merge_flags(flags)
     present = last.present(open_project(replace(again, quiet=True), broken=True))
     for unique_id in sorted(last.unfinished.difference(present)):
         make_output(again).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import click
 
 from sqlmesh_like.app.operations.recovery.savepoints import create_savepoint, delete_savepoint, list_savepoints
@@ -53,8 +51,8 @@ def list_(flags: Flags, table: str | None, output: str) -> int:
     """List the savepoints of a table, or of all tables. Starts no JVM."""
     rows = tuple(
         (
-            str(name), each.instant, _shown(each.created_at), each.user, each.comment,
-            sum(map(len, each.files.values())),
+            str(name), each.instant, each.created_at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            each.user, each.comment, sum(map(len, each.files.values())),
         )
         for name, each in list_savepoints(open_project(flags), table)
     )  # fmt: skip
@@ -77,7 +75,3 @@ def delete(flags: Flags, table: str, instant: str) -> int:
     loaded, output = open_project(flags), make_output(flags)
     output.line(f"{delete_savepoint(loaded, table, instant)} has no savepoint of {instant} any more")
     return 0
-
-
-def _shown(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -89,7 +89,7 @@ def command(
     if is_repaired and any(each.status == "fail" for each in compared):
         compared = _repair(loaded, output, sources, compared, compare)
     results: tuple[Verification, ...] = ()
-    if not sources or loaded.selected("model"):
+    if not sources or loaded.select_nodes("model"):
         results = _verify_models(loaded, output, limit, new_sample(keys or SAMPLED_KEYS, seed) if is_sampled else None)
     statuses = [*(each.status for each in compared), *(each.status for each in results)]
     output.end(statuses)
@@ -144,7 +144,7 @@ def _print_source(output: Output, number: int, total: int, result: TableComparis
     counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows{_left_out(result)})"
     step = LogStep(number, total, "source", f"source {result.table.table}{counted if result.error is None else ''}")
     count = len(result.uncompared) if result.status == "warn" else result.different
-    output.tested(step, result.status, count, result.seconds)
+    output.test_result(step, result.status, count, result.seconds)
     for line in (result.error or "").splitlines():
         output.line(f"  {line}", "error")
     for line in _source_lines(result):
@@ -198,7 +198,7 @@ def _print(output: Output, number: int, total: int, result: Verification) -> Non
         parts.append(f"from {frozen} on")
     compared = f" ({', '.join(parts)})" if parts else ""
     step = LogStep(number, total, "table", f"table {result.model.table}{compared}")
-    output.tested(step, result.status, difference.total if difference else 0, result.seconds)
+    output.test_result(step, result.status, difference.total if difference else 0, result.seconds)
     lines = [f"  {result.error}"] if difference is None else _lines(difference)
     if difference is not None and difference.total:
         lines.append(f"  rebuild it: sml repair {result.model.name}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
-from sqlmesh_like.docs.plans import DocumentedModel, documented
+from sqlmesh_like.docs.plans import DocumentedModel, document_models
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import MacroFile, SourceTable
@@ -44,7 +44,7 @@ def build_index(loaded: Loaded) -> ProjectIndex:
     """Build the index of a project; nodes that are invalid have no strategy, and only their declared columns."""
     models = [model.unique_id for model in loaded.rendered.models]
     schemas = input_schemas(loaded, models)
-    compiled, _errors = documented(loaded.rendered, loaded.graph, schemas, None, {}, datetime.now(UTC))
+    compiled, _errors = document_models(loaded.rendered, loaded.graph, schemas, None, {}, datetime.now(UTC))
     by_id = {
         **{seed.unique_id: _seed(seed, schemas) for seed in loaded.rendered.seeds},
         **{table.unique_id: _source(table, schemas) for table in _source_tables(loaded)},

@@ -40,7 +40,7 @@ class _Reading:
     findings: list[Diagnostic]
 
 
-def _read(load: Callable[[], Loaded]) -> _Reading:
+def _read_project(load: Callable[[], Loaded]) -> _Reading:
     reading = _Reading(None, None, [])
     try:
         loaded = load()
@@ -74,7 +74,7 @@ class ProjectServer(LanguageServer):
         try:
             # Threads that read and write the protocol's streams hold nothing that the child needs.
             limited = runs_limited(beside_threads=True)
-            reading = run_limited(lambda: _read(self._load)) if limited else _read(self._load)
+            reading = run_limited(lambda: _read_project(self._load)) if limited else _read_project(self._load)
         except ResourceLimitError as error:
             reading = _Reading(None, None, [from_error(error)])
         self.root = reading.root or self.root
@@ -106,11 +106,11 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
     server = ProjectServer(load)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def opened(server: ProjectServer, params: types.DidOpenTextDocumentParams) -> None:
+    def did_open(server: ProjectServer, params: types.DidOpenTextDocumentParams) -> None:
         server.refresh(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(server: ProjectServer, params: types.DidSaveTextDocumentParams) -> None:
+    def did_save(server: ProjectServer, params: types.DidSaveTextDocumentParams) -> None:
         server.refresh(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["'", '"', ".", "("]))

@@ -62,7 +62,7 @@ class Activity:
             self._phase, self._phase_started, self._is_told = name, perf_counter(), False
 
     @contextmanager
-    def suspended(self) -> Iterator[None]:
+    def suspend(self) -> Iterator[None]:
         """Leave the terminal to something else, such as a bar or a printed line, while the context is open."""
         with self._lock:
             self._suspensions += 1
@@ -119,7 +119,7 @@ class _Guarded:
         self._activity = activity
 
     def write(self, text: str) -> int:
-        with self._activity.suspended():
+        with self._activity.suspend():
             count = self._stream.write(text)
             self._stream.flush()
             return count

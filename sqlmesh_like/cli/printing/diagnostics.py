@@ -50,10 +50,10 @@ def from_type_warning(type_warning: TypeWarning) -> Diagnostic:
     return Diagnostic(type_warning.rule, "warning", type_warning.message, place.path, place.line, place.column)
 
 
-def formatted(findings: Sequence[Diagnostic], form: str) -> str:
+def format_findings(findings: Sequence[Diagnostic], form: str) -> str:
     """Return all diagnostics in one of `FORMS`.
 
-    >>> formatted([Diagnostic("LNT001", "warning", "a%b", "models/a.sql", 1, 2)], "github")
+    >>> format_findings([Diagnostic("LNT001", "warning", "a%b", "models/a.sql", 1, 2)], "github")
     '::warning file=models/a.sql,line=1,col=2,title=LNT001::a%25b'
     """
     match form:
@@ -71,7 +71,7 @@ def formatted(findings: Sequence[Diagnostic], form: str) -> str:
 
 def print_findings(findings: Sequence[Diagnostic], form: str) -> None:
     """Print all diagnostics in one of `FORMS`; of GitHub's lines, only those are commands that this module made."""
-    text = formatted(findings, form)
+    text = format_findings(findings, form)
     (echo_commands if form == "github" else echo)(text)
 
 

@@ -20,7 +20,7 @@ def show_progress() -> Iterator[OnProgress]:
     console, spinner = Console(file=drawing_stream(sys.stderr)), current()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with (
-        spinner.suspended() if spinner is not None and console.is_terminal else nullcontext(),
+        spinner.suspend() if spinner is not None and console.is_terminal else nullcontext(),
         Progress(*columns, console=console, disable=not console.is_terminal) as bars,
     ):
         tasks: dict[str, TaskID] = {}

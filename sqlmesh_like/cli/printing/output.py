@@ -13,7 +13,7 @@ import click
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cli.printing.json_log import PLAIN_EVENT, json_line
-from sqlmesh_like.cli.printing.writer import styled
+from sqlmesh_like.cli.printing.writer import style_text
 from sqlmesh_like.control_characters import shown, shown_lines
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Output:
 
             self._bar = ProgressBar(self.stream, color=self.color)
         if self._bar is not None:
-            self._bar.started(step.name, step.total)
+            self._bar.start_node(step.name, step.total)
         self._step(step, f"START {step.words}", "RUN", None)
 
     def success(self, step: LogStep, detail: str, seconds: float) -> None:
@@ -105,7 +105,7 @@ class Output:
         verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
-    def warned(self, step: LogStep, detail: str, seconds: float, message: str) -> None:
+    def warning(self, step: LogStep, detail: str, seconds: float, message: str) -> None:
         """Report a table that was written with a warning: the `message`, which is printed at the end."""
         if self.on_warning is not None:
             self.on_warning(f"{step.name}: {message}")
@@ -122,7 +122,7 @@ class Output:
     def skip(self, step: LogStep) -> None:
         self._step(step, f"SKIP {step.words}", "SKIP", "skipped")
 
-    def tested(
+    def test_result(
         self, step: LogStep, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
     ) -> None:
         """Report the end of a data test; `failures`: number of rows that its query returned."""
@@ -138,7 +138,7 @@ class Output:
             self._bar = None
         self.has_bar = False
 
-    def checked(self, step: LogStep, words: str, outcome: DisplayStatus, seconds: float) -> None:
+    def outcome(self, step: LogStep, words: str, outcome: DisplayStatus, seconds: float) -> None:
         """Report the outcome of a check or transfer, in words."""
         level: LogLevel = "error" if outcome in ("fail", "error") else "info"
         self._step(step, f"{words} {step.name}", f"{words} in {seconds:.2f}s", outcome, level)
@@ -154,7 +154,7 @@ class Output:
         if stop_signals.is_wished():
             words = "Stopped; `sml retry` goes on with what was skipped" if "skipped" in outcomes else "Stopped"
             colour = "yellow"
-        self._line(self._coloured(words, colour), "error" if bad else "info")
+        self._line(self._color(words, colour), "error" if bad else "info")
         for problem in problems:
             self.line()
             for text in problem.splitlines():
@@ -169,16 +169,16 @@ class Output:
         self, step: LogStep, text: str, status: str, outcome: DisplayStatus | None, level: LogLevel = "info"
     ) -> None:
         if self._bar is not None and status != "RUN":
-            self._bar.ended(step.name, step.total)
+            self._bar.end_node(step.name, step.total)
         head = shown(f"{step.index} of {step.total} {text} ")
         # The time of day is part of the width, so that brackets are aligned as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
         event = {"RUN": "LogStartLine", "SKIP": "SkippingDetails"}.get(status, step.result_event)
-        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, event, step.data)
+        self._line(f"{dotted} [{self._color(shown(status), colour)}]", level, event, step.data)
 
-    def _coloured(self, text: str, colour: str | None) -> str:
-        return styled(text, colour) if self.color and colour else text
+    def _color(self, text: str, colour: str | None) -> str:
+        return style_text(text, colour) if self.color and colour else text
 
     def _write(self, text: str) -> None:
         if self._bar is not None:

@@ -13,7 +13,7 @@ from sqlmesh_like.classify.aggregates import AggregateVerdict
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.printing.output import size
-from sqlmesh_like.cli.printing.writer import styled
+from sqlmesh_like.cli.printing.writer import style_text
 from sqlmesh_like.control_characters import shown
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
@@ -52,12 +52,12 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
     branches = [
         Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
-        Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
+        Branch("reads", rows=tuple((shown(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
-        Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
+        Branch("next run", f"{_color_word(plan.strategy)}{_refusal(plan)}{_because(plan)}"),
     ]
-    head = f"{styled(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
+    head = f"{style_text(str(compiled.model.table), bold=True)}  {_color_word(compiled.classification.strategy)}"
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
 
 
@@ -93,22 +93,22 @@ def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
             f"{cost.amplification:,.0f} rows written for one that changed",
             f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
             f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
-            styled(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
+            style_text(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
         )
         for cost in sorted(costs, key=lambda cost: -cost.bytes)
     ]
-    return "\n".join(["written lately", *(f"  {row}" for row in _aligned(rows)), ""])
+    return "\n".join(["written lately", *(f"  {row}" for row in _align_cells(rows)), ""])
 
 
 def _count_text(counts: Mapping[Strategy, int]) -> str:
-    return ", ".join(f"{count} {_coloured(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
+    return ", ".join(f"{count} {_color_word(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
 
 
 def _lines(branches: Sequence[Branch]) -> list[str]:
     lines: list[str] = []
     for number, branch in enumerate(branches, 1):
         is_last = number == len(branches)
-        rows = _aligned(branch.rows)
+        rows = _align_cells(branch.rows)
         beside = rows.pop() if len(rows) == 1 else branch.text
         lines.append(f"{'└─' if is_last else '├─'} {branch.word.ljust(_WIDTH)} {beside}".rstrip())
         stem = "   " if is_last else "│  "
@@ -116,7 +116,7 @@ def _lines(branches: Sequence[Branch]) -> list[str]:
     return lines
 
 
-def _aligned(rows: Sequence[PlanRow]) -> list[str]:
+def _align_cells(rows: Sequence[PlanRow]) -> list[str]:
     """Align the cells of each column; cells of more than 60 characters do not widen it, trailing blanks are removed."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
@@ -135,24 +135,20 @@ def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
     why = f"{reason.rule} {reason.message}{_hint(reason)}" if reason.rule != "AGG001" else ""
-    return _coloured(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
-
-
-def _input(item: InputVersion) -> PlanRow:
-    return shown(str(item.ref.table)), _input_state(item)
+    return _color_word(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
 
 
 def _input_state(item: InputVersion) -> str:
     if item.awaits:
         return "changes before, in the same run"
     if item.end is None:
-        return styled("not there yet", fg="yellow")
+        return style_text("not there yet", fg="yellow")
     if item.start is None:
         return "not read yet"
     if not item.has_moved:
         return "up to date"
     compared = f" (file slices are compared: {item.change.compared})" if item.change.compared else ""
-    return styled(f"{item.change.rows:,} rows pending", bold=True) + compared
+    return style_text(f"{item.change.rows:,} rows pending", bold=True) + compared
 
 
 def _cost(plan: PlannedModel, estimate: Estimate) -> str:
@@ -178,7 +174,7 @@ def _hint(reason: Reason) -> str:
     return f" ({reason.hint})" if reason.hint else ""
 
 
-def _refused(plan: PlannedModel) -> str:
+def _refusal(plan: PlannedModel) -> str:
     return " – refused by refresh: strict" if plan.is_refused else ""
 
 
@@ -191,8 +187,8 @@ def _because(plan: PlannedModel) -> str:
 def _place(plan: PlannedModel, reason: Reason) -> str:
     if not reason.line:
         return ""
-    return styled(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
+    return style_text(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
 
 
-def _coloured(word: str) -> str:
-    return styled(word, fg=_COLOURS.get(word))
+def _color_word(word: str) -> str:
+    return style_text(word, fg=_COLOURS.get(word))

@@ -31,16 +31,16 @@ class ProgressBar:
         self._lock = Lock()
         self._terminal = ExitStack()  # keeps the spinner suspended until the bar is closed
         if (spinner := current()) is not None:
-            self._terminal.enter_context(spinner.suspended())
+            self._terminal.enter_context(spinner.suspend())
         self._progress.start()
 
-    def started(self, name: str, total: int) -> None:
+    def start_node(self, name: str, total: int) -> None:
         """Note the start of one of `total` nodes."""
         with self._lock:
             self._running[name] = None
             self._progress.update(self._task, total=total, description=self._words)
 
-    def ended(self, name: str, total: int) -> None:
+    def end_node(self, name: str, total: int) -> None:
         """Note the end of a node, also of one that was skipped."""
         with self._lock:
             self._running.pop(name, None)

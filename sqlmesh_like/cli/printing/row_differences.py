@@ -38,11 +38,11 @@ def difference_lines(diff: EnvironmentDiff) -> Iterator[str]:
     if rows.cells:
         yield f"  changed cells: {', '.join(f'{shown(name)} {count:,}' for name, count in rows.cells.items())}"
     for sign, samples, count in (("+", rows.added_rows, rows.added), ("-", rows.removed_rows, rows.removed)):
-        yield from (f"{sign} {_described(row)}" for row in samples)
+        yield from (f"{sign} {_row_text(row)}" for row in samples)
         if count > len(samples):
             yield f"{sign} … and {count - len(samples):,} more"
     for cell in rows.changed_cells:
-        where = f" of {_described(cell.key)}" if cell.key else ""
+        where = f" of {_row_text(cell.key)}" if cell.key else ""
         yield f"~ {shown(cell.column)}{where}: {_value(cell.before)} → {_value(cell.after)}"
     left = sum(rows.cells.values()) - len(rows.changed_cells)
     if left > 0:
@@ -59,7 +59,7 @@ def _plain(row: Mapping[str, object]) -> dict[str, object]:
     return {name: plain(value) for name, value in row.items()}
 
 
-def _described(row: Mapping[str, object]) -> str:
+def _row_text(row: Mapping[str, object]) -> str:
     return ", ".join(f"{shown(name)}={_value(value)}" for name, value in row.items())
 
 

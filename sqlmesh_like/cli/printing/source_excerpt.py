@@ -54,7 +54,7 @@ def source_excerpt(root: Path, place: Location) -> str | None:
         column = None if column is None else min(column, len(line))  # a hidden value is where its `…` stands
     if not line.strip():
         return None
-    return _drawn(line, place.line, column)
+    return _excerpt(line, place.line, column)
 
 
 def _may_hold_secrets(path: Path, text: str) -> bool:
@@ -72,9 +72,9 @@ def _up_to_value(line: str) -> str:
     return "" if match is None else f"{match[1]} …" if match[2] else match[1]
 
 
-def _drawn(line: str, number: int, column: int | None) -> str:
+def _excerpt(line: str, number: int, column: int | None) -> str:
     """
-    >>> print(_drawn("select a frm t", 3, 10))
+    >>> print(_excerpt("select a frm t", 3, 10))
       3 | select a frm t
         |          ^
     """

@@ -4,7 +4,7 @@ Names, rows, comments and messages come from other people: control characters, m
 CI, the commands that its runner takes from lines are shown, not sent. `make lint` refuses other ways to print.
 
 Commands print by `echo`. Whatever reaches the streams in another way, such as a traceback or a message of a library,
-passes `PlainStream`, which leaves only the colours of `styled`; what draws on a terminal asks for `drawing_stream`.
+passes `PlainStream`, which leaves only the colours of `style_text`; what draws on a terminal asks for `drawing_stream`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def echo(text: object = "", *, err: bool = False) -> None:
 
 
 def echo_styled(text: str, *, color: bool | None = None, err: bool = False) -> None:
-    """Print a text with colours of `styled`, which are removed where there is no terminal, or `color` is False."""
+    """Print a text with colours of `style_text`, which are removed where there is no terminal, or `color` is False."""
     click.echo(plain(text), color=color, err=err)
 
 
@@ -61,7 +61,7 @@ def echo_rows(text: str) -> None:
         _write_through(text)
 
 
-def styled(text: str, fg: str | None = None, *, bold: bool | None = None) -> str:
+def style_text(text: str, fg: str | None = None, *, bold: bool | None = None) -> str:
     """Return a text with a colour, its control characters escaped."""
     return click.style(shown(text), fg=fg, bold=bold)
 

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from sqlmesh_like.app.monitoring.alerts import Alert, Alerts, check_hooks
-from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
+from sqlmesh_like.app.monitoring.status_server import parse_address, serve_status
 from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
 from sqlmesh_like.app.monitoring.watch_status import STALE_AFTER, WatchStatus
 from sqlmesh_like.cdc.report import IngestReport, TableReport
@@ -51,7 +51,7 @@ def round_of(status: NodeStatus, strategy: Strategy | None = "row_based", *reaso
 @pytest.fixture
 def address() -> Iterator[tuple[WatchStatus, str]]:
     status = WatchStatus()
-    with serving_status(status, ("127.0.0.1", 0)) as port:
+    with serve_status(status, ("127.0.0.1", 0)) as port:
         yield status, f"http://127.0.0.1:{port}"
 
 
@@ -154,7 +154,7 @@ def test_an_address_that_is_none_is_refused(text: str) -> None:
 
 def test_a_port_that_is_taken_is_said(address: tuple[WatchStatus, str]) -> None:
     port = int(address[1].rpartition(":")[2])
-    with pytest.raises(MachineError, match="cannot listen"), serving_status(WatchStatus(), ("127.0.0.1", port)):
+    with pytest.raises(MachineError, match="cannot listen"), serve_status(WatchStatus(), ("127.0.0.1", port)):
         pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.artifacts.compare import compared
+from sqlmesh_like.artifacts.compare import node_differences
 from sqlmesh_like.artifacts.json_objects import Artifact
 
 MODEL = {"resource_type": "model", "raw_code": "select 1 as a", "config": {}, "fqn": ["p", "m"]}
@@ -77,22 +77,22 @@ def manifest(node: Artifact, **macros: str) -> Artifact:
 
 @pytest.mark.parametrize(("node", "change", "expected"), DIFFERENT)
 def test_what_changes_a_node_is_named(node: Artifact, change: Artifact, expected: set[str]) -> None:
-    assert compared(manifest(node), manifest({**node, **change})) == {"id": expected}
+    assert node_differences(manifest(node), manifest({**node, **change})) == {"id": expected}
 
 
 @pytest.mark.parametrize(("node", "change"), EQUAL)
 def test_what_readers_do_not_see_is_no_change(node: Artifact, change: Artifact) -> None:
-    assert compared(manifest(node), manifest({**node, **change})) == {"id": set()}
+    assert node_differences(manifest(node), manifest({**node, **change})) == {"id": set()}
 
 
 def test_rows_of_a_csv_are_those_of_a_mapping() -> None:
     as_text = {**UNIT, "expect": {"format": "csv", "rows": "a, b\n1, x\n"}}
     as_rows = {**UNIT, "expect": {"format": "csv", "rows": [{"a": "1", "b": "x"}]}}
-    assert compared(manifest(as_text), manifest(as_rows)) == {"id": set()}
+    assert node_differences(manifest(as_text), manifest(as_rows)) == {"id": set()}
 
 
 def test_a_called_macro_is_a_change_of_its_callers_and_new_nodes_are_not_compared() -> None:
     node = {**MODEL, "depends_on": {"macros": ["m1", 3]}}
-    assert compared(manifest(node, m1="a"), manifest(node, m1="b")) == {"id": {"macros"}}
-    assert compared(manifest(node, m1="a", m2="a"), manifest(node, m1="a", m2="b")) == {"id": set()}
-    assert compared({}, manifest(node)) == {}
+    assert node_differences(manifest(node, m1="a"), manifest(node, m1="b")) == {"id": {"macros"}}
+    assert node_differences(manifest(node, m1="a", m2="a"), manifest(node, m1="a", m2="b")) == {"id": set()}
+    assert node_differences({}, manifest(node)) == {}

@@ -108,7 +108,7 @@ def test_a_bar_says_that_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
     with activity(quiet=False, log_format="text"):
         bar = ProgressBar(sys.stdout, color=False)
-        bar.started("dws.user_agg", 3)
+        bar.start_node("dws.user_agg", 3)
         show_phase("starting Spark")
         wait_for(lambda: "dws.user_agg (starting Spark)" in terminal.getvalue())
         show_phase("running on Spark")

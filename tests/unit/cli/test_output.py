@@ -36,8 +36,8 @@ def test_every_outcome_has_its_line() -> None:
     output.skip(MODEL)
     output.no_op(MODEL, 0)
     output.success(LogStep(2, 4, "seed file", "dws.rates"), "INSERT 3", 0.1)
-    output.tested(LogStep(3, 4, "test", "unique_a"), "fail", 2, 0.5)
-    output.tested(LogStep(3, 4, "test", "unique_a"), "pass", 0, 0.5)
+    output.test_result(LogStep(3, 4, "test", "unique_a"), "fail", 2, 0.5)
+    output.test_result(LogStep(3, 4, "test", "unique_a"), "pass", 0, 0.5)
     lines = stream.getvalue()
     assert "1 of 4 ERROR creating sql incremental model dws.user_agg" in lines
     assert "[ERROR in 1.00s]" in lines
@@ -110,5 +110,5 @@ def test_json_lines_have_the_names_of_dbts_events() -> None:
 
 def test_a_test_that_warns_is_a_warning() -> None:
     output, stream = printer(log_format="json")
-    output.tested(LogStep(3, 4, "test", "unique_a"), "warn", 2, 0.5)
+    output.test_result(LogStep(3, 4, "test", "unique_a"), "warn", 2, 0.5)
     assert json.loads(stream.getvalue())["info"]["level"] == "warn"

@@ -36,7 +36,7 @@ class Shop:
         return sorted(number for (number,) in table.rows.values())
 
     def send(self, name: str, store: ParquetStore) -> None:
-        table, old = self.tables[name], store.published(name)
+        table, old = self.tables[name], store.read_published(name)
         follows = old is not None and old.frontier is not None
         export = table.since(int(old.frontier)) if old and old.frontier and follows else table.whole()
         store.write(name, export, old, table.shown)
@@ -88,7 +88,7 @@ def require_whole_releases(shop: Shop) -> None:
     def fail() -> None:
         with store.together():
             shop.send("a", store)
-            assert store.published("a") == shop.tables["a"].shown, "within it, what was written is seen"
+            assert store.read_published("a") == shop.tables["a"].shown, "within it, what was written is seen"
             assert shop.pointed() == shop.plain() == {"a": one, "b": one}
             raise Killed
 
@@ -142,7 +142,7 @@ def test_a_pointer_that_does_not_name_files_is_refused() -> None:
         with fs.open(f"{root}/current.json", "wb") as file:
             file.write(content)
         with pytest.raises(NodeError, match=r"current\.json of the folder does not name its files"):
-            ParquetStore(shop.to).published("a")
+            ParquetStore(shop.to).read_published("a")
 
 
 def test_rows_that_were_erased_are_in_no_file_of_the_folder(tmp_path: Path) -> None:

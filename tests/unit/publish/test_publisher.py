@@ -67,7 +67,7 @@ class Store:
     failing: list[Exception] = field(default_factory=list)
     written: list[tuple[bool, int]] = field(default_factory=list)
 
-    def published(self, table: str) -> Published | None:
+    def read_published(self, table: str) -> Published | None:
         return self.shown
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:

@@ -194,7 +194,7 @@ def test_a_table_that_nobody_published_is_left_alone(tmp_path: Path) -> None:
     duckdb.sql(f"copy (select 1 as id) to '{tmp_path}/out/t.parquet'")
     for made in PLACES.values():
         with pytest.raises(NodeError, match=r"table t.* that no publication made"):
-            made(tmp_path).open().published("t")
+            made(tmp_path).open().read_published("t")
 
 
 @pytest.mark.parametrize("name", ["sqlite", "duckdb"])
@@ -203,7 +203,7 @@ def test_a_change_never_follows_another_commit_than_it_was_made_for(name: str, t
     table.commit({"a": row(1)})
     send(place.open(), table)
     table.commit({"a": row(2)})
-    late, export = place.open().published("t"), table.since(1)
+    late, export = place.open().read_published("t"), table.since(1)
     send(place.open(), table)
     with pytest.raises(RetryableError, match="published by another process"):
         place.open().write("t", export, late, table.shown)
@@ -222,7 +222,7 @@ def test_a_table_that_was_dropped_or_altered_by_hand_is_sent_whole(name: str, tm
         else:
             with duckdb.connect(str(tmp_path / "serving.duckdb")) as file:
                 file.execute(statement.replace("table t", "table shop.t"))
-        published = place.open().published("t")
+        published = place.open().read_published("t")
         assert published == replace(table.shown, frontier=None)
         send(place.open(), table)
         place.expect(table)
@@ -232,7 +232,7 @@ def test_what_a_database_says_names_no_value_and_no_password(tmp_path: Path) -> 
     url = "postgresql+psycopg://me:hunter2@127.0.0.1:1/db"
     store = DatabaseStore(Destination("bi", "url", url))
     with pytest.raises(NodeError, match=r"bi: the database says: .*") as caught:
-        store.published("t")
+        store.read_published("t")
     assert "hunter2" not in str(caught.value)
     assert "hunter2" not in repr(Destination("bi", "url", url))
 
@@ -243,7 +243,7 @@ def test_a_file_that_somebody_writes_to_is_an_error_that_says_so(tmp_path: Path)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline()
         with pytest.raises(NodeError, match="lock") as caught:
-            duckdb_place(tmp_path).open().published("t")
+            duckdb_place(tmp_path).open().read_published("t")
         child.communicate()
     assert caught.value.hint == "close what has the file open, then: sml publish"
 
@@ -252,4 +252,4 @@ def test_two_models_cannot_show_one_table(tmp_path: Path) -> None:
     place, table = sqlite_place(tmp_path), Table()
     table.commit({"a": row(1)})
     send(place.open(), table)
-    assert place.open().published("t") == Published("model.shop.t", table.uri, "1", table.shown.columns)
+    assert place.open().read_published("t") == Published("model.shop.t", table.uri, "1", table.shown.columns)

@@ -20,7 +20,7 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart, read_report
 from sqlmesh_like.report.chart_inference import infer_chart
 from sqlmesh_like.report.date_columns import days_as_dates
-from sqlmesh_like.report.drawing import drawing
+from sqlmesh_like.report.drawing import draw_svg
 from sqlmesh_like.report.text_summary import summarize
 from sqlmesh_like.run.ports import Rows
 from tests.unit.report.conftest import HOSTILE, make_project, report
@@ -72,7 +72,7 @@ def test_the_chart_that_fits_is_chosen(name: str) -> None:
 
 def test_a_drawing_has_the_colours_of_the_page_and_tells_each_mark() -> None:
     given = rows("day date, total decimal(9,2)", *((day, Decimal(f"{day.day}000.5")) for day in DAYS))
-    svg = drawing(Chart("line", "T", "", "day", ("total",)), given, 500, "c7")
+    svg = draw_svg(Chart("line", "T", "", "day", ("total",)), given, 500, "c7")
     assert svg.startswith('<svg aria-hidden="true"') and "var(--c1)" in svg and not re.search(r'"#0[12]0[12]', svg)
     assert 'data-tip="day: 2024-01-03; total: 3,000.5"' in svg
     assert "aria-label" not in svg and "role=" not in svg
@@ -81,14 +81,14 @@ def test_a_drawing_has_the_colours_of_the_page_and_tells_each_mark() -> None:
 
 def test_bars_are_the_largest_and_times_are_utc() -> None:
     given = rows("city string, n int", *((f"city {n}", n) for n in range(30)), ("none", None))
-    svg = drawing(Chart("bar", "T", "", "city", ("n",), top=3), given, 500, "c")
+    svg = draw_svg(Chart("bar", "T", "", "city", ("n",), top=3), given, 500, "c")
     assert re.findall(r'data-tip="city: (city \d+); n: (\d+)"', svg) == [
         ("city 29", "29"),
         ("city 28", "28"),
         ("city 27", "27"),
     ]
     at = rows("hour timestamp, n int", *((datetime(2024, 1, 1, hour), hour) for hour in range(24)))
-    svg = drawing(Chart("bar", "T", "", "hour", ("n",)), at, 500, "c")
+    svg = draw_svg(Chart("bar", "T", "", "hour", ("n",)), at, 500, "c")
     assert "hour: 2024-01-01 03:00:00; n: 3" in svg and svg.count("data-tip") == 24, "times are never cut"
 
 
@@ -100,25 +100,25 @@ def labels(svg: str) -> list[str]:
 @pytest.mark.parametrize("values", [(1, 3), (Decimal("1.00"), Decimal("3.00")), (1.0, 3.0), (0, 1)])
 def test_between_whole_numbers_an_axis_has_no_label(values: tuple[float, float]) -> None:
     given = rows("city string, n decimal(9,2)", ("Ulm", values[0]), ("Bonn", values[1]))
-    said = labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+    said = labels(draw_svg(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
     assert [each for each in said if not each.isalpha()] == [str(each) for each in range(int(values[1]) + 1)]
 
 
 def test_between_other_numbers_it_has() -> None:
     given = rows("city string, n double", ("Ulm", 0.5), ("Bonn", 2.0))
-    assert "0.5" in labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+    assert "0.5" in labels(draw_svg(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
 
 
 def test_zero_has_no_unit() -> None:
     given = rows("city string, n int", ("Ulm", 15_000), ("Bonn", 2))
-    said = labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+    said = labels(draw_svg(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
     assert "0" in said and "0k" not in said and "10k" in said
 
 
 @pytest.mark.parametrize("days", [2, 3, 5, 20, 44])
 def test_an_axis_of_days_has_no_hours_and_each_day_once(days: int) -> None:
     given = rows("day date, n int", *((date(2024, 1, 1) + timedelta(each), each) for each in range(days)))
-    said = labels(drawing(Chart("line", "T", "", "day", ("n",)), given, 560, "c"))
+    said = labels(draw_svg(Chart("line", "T", "", "day", ("n",)), given, 560, "c"))
     dates = [each for each in said if re.fullmatch(r"\d{4}-\d{2}-\d{2}", each)]
     assert dates and len(set(dates)) == len(dates)
     assert not [each for each in said if re.search("AM|PM|:", each)]
@@ -126,7 +126,7 @@ def test_an_axis_of_days_has_no_hours_and_each_day_once(days: int) -> None:
 
 def test_an_axis_of_months_has_nothing_between_them() -> None:
     given = rows("year_month string, n int", *((f"2024{month:02}", month) for month in range(1, 6)))
-    said = labels(drawing(Chart("line", "T", "", "year_month", ("n",)), given, 560, "c"))
+    said = labels(draw_svg(Chart("line", "T", "", "year_month", ("n",)), given, 560, "c"))
     assert [each for each in said if each.endswith("2024")] == [
         "Jan 2024", "Feb 2024", "Mar 2024", "Apr 2024", "May 2024",
     ]  # fmt: skip

@@ -95,7 +95,7 @@ def plan_environment(loaded: Loaded, name: str) -> EnvironmentPlan:
     require_own(loaded, known)
     require_settled(known)
     snapshots = {model.unique_id for model in loaded.rendered.models if model.config.snapshot is not None}
-    selected = [node.unique_id for node in loaded.selected("model") if node.unique_id not in snapshots]
+    selected = [node.unique_id for node in loaded.select_nodes("model") if node.unique_id not in snapshots]
     with production.catalog.keep(loaded.graph.above(selected)):
         members = plan_members(production, known, selected, {}, clock(None))
         return _EnvironmentPlanner(production, members).plan(selected)
@@ -116,7 +116,7 @@ class _EnvironmentPlanner:
         planned: list[PlannedTable] = []
         for unique_id in selected:
             if unique_id in tables:
-                each = self._planned(unique_id, moving)
+                each = self._plan_table(unique_id, moving)
                 planned.append(each)
                 if each.plan.next_run != "no_op":
                     moving.add(unique_id)
@@ -130,7 +130,7 @@ class _EnvironmentPlanner:
         place = lake.catalog.places[unique_id]
         return replace(place, uri=f"{place.uri}__sml_clone")
 
-    def _planned(self, unique_id: str, moving: set[str]) -> PlannedTable:
+    def _plan_table(self, unique_id: str, moving: set[str]) -> PlannedTable:
         base = self._members.environment.tables[unique_id].base
         place = self._production.catalog.places[unique_id]
         is_made = unique_id in self._members.made

@@ -80,13 +80,13 @@ def note_run(lake: HudiLake, executor: Executor, result: RunResult) -> None:
     place = environment_folder(lake.loaded, name)
     environment = place.read()
     if environment is not None:
-        compared = _compared(lake, executor, environment, result)
-        noted = replace(environment, passed=_passed(lake, executor, environment, result), compared=compared)
+        compared = _comparison_keys(lake, executor, environment, result)
+        noted = replace(environment, passed=_tested_frontiers(lake, executor, environment, result), compared=compared)
         if noted != environment:
             place.write(noted)
 
 
-def _passed(
+def _tested_frontiers(
     lake: HudiLake, executor: Executor, environment: Environment, result: RunResult
 ) -> Mapping[str, Mapping[str, str]]:
     passed = passed_tests(executor, result)
@@ -100,7 +100,9 @@ def _passed(
     return noted
 
 
-def _compared(lake: HudiLake, executor: Executor, environment: Environment, result: RunResult) -> Mapping[str, str]:
+def _comparison_keys(
+    lake: HudiLake, executor: Executor, environment: Environment, result: RunResult
+) -> Mapping[str, str]:
     """The keys of comparisons with the texts of models that the run has brought up to date, and of those before."""
     texts = TextComparison(lake, environment.compared, lambda: executor.planner)
     noted = {name: key for name, key in environment.compared.items() if name in environment.tables}

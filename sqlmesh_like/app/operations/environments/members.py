@@ -80,7 +80,7 @@ class _Membership:
         if below.isdisjoint(self.tables) and not self._differs(place.unique_id, model, state):
             if known is not None:
                 self.dropped.append(known.table)
-                self._set(unique_id, None)
+                self._set_entry(unique_id, None)
             return
         entry = EnvironmentTable(str(place.table), state.frontier, Timeline(place.uri).newest_commit)
         is_known = known is not None and replace(known, place="") == entry
@@ -88,9 +88,9 @@ class _Membership:
         if not is_kept:
             _require_cloneable(place, state, model)
             self.made.append(unique_id)
-        self._set(unique_id, known if is_kept else entry)
+        self._set_entry(unique_id, known if is_kept else entry)
 
-    def _set(self, unique_id: str, entry: EnvironmentTable | None) -> None:
+    def _set_entry(self, unique_id: str, entry: EnvironmentTable | None) -> None:
         others = {name: each for name, each in self.tables.items() if name != unique_id}
         self.tables = others if entry is None else {**others, unique_id: entry}
         self.planner = None

@@ -46,7 +46,7 @@ def promote_environment(loaded: Loaded, name: str) -> Promotion:
     Raises UsageError, before anything is changed, where the environment is not up to date; MovedError (a UsageError)
     where production has moved on; RetryableError where another call uses one of the tables.
     """
-    with _locked(loaded, name) as (place, environment), ExitStack() as engines:
+    with _lock_environment(loaded, name) as (place, environment), ExitStack() as engines:
 
         def make_lake(tables: LakeTables) -> HudiLake:
             from sqlmesh_like.app.lakes.lake import with_engine  # most promotions compile no model
@@ -99,7 +99,7 @@ def complete_promotions(loaded: Loaded) -> None:
 
 
 @contextmanager
-def _locked(loaded: Loaded, name: str) -> Iterator[tuple[EnvironmentFolder, Environment]]:
+def _lock_environment(loaded: Loaded, name: str) -> Iterator[tuple[EnvironmentFolder, Environment]]:
     """The environment, while nobody else uses its tables and those of production in whose place they are put."""
     before = find_environment(loaded, name)
     tables = frozenset(entry.table for entry in before.tables.values())
@@ -126,7 +126,7 @@ def _take_steps(
         loaded.reporter.phase(f"promoting {number} of {len(environment.promotion)}, {step.table}")
         entry, uri = environment.tables[step.unique_id], production_uri(loaded, step.table)
         try:
-            promoted[step.unique_id] = _promoted(place, entry, step, own.get(step.unique_id), uri)
+            promoted[step.unique_id] = _promote_table(place, entry, step, own.get(step.unique_id), uri)
         except CannotPromoteError as error:
             place.write(replace(environment, promotion=()))
             hint = f"nothing of it was changed; `sml run -e {environment.name}` brings the rest up to date"
@@ -150,7 +150,7 @@ def _register(lake: HudiLake, environment: Environment, promoted: Mapping[str, T
             loaded.reporter.notify(f"warning: {error}", "warn")
 
 
-def _promoted(
+def _promote_table(
     place: EnvironmentFolder, entry: EnvironmentTable, step: PromotionStep, own: Timeline | None, uri: str
 ) -> Timeline:
     """Bring production's table to what the environment's is. Raises CannotPromoteError: then it has nothing of it."""

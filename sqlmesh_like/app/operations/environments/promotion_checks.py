@@ -78,7 +78,7 @@ def plan_promotion(
         if unique_id not in places or str(places[unique_id].table) != entry.table:
             hint = f"`sml run -e {name}` removes it from the environment"
             raise UsageError(f"the project no longer has {entry.table}, which the environment has", hint=hint)
-        production[unique_id] = _settled(places[unique_id])
+        production[unique_id] = _recover_table(places[unique_id])
     if moved := moved_tables(environment, production):
         raise MovedError(name, moved)
     own = in_environment(lake, environment)
@@ -93,7 +93,7 @@ def plan_promotion(
     return PlannedPromotion(steps, {unique_id: table.own for unique_id, table in tables.items()})
 
 
-def _settled(place: TablePlace) -> Timeline:
+def _recover_table(place: TablePlace) -> Timeline:
     """Remove what interrupted calls left of production's table. Raises UsageError where only Hudi's writer may."""
     if is_local(place.uri) and has_remains(place.uri):
         recover(place.uri)

@@ -66,7 +66,7 @@ def erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]
 
 
 def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None]) -> Erased:
-    with _locked(erasure) as erasure:
+    with _lock_warehouse(erasure) as erasure:
         require_planned(erasure)  # it was planned without locks, and somebody had time to answer
         require_erasable(erasure)
         rows = _delete(erasure)
@@ -75,7 +75,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
             notify(f"{count} row{'s' * (count != 1)} deleted in {table}")
     _update_models(erasure, listener, notify)
     fault_point("erasure.models")
-    with _locked(erasure) as erasure:
+    with _lock_warehouse(erasure) as erasure:
         require_planned(erasure)  # nor were others kept out while models ran
         _remove_copies(erasure)
         _compact(erasure)
@@ -92,7 +92,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
 
 
 @contextmanager
-def _locked(erasure: Erasure) -> Iterator[Erasure]:
+def _lock_warehouse(erasure: Erasure) -> Iterator[Erasure]:
     """Keep all others out: the files of the whole warehouse are searched. Raises UsageError for its environments.
 
     Yields a copy, which knows the tables that exist now.
@@ -161,14 +161,14 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
     names = [place.unique_id for place in erasure.models]
     if not names:
         return
-    _run(erasure.loaded, names, listener)
-    with _locked(erasure) as held:
+    _run_models(erasure.loaded, names, listener)
+    with _lock_warehouse(erasure) as held:
         _compact(held)
     needles = searched_texts(erasure)
     left = [each for each in erasure.models if is_left_in(erasure, each, needles) or names_partition(each, needles)]
     if left:
         notify(f"{', '.join(str(place.table) for place in left)}: built anew, an update alone would keep the rows")
-        with _locked(erasure) as held:
+        with _lock_warehouse(erasure) as held:
             require_erasable(held)
             for place in left:
                 # The timeline names the partitions of all commits, also after a rebuild in place.
@@ -177,8 +177,8 @@ def _update_models(erasure: Erasure, listener: RunListener, notify: Callable[[st
                     fault_point("erasure.set_aside")
         rebuilding = replace(erasure.loaded.invocation, full_refresh=True)
         loaded = load(rebuilding, reporter=erasure.loaded.reporter, spark=erasure.loaded.spark, broken=True)
-        _run(loaded, [place.unique_id for place in left], listener)
-        _run(erasure.loaded, names, listener)
+        _run_models(loaded, [place.unique_id for place in left], listener)
+        _run_models(erasure.loaded, names, listener)
 
 
 def _clear_place(erasure: Erasure, place: TablePlace) -> None:
@@ -189,7 +189,7 @@ def _clear_place(erasure: Erasure, place: TablePlace) -> None:
         set_aside(place.uri)
 
 
-def _run(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> None:
+def _run_models(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> None:
     if not run_nodes(loaded, RunRequest("run", only=names, advances=True), listener).ok:
         raise NodeError("a model downstream failed, so old versions were kept", hint="when it is right, run this again")
 

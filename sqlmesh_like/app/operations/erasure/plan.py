@@ -120,13 +120,13 @@ def plan_erasure(loaded: Loaded, request: ErasureRequest) -> Erasure:
     lake = open_lake(loaded)
     place, source, table = _source_table(loaded, lake, request.name)
     require_no_versions(loaded.target, place.uri)
-    keys = _typed_keys(place, table, request.keys)
+    keys = _parse_keys(place, table, request.keys)
     names = table.ingest.primary_key if table.ingest else ()
     models, snapshots, failures = _downstream(loaded, lake, place)
     stored_keys = [record_keys(names, key) for key in keys]
     searched = [*_searched_keys(keys), *(text for text, _ in stored_keys if _is_telling(text))]
-    texts = tuple(dict.fromkeys([*_texts(request.texts), *searched]))
-    parts = tuple(_spelt(request.keys, len(names)))
+    texts = tuple(dict.fromkeys([*_check_texts(request.texts), *searched]))
+    parts = tuple(_key_parts(request.keys, len(names)))
     erasure = Erasure(
         loaded, lake, place, source, table, parts,
         frozenset(each for spelt in stored_keys for each in spelt), texts, frozenset(texts).difference(request.texts),
@@ -149,7 +149,7 @@ def _source_table(loaded: Loaded, lake: HudiLake, name: str) -> tuple[TablePlace
     return place, *origin
 
 
-def _typed_keys(place: TablePlace, table: SourceTable, keys: Sequence[str]) -> list[tuple[object, ...]]:
+def _parse_keys(place: TablePlace, table: SourceTable, keys: Sequence[str]) -> list[tuple[object, ...]]:
     """The keys in the types of their columns. Raises UsageError for a text that is not of the type."""
     assert table.ingest is not None
     timeline = Timeline(place.uri)
@@ -158,18 +158,20 @@ def _typed_keys(place: TablePlace, table: SourceTable, keys: Sequence[str]) -> l
         raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` first")
     names, stored = table.ingest.primary_key, {field.name.lower(): field.type for field in file_schema(avro)}
     result = []
-    for key, parts in zip(keys, _spelt(keys, len(names)), strict=True):
+    for key, parts in zip(keys, _key_parts(keys, len(names)), strict=True):
         if len(parts) != len(names):
             hint = f"write {_BETWEEN.join(name.upper() for name in names)}, and %7C for a {_BETWEEN} in a value"
             raise UsageError(f"the key {key!r} has {len(parts)} of {len(names)} parts", hint=hint)
-        result.append(tuple(_typed(part, name, stored[name.lower()]) for part, name in zip(parts, names, strict=True)))
+        result.append(
+            tuple(_parse_key_part(part, name, stored[name.lower()]) for part, name in zip(parts, names, strict=True))
+        )
     return result
 
 
-def _spelt(keys: Sequence[str], parts: int) -> list[tuple[str, ...]]:
+def _key_parts(keys: Sequence[str], parts: int) -> list[tuple[str, ...]]:
     """The parts of each key. A key of one column is taken literally.
 
-    >>> _spelt(["a|b"], 1), _spelt(["a%7Cb|7"], 2)
+    >>> _key_parts(["a|b"], 1), _key_parts(["a%7Cb|7"], 2)
     ([('a|b',)], [('a|b', '7')])
     """
     if parts == 1:
@@ -177,14 +179,14 @@ def _spelt(keys: Sequence[str], parts: int) -> list[tuple[str, ...]]:
     return [tuple(part.replace("%7C", _BETWEEN).replace("%25", "%") for part in key.split(_BETWEEN)) for key in keys]
 
 
-def _typed(text: str, name: str, type_: pa.DataType) -> object:
+def _parse_key_part(text: str, name: str, type_: pa.DataType) -> object:
     try:
         return typed_value(text, type_)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UsageError(f"the key {text!r} is not a value of {name}, which is {type_}") from None
 
 
-def _texts(texts: Sequence[str]) -> Sequence[str]:
+def _check_texts(texts: Sequence[str]) -> Sequence[str]:
     for text in texts:
         if len(text.encode()) < SHORTEST:
             hint = f"give at least {SHORTEST} bytes, for instance first and last name"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.release_tables import at_release, releases_of
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.operations.releases.release_edit import ReleaseEdit, counted
+from sqlmesh_like.app.operations.releases.release_edit import ReleaseEdit, pluralize
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.publish.publisher import LakePublisher, SentTables
@@ -101,7 +101,7 @@ class _Release:
         edit = ReleaseEdit(self._lake, self._command, self._mode, run, passed)
         after = releases_of(self._lake.loaded).change(edit)
         if edit.is_made and after.newest is not None:
-            self._notify(f"release {after.current}: {counted(len(after.newest.tables), 'table')}")
+            self._notify(f"release {after.current}: {pluralize(len(after.newest.tables), 'table')}")
         elif self._mode == "manual" and after.candidate is not None and self._command != "watch":
             self._notify("what this run left is released by `sml release create`")
         elif edit.reason and self._command != "watch":  # which runs no tests, round after round

@@ -11,7 +11,7 @@ from sqlmesh_like.app.lakes.lake_tables import LakeTables
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.releases.release import Release, Releases, Tables, created_now
-from sqlmesh_like.releases.wholeness import TablesOfRun, untested, whole_tables
+from sqlmesh_like.releases.wholeness import TablesOfRun, pending_tests, whole_tables
 
 
 @dataclass
@@ -61,16 +61,16 @@ class ReleaseEdit:
         changed = [each for each in tables if tables[each] != current.get(each) and NodeId.parse(each).kind != "source"]
         rendered = self.lake.loaded.rendered
         tests = {test.unique_id: self.lake.reads.of(test) for test in rendered.tests}
-        names_left = frozenset(untested(changed, tests, self.passed))
+        names_left = frozenset(pending_tests(changed, tests, self.passed))
         waiting = [test for test in rendered.tests if test.unique_id in names_left]
         if waiting:
             names = ", ".join(test.name for test in islice(waiting, 3))
             more = ", …" if len(waiting) > 3 else ""
-            what = f"{counted(len(waiting), 'data test')} of its tables did not run: {names}{more}"
+            what = f"{pluralize(len(waiting), 'data test')} of its tables did not run: {names}{more}"
             self.reason = f"{what}\n  `sml build` runs them; `sml release create` makes it without"
         return not waiting
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number of things in words."""
     return f"{number} {noun}{'s' * (number != 1)}"

@@ -14,13 +14,13 @@ def create_release(loaded: Loaded) -> Release:
     """Make what the last runs left whole the current release, tested or not. Raises UsageError where nothing waits."""
     require_releases(loaded)
 
-    def created(releases: Releases) -> Releases:
+    def add_release(releases: Releases) -> Releases:
         if releases.candidate is None:
             hint = "`sml run` or `sml build` prepares one; where it cannot, it says why"
             raise UsageError("there is nothing that is not released", hint=hint)
         return releases.with_release(releases.candidate.tables, "release create", created_now())
 
-    after = releases_of(loaded).change(created)
+    after = releases_of(loaded).change(add_release)
     assert after.newest is not None
     return after.newest
 
@@ -33,7 +33,7 @@ def list_releases(loaded: Loaded) -> Releases:
 
 def show_release(loaded: Loaded, number: str | None) -> Release:
     """Return a release, by default the current one. Raises UsageError where there is none."""
-    return _found(list_releases(loaded), number)
+    return _find_release(list_releases(loaded), number)
 
 
 def compare_releases(loaded: Loaded, old: str, new: str) -> tuple[TableDifference, ...]:
@@ -59,7 +59,7 @@ def return_to_release(loaded: Loaded, number: str) -> Release:
     return after.find(number)
 
 
-def _found(releases: Releases, number: str | None) -> Release:
+def _find_release(releases: Releases, number: str | None) -> Release:
     if number is not None:
         return releases.find(number)
     if releases.newest is None:

@@ -38,7 +38,7 @@ def named_sources(loaded: Loaded) -> tuple[Source, ...]:
     """
     if not any("source:" in word for word in loaded.invocation.select):
         return ()
-    nodes = loaded.selected("source", "model")
+    nodes = loaded.select_nodes("source", "model")
     wanted = {node.unique_id for node in nodes if node.resource_type == "source"}
     named = [
         replace(source, tables=tables)

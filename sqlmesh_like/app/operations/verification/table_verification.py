@@ -60,7 +60,7 @@ def verify_tables(
 
     `sample`: compare only rows of these keys. Raises UsageError where the target has no lake.
     """
-    selected = environment_tables(loaded, [node.unique_id for node in loaded.selected("model")])
+    selected = environment_tables(loaded, [node.unique_id for node in loaded.select_nodes("model")])
     lake = newest_lake(loaded, selected)
     planner = lake.planner(clock(None))
     tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]

@@ -65,7 +65,7 @@ def test_tables_are_read_from_the_state_for_that_and_compared_with_the_other(pro
         target="dev", select=("state:new",), state=Path("compared"), defer=True, defer_state=Path("state")
     )
     loaded = load(flags)
-    assert [node.unique_id for node in loaded.selected()] == [AGG]
+    assert [node.unique_id for node in loaded.select_nodes()] == [AGG]
     shutil.rmtree("compared")  # not needed for tables
     assert open_lake(load(replace(flags, select=(), state=None)), (AGG,)).catalog.places[USERS].uri == str(
         production / "prod/dws/users"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import staying
+from sqlmesh_like.cli.context import freeze_objects
 from sqlmesh_like.render import renderer
 
 Put = Callable[..., None]
@@ -237,6 +237,6 @@ def test_the_cache_is_the_users_own_and_damage_costs_time_only(put: Put, reading
 def test_what_stands_for_java_objects_is_never_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py4j", object())
     before = gc.get_freeze_count()
-    with staying():
+    with freeze_objects():
         assert not gc.isenabled()
     assert (gc.isenabled(), gc.get_freeze_count()) == (True, before)
