@@ -73,7 +73,7 @@ def read_package(
         read_functions(
             properties.functions, root, settings.function_paths, settings.name, values, Descriptions(words, doc)
         ),
-        _undescribed(properties, (*models, *seeds)),
+        _unknown_node_warnings(properties, (*models, *seeds)),
     )
 
 
@@ -261,7 +261,7 @@ def _tests(
 ) -> tuple[tuple[TestFile, ...], dict[str, SqlError]]:
     """The data tests, and the errors of those that nodes declare, by the node's unique id."""
     tests, broken = list(properties.source_tests), dict[str, SqlError]()
-    for node, described in _described(properties, nodes):
+    for node, described in _nodes_with_properties(properties, nodes):
         tested = Tested(settings.name, node.unique_id, node.name, _reference(node), None)
         try:
             tests += node_tests(described.node, tested, of_tests) if described.error is None else []
@@ -276,7 +276,7 @@ def _reference(node: ModelFile | SeedFile) -> str:
     return f"ref({node.name!r})" if version is None else f"ref({version.of!r}, version={version.v!r})"
 
 
-def _described(
+def _nodes_with_properties(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
     """Nodes with their YAML entries. As in dbt, an entry under the key of another kind adds its data tests too."""
@@ -412,7 +412,7 @@ def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
     return {node.name for node in nodes if node.unique_id.kind == kind}
 
 
-def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
+def _unknown_node_warnings(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt only warns, and existing projects must keep working."""
     kinds = {node.name: node.unique_id.kind for node in nodes}
     warnings: list[str] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.reading.bounds import unbounded
+from sqlmesh_like.project.reading.bounds import pause_limits
 from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.results.column import ColumnOf
@@ -85,19 +85,19 @@ class _Waiting:
         self._lake = lake
 
     def columns(self, table: TableName) -> Schema | None:
-        with unbounded():
+        with pause_limits():
             return self._lake.columns(table)
 
     def query(self, sql: str) -> QueryResult:
-        with unbounded():
+        with pause_limits():
             return self._lake.query(sql)
 
     def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
-        with unbounded():
+        with pause_limits():
             return self._lake.relations(there=there)
 
     def drop(self, table: TableName) -> None:
-        with unbounded():
+        with pause_limits():
             self._lake.drop(table)
 
 

@@ -12,7 +12,7 @@ from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
-from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
+from sqlmesh_like.project.testing.data_test_config import check_test_setting, merge_settings
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.jinja.template_errors import MAY_BE_PACKAGE
 from sqlmesh_like.render.macros import TemplateScope
@@ -46,7 +46,7 @@ def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: Rend
         return RenderedTest(
             test.unique_id, test.name, test.path, "", "error", (), test.attached_to, test.raw_sql,
             tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
-            config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
+            config=merge_settings(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
             description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
             described_in=test.described_in, schema=f"{around.target.schema}_dbt_test__audit",
             error=as_sql_error(broken),
@@ -119,7 +119,7 @@ def _is_disabled(test: TestFile, around: RenderEnvironment) -> bool:
 def _scope(
     test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
 ) -> TemplateScope:
-    settings = merged(test.weaker, test.config)
+    settings = merge_settings(test.weaker, test.config)
     config = ConfigCall(settings, findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
     package = test.unique_id.package
@@ -148,8 +148,8 @@ def _scope(
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
     """The effective config. A generic test's macro sets it for all tests of its kind; a test's entry overrides that."""
     if test.test_type == "generic":
-        return merged(test.weaker, findings.config, test.config)
-    return merged(test.weaker, test.config, findings.config)
+        return merge_settings(test.weaker, findings.config, test.config)
+    return merge_settings(test.weaker, test.config, findings.config)
 
 
 def storing_failures(tests: Iterable[RenderedTest]) -> tuple[RenderedTest, ...]:

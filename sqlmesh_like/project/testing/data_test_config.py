@@ -48,20 +48,20 @@ def setting_by_folder(key: str, node: YamlNode, values: ValueRenderer) -> tuple[
     return name, checked_test_setting(name, node, values)
 
 
-def merged(*levels: Mapping[str, object]) -> dict[str, object]:
+def merge_settings(*levels: Mapping[str, object]) -> dict[str, object]:
     """Levels of checked settings as one, the weakest first.
 
-    >>> merged({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
+    >>> merge_settings({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
     {'tags': ('a', 'b'), 'limit': 2}
     """
     settings: dict[str, object] = {}
     for level in levels:
         for key, value in level.items():
-            settings[key] = _combined(key, settings.get(key), value)
+            settings[key] = _combine_setting(key, settings.get(key), value)
     return settings
 
 
-def _combined(key: str, old: object, new: object) -> object:
+def _combine_setting(key: str, old: object, new: object) -> object:
     if key == "tags" and isinstance(old, tuple) and isinstance(new, tuple):
         return tuple(dict.fromkeys((*old, *new)))
     if key == "meta" and isinstance(old, Mapping) and isinstance(new, Mapping):

@@ -13,7 +13,7 @@ from jinja2 import Template, TemplateSyntaxError, nodes
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.limits.record import note_place, note_template
-from sqlmesh_like.project.reading.bounds import TemplateLimit, bounded
+from sqlmesh_like.project.reading.bounds import TemplateLimit, enforce_limits
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.jinja.environment import environment, refuse_undefined
 from sqlmesh_like.render.jinja.fast_render import render_plain
@@ -70,7 +70,7 @@ class Templates:
         if path.startswith(BUILTIN):
             return cache(lambda: self._builtin(path, raw)), _builtin_lines(raw)
         try:
-            with bounded():
+            with enforce_limits():
                 return self._macros_of(path, raw)
         except TemplateLimit as error:
             raise JinjaError(explained(error, {})[0], location=Location(path, 1, 1)) from None
@@ -115,7 +115,7 @@ class Templates:
         `is_silent`: without warnings, since the template is rendered again if its text is needed.
         """
         try:
-            with bounded(), self._rendering(path, scope, is_silent=is_silent):
+            with enforce_limits(), self._rendering(path, scope, is_silent=is_silent):
                 return self._render(path, raw, scope)
         except TemplateLimit as error:  # while it was parsed
             raise JinjaError(explained(error, scope)[0], location=Location(path, 1, 1)) from None
@@ -157,7 +157,7 @@ class Templates:
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
         """The result of a call that runs template code; its errors become JinjaErrors with their location."""
         try:
-            with bounded(), self._rendering(path, scope):
+            with enforce_limits(), self._rendering(path, scope):
                 return call()
         except MacroReturn as error:
             raise JinjaError("return() outside of a macro", location=Location(path)) from error
