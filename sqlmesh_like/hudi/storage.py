@@ -26,7 +26,7 @@ from sqlmesh_like.hudi.stores.store_client import (
     uses_stores,
 )
 from sqlmesh_like.names import STORE_SCHEMES, is_in_reach, is_local, is_store
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -253,7 +253,7 @@ def _opened(uri: str) -> tuple[FileSystem, str]:
     try:
         fs, path = url_to_fs(uri, use_listings_cache=False)
     except (ImportError, ValueError) as error:
-        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
+        raise MachineError(f"{scrub_text(uri)} cannot be read by Python: {error}") from error
     return cast(FileSystem, fs), path
 
 

@@ -37,7 +37,7 @@ from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.rendered import EPOCH, RenderedProject, RenderedSeed
 from sqlmesh_like.run.seeds import SeedReader, SeedTable
-from sqlmesh_like.secrets import scrubbed, scrubbed_data
+from sqlmesh_like.secrets import scrub_data, scrub_text
 
 if TYPE_CHECKING:  # what renders templates is loaded where one is rendered: mostly the project is cached
     from sqlmesh_like.render.renderer import Renderer
@@ -156,7 +156,7 @@ class Loaded:
         """The comparison of this project with the one in `--state`, None without `--state`."""
         if self.state is None:
             return None
-        return self.state.past(scrubbed_data(self.manifest), read_artifact(self.target_folder / SOURCES))
+        return self.state.past(scrub_data(self.manifest), read_artifact(self.target_folder / SOURCES))
 
     def manifest_text(self) -> str:
         """Return the manifest as JSON text, without the metadata of a call."""
@@ -176,7 +176,7 @@ class Loaded:
 
     @cached_property
     def _plain_manifest(self) -> Mapping[str, object]:
-        plain: Mapping[str, object] = json.loads(scrubbed(self.manifest_text()))
+        plain: Mapping[str, object] = json.loads(scrub_text(self.manifest_text()))
         return plain
 
 

@@ -11,7 +11,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.plan.lineage import TracedColumn
 
 
@@ -28,8 +28,8 @@ def command(flags: Flags, name: str, output: str) -> int:
         return 0
     for column in traced.columns:
         lines = _lines(column, traced.names)
-        echo(f"{traced.model.table}.{shown(column.name)}{_typed(column)}")
-        for line in (*map(shown, lines), ""):
+        echo(f"{traced.model.table}.{escape_line(column.name)}{_typed(column)}")
+        for line in (*map(escape_line, lines), ""):
             echo(line)
     return 0
 

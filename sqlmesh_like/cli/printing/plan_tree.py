@@ -14,7 +14,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.writer import styled
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
@@ -89,7 +89,7 @@ def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
     """Return a line for each table with what its newest commits rewrote, in descending order of bytes."""
     rows = [
         (
-            shown(str(catalog.places[cost.unique_id].table)),
+            escape_line(str(catalog.places[cost.unique_id].table)),
             f"{cost.amplification:,.0f} rows written for one that changed",
             f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
             f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
@@ -129,17 +129,17 @@ def _aligned(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
-    return reason.rule, shown(f"{reason.message}{_hint(reason)}"), _place(plan, reason)
+    return reason.rule, escape_line(f"{reason.message}{_hint(reason)}"), _place(plan, reason)
 
 
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
     why = f"{reason.rule} {reason.message}{_hint(reason)}" if reason.rule != "AGG001" else ""
-    return _coloured(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
+    return _coloured(verdict.verdict), escape_line(verdict.sql), _place(plan, reason), escape_line(why)
 
 
 def _input(item: InputVersion) -> PlanRow:
-    return shown(str(item.ref.table)), _input_state(item)
+    return escape_line(str(item.ref.table)), _input_state(item)
 
 
 def _input_state(item: InputVersion) -> str:
@@ -185,7 +185,7 @@ def _refused(plan: PlannedModel) -> str:
 def _because(plan: PlannedModel) -> str:
     if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
         return ""
-    return shown(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
+    return escape_line(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
 
 
 def _place(plan: PlannedModel, reason: Reason) -> str:

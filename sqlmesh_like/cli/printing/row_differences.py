@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqlmesh_like.app.operations.environments.environment_diff import EnvironmentDiff
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.duckdb.table_comparison import ChangedCell
 from sqlmesh_like.run.plain_values import flat, plain
 
@@ -34,16 +34,16 @@ def difference_lines(diff: EnvironmentDiff) -> Iterator[str]:
     yield f"{diff.table}: {rows.before:,} rows in production, {rows.after:,} in {diff.environment}, matched {key}"
     yield f"  {rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed"
     if rows.columns:
-        yield f"  columns: {'; '.join(map(shown, rows.columns))}"
+        yield f"  columns: {'; '.join(map(escape_line, rows.columns))}"
     if rows.cells:
-        yield f"  changed cells: {', '.join(f'{shown(name)} {count:,}' for name, count in rows.cells.items())}"
+        yield f"  changed cells: {', '.join(f'{escape_line(name)} {count:,}' for name, count in rows.cells.items())}"
     for sign, samples, count in (("+", rows.added_rows, rows.added), ("-", rows.removed_rows, rows.removed)):
         yield from (f"{sign} {_described(row)}" for row in samples)
         if count > len(samples):
             yield f"{sign} … and {count - len(samples):,} more"
     for cell in rows.changed_cells:
         where = f" of {_described(cell.key)}" if cell.key else ""
-        yield f"~ {shown(cell.column)}{where}: {_value(cell.before)} → {_value(cell.after)}"
+        yield f"~ {escape_line(cell.column)}{where}: {_value(cell.before)} → {_value(cell.after)}"
     left = sum(rows.cells.values()) - len(rows.changed_cells)
     if left > 0:
         yield f"~ … and {left:,} more cells"
@@ -60,8 +60,8 @@ def _plain(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def _described(row: Mapping[str, object]) -> str:
-    return ", ".join(f"{shown(name)}={_value(value)}" for name, value in row.items())
+    return ", ".join(f"{escape_line(name)}={_value(value)}" for name, value in row.items())
 
 
 def _value(value: object) -> str:
-    return "NULL" if value is None else shown(flat(value))
+    return "NULL" if value is None else escape_line(flat(value))

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from sqlmesh_like.errors import MachineError, NodeError, SmlError
 from sqlmesh_like.names import STORE_SCHEMES, is_hdfs, is_store
 from sqlmesh_like.project.reading.store_settings import StoreSettings
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -230,7 +230,7 @@ def _in_words(uri: str, error: Exception) -> SmlError | None:
             return None
     elif isinstance(error, AlreadyExistsError | PreconditionError) or not isinstance(error, BaseError):
         return None
-    place = scrubbed(uri)
+    place = scrub_text(uri)
     if "NoSuchBucket" in text or "ContainerNotFound" in text:
         return MachineError(f"{place}: there is no such bucket", hint="create it, or change `warehouse:` of the target")
     if "403 Forbidden" in text or "401 Unauthorized" in text or "credential" in text.lower():
@@ -265,4 +265,4 @@ def _address(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    return scrubbed(text.strip().splitlines()[0]) if text.strip() else "no reason is given"
+    return scrub_text(text.strip().splitlines()[0]) if text.strip() else "no reason is given"

@@ -14,7 +14,7 @@ from time import time
 
 from sqlmesh_like.errors import NewerVersionError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
@@ -55,7 +55,9 @@ def parse_lease(content: bytes, uri: str) -> Lease:
         record = json.loads(content)
         return Lease(str(record["owner"]), int(record["validUntil"]), bool(record["expired"]))
     except (ValueError, TypeError, KeyError) as error:
-        raise NewerVersionError(f"the lock of {scrubbed(uri)}", "it is not a record of Hudi's lock provider") from error
+        raise NewerVersionError(
+            f"the lock of {scrub_text(uri)}", "it is not a record of Hudi's lock provider"
+        ) from error
 
 
 class TableLease:

@@ -20,5 +20,7 @@ PACKAGE = Shape("a package", {
 })  # fmt: skip
 PACKAGES = Shape("packages.yml", {
     "packages": Key(each(PACKAGE), help="The packages.", example=[{"local": "../shared"}]),
-    "projects": Key(unchecked_value("list", [{"name": "shared"}]), help="dbt's; no effect here: give `local` or `git`."),
+    "projects": Key(
+        unchecked_value("list", [{"name": "shared"}]), help="dbt's; no effect here: give `local` or `git`."
+    ),
 })  # fmt: skip

@@ -1,8 +1,8 @@
 """How much a template may use: size of a value, CPU seconds, memory. Owns the limits and their enforcement.
 
 A single operation that could create a huge value is refused before it begins (`BoundedSandbox`). The total of many
-small ones is watched from a separate thread, which ends the rendering (`enforce_limits`): a loop in a loop, a macro that
-calls itself twice, a regular expression that backtracks.
+small ones is watched from a separate thread, which ends the rendering (`enforce_limits`): a loop in a loop, a macro
+that calls itself twice, a regular expression that backtracks.
 """
 
 from __future__ import annotations
