@@ -92,7 +92,7 @@ class LakeHistory:
             self._states[timeline.uri] = known
         return known[1]
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         timeline = timeline_at(uri, start, end)
         if not timeline.holds(start):
             return f"commit {start} is no longer on the timeline"
@@ -150,7 +150,7 @@ class LakeHistory:
     def exceeds(self, uri: str, commits: int) -> bool:
         return is_cleaning_due(timeline_at(uri), commits)
 
-    def uncompacted(self, uri: str) -> int:
+    def uncompacted_commits(self, uri: str) -> int:
         timeline = timeline_at(uri)
         if timeline.is_cow:
             return 0

@@ -63,7 +63,7 @@ def due(
             continue
         unread = [catalog.history.unread_commits(state.uri, start, since) for start in needed.get(unique_id, ())]
         kept = [catalog.history.unread_commits(state.uri, start, "") for start in released.get(unique_id, ())]
-        retain = retained(max([*unread, *kept], default=0), catalog.history.uncompacted(state.uri))
+        retain = retained(max([*unread, *kept], default=0), catalog.history.uncompacted_commits(state.uri))
         if catalog.history.exceeds(state.uri, retain + slack):
             cleanings.append(Cleaning(state.uri, retain))
     return tuple(cleanings)

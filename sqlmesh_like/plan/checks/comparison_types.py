@@ -51,11 +51,11 @@ def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
         if left and right and left != right:
             offset = offset_of(equal)
             place = locate(facts.model, offset if offset is not None else join.offset)
-            message = f"this join compares {left} with {right}: {_written(equal, known)}"
+            message = f"this join compares {left} with {right}: {_describe_sides(equal, known)}"
             yield TypeWarning("LNT001", message, place, {left, right} in NEVER_EQUAL)
 
 
-def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
+def _describe_sides(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
     sides = (f"{side.sql(SPARK, comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
     return ", ".join(sides)
 

@@ -160,7 +160,7 @@ def _watermark(query: _Query) -> Iterator[tuple[str, Location]]:
         yield f"{RULES[rule].meaning} ({RULES[rule].advice})", query.model.place_of("is_incremental")
 
 
-def _undelivered(query: _Query) -> Iterator[tuple[str, Location]]:
+def _missing_described_columns(query: _Query) -> Iterator[tuple[str, Location]]:
     """Columns that the YAML describes and the query does not have; a snapshot adds columns of its own."""
     names = [column.name for column in query.shown or ()]
     for name, place in query.model.column_places.items() if names and query.model.config.snapshot is None else ():
@@ -195,5 +195,5 @@ LINT_RULES = (
     LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),
     LintRule("LNT004", "a column of a CTE that nothing reads", _unread_columns),
     LintRule("LNT005", "a watermark of the author's, by is_incremental()", _watermark),
-    LintRule("LNT006", "a column that is described and that the query does not have", _undelivered),
+    LintRule("LNT006", "a column that is described and that the query does not have", _missing_described_columns),
 )

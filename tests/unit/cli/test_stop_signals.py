@@ -162,7 +162,7 @@ def test_before_anything_is_written_a_call_is_interrupted(monkeypatch: pytest.Mo
 def test_a_second_signal_ends_the_process_at_once(project: Path) -> None:
     code = (
         "import sys, time; from sqlmesh_like import stop_signals\n"
-        "with stop_signals.handled('wish\\n'), stop_signals.deferred():\n"
+        "with stop_signals.handle_signals('wish\\n'), stop_signals.defer_signals():\n"
         "    print('up', flush=True); time.sleep(600)"
     )
     with start(code) as process:
