@@ -29,7 +29,7 @@ def python_config(file: ModelFile, text: PythonText) -> dict[str, object]:
         for key, value in given.items():
             name = canonical(str(key))
             places[name] = call.places.get(str(key), call.location)
-            own = merge_config(own, {name: _checked(name, value, places[name])})
+            own = merge_config(own, {name: _check_setting_at(name, value, places[name])})
     config = merge_config(merge_config(file.yaml_config, own), file.root_config)
     materialized = config.get("materialized")
     if materialized not in _STORED and config.get("enabled") is not False:
@@ -40,7 +40,7 @@ def python_config(file: ModelFile, text: PythonText) -> dict[str, object]:
     return config
 
 
-def _checked(name: str, value: object, place: Location) -> object:
+def _check_setting_at(name: str, value: object, place: Location) -> object:
     try:
         return check_setting(name, value)
     except UnknownSetting as unknown:

@@ -15,7 +15,7 @@ from sqlmesh_like.render.overrides import NO_OVERRIDES, Overrides
 from sqlmesh_like.render.placement import by_id
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
-from sqlmesh_like.render.unit_tests import spelt
+from sqlmesh_like.render.unit_tests import jinja_call
 
 _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
@@ -97,4 +97,4 @@ def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[In
         if ref.unique_id not in foreseen and ref.kind != "source":
             name = ref.unique_id.short_name
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
-            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {spelt(ref)} }}}}")
+            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {jinja_call(ref)} }}}}")

@@ -29,17 +29,17 @@ def render_tests(
 ) -> tuple[RenderedTest, ...]:
     """The enabled tests of enabled nodes; one whose template is broken carries its error."""
     wanted = [test for test in tests if test.attached_to not in disabled]
-    rendered = [_rendered_or_broken(test, registry, around) for test in wanted]
+    rendered = [_try_render_test(test, registry, around) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
 def render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     """One test, None if it is disabled. Raises ProjectError if its template is broken."""
     with rendering_node(test.unique_id):
-        return _rendered(test, registry, around)
+        return _render_test(test, registry, around)
 
 
-def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
+def _try_render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     try:
         return render_test(test, registry, around)
     except ProjectError as broken:
@@ -53,7 +53,7 @@ def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: Rend
         )  # fmt: skip
 
 
-def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
+def _render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     if _is_disabled(test, around):
         return None
     findings = RenderTrace()

@@ -20,7 +20,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, InputRef, RenderedUnitTest
-from sqlmesh_like.render.unit_tests import spelt
+from sqlmesh_like.render.unit_tests import jinja_call
 from sqlmesh_like.run.fixtures import (
     FixtureRow,
     FixtureRows,
@@ -129,7 +129,7 @@ class _Preparation:
         schema = complete_schema(known, rows, ref.declared)
         if not schema:
             hint = "declare its columns in YAML, or give a row"
-            message = f"no column of {spelt(ref)} is known"
+            message = f"no column of {jinja_call(ref)} is known"
             raise ProjectError(message, location=self.test.declared_at, hint=hint)
         return schema
 
@@ -140,7 +140,7 @@ class _Preparation:
         if silent and ref.kind == "seed":
             rows = [tuple(row) for row in self.known.seeds.get(ref.unique_id, ())]
         else:
-            rows = typed_fixture(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
+            rows = typed_fixture(fixture or FixtureRows((), ()), schemas[ref.unique_id], jinja_call(ref))
         return {_row_key(number): row for number, row in enumerate(rows)}
 
     def _after(self, before: TableRows, schemas: Mapping[str, Schema]) -> TableRows:
@@ -156,13 +156,15 @@ class _Preparation:
         for name in change.key:
             if name.lower() not in names:
                 hint = nearest(name, names.values())
-                raise ProjectError(f"{spelt(change.ref)} has no column {name!r}", location=change.location, hint=hint)
+                raise ProjectError(
+                    f"{jinja_call(change.ref)} has no column {name!r}", location=change.location, hint=hint
+                )
         key = change.key or self.known.keys.get(change.ref.unique_id) or _mentioned_by(change.delete)
         columns = tuple(names[name.lower()] for name in key if name.lower() in names)
         if columns or not _listed(change.upsert):
             return columns
         hint = "add key: [column, …] to this entry, or unique_key to the config of what it names"
-        message = f"which row of {spelt(change.ref)} an upsert replaces is not known"
+        message = f"which row of {jinja_call(change.ref)} an upsert replaces is not known"
         raise ProjectError(message, location=change.location, hint=hint)
 
     def _answered(self, schemas: Mapping[str, Schema], before: TableRows, after: TableRows | None) -> RenderedUnitTest:
@@ -231,7 +233,7 @@ def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
 
 def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
     """Apply deletes, then upserts, to `rows`; columns that an upsert does not mention keep their values."""
-    what = spelt(change.ref)
+    what = jinja_call(change.ref)
     check_names(read_fixture(change.delete), schema, what)
     check_names(read_fixture(change.upsert), schema, what)
     for row in _listed(change.delete):

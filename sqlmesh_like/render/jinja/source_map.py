@@ -38,7 +38,7 @@ def mark(tree: nodes.Template, raw: str, environment: Environment) -> nodes.Temp
         starts = zip(expressions, offsets.expressions, strict=True)
         places.update({id(node): (start, start) for node, start in starts})
     for output in _open_outputs(tree):
-        output.nodes = [marked for child in output.nodes for marked in _marked(child, places)]
+        output.nodes = [marked for child in output.nodes for marked in _mark_node(child, places)]
     return tree
 
 
@@ -67,7 +67,7 @@ def _open_outputs(node: nodes.Node) -> Iterator[nodes.Output]:
             yield from _open_outputs(child)
 
 
-def _marked(node: nodes.Expr, places: dict[int, tuple[int, int]]) -> list[nodes.Expr]:
+def _mark_node(node: nodes.Expr, places: dict[int, tuple[int, int]]) -> list[nodes.Expr]:
     if id(node) not in places:
         return [node]
     start, end = places[id(node)]
