@@ -118,7 +118,7 @@ class LakeHistory:
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = touched_groups(commits)
         sizes = timeline.sizes(end)
-        logged, compared = _logged(timeline, start, end)
+        logged, compared = _log_bytes(timeline, start, end)
         written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
         return ChangeVolume(
             rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
@@ -169,7 +169,7 @@ class LakeHistory:
         return len(timeline_at(uri, start, end).between(start, end))
 
 
-def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
+def _log_bytes(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
     """Bytes of the logs that cover a range, or why none do. Opens no log."""
     try:
         return sum(log.bytes for log in logs_between(timeline, start, end)), None

@@ -135,7 +135,6 @@ class Executor:
         }
 
     def _inputs_of(self, nodes: Sequence[RenderedNode]) -> list[str]:
-        """What the nodes read."""
         readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
         return list(dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader)))
 

@@ -55,7 +55,7 @@ def spark_view(table: TableName, state: TableState) -> list[str]:
     name, source = (spark_identifier(f"{view_name(table)}{end}") for end in ("", "__hudi"))
     columns = ", ".join(spark_identifier(column.name) for column in state.schema)
     return [
-        f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {source} USING hudi OPTIONS ({_listed(options)})",
+        f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {source} USING hudi OPTIONS ({_options_sql(options)})",
         f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {name} AS SELECT {columns} FROM global_temp.{source}",
     ]
 
@@ -98,7 +98,7 @@ def _partition_options(timeline: Timeline, table: TableName, state: TableState) 
     return {}
 
 
-def _listed(options: Mapping[str, str]) -> str:
+def _options_sql(options: Mapping[str, str]) -> str:
     return ", ".join(f"{spark_literal(name)} {spark_literal(value)}" for name, value in options.items())
 
 

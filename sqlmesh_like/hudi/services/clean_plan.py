@@ -39,7 +39,7 @@ def plan_clean(timeline: Timeline, retain: int) -> CleanPlan | None:
     kept = earliest_kept(timeline)
     earliest = next((each for each in commits[-retain:] if each.requested >= kept), commits[-retain])
     files: dict[str, list[str]] = defaultdict(list)
-    ended = _ended(timeline)
+    ended = {group: commit.instant.requested for commit in timeline.commits for group in commit.replaced_groups}
     for group, versions in sorted(_versions(timeline).items()):
         files[group[0]] += _superfluous(versions, ended.get(group), earliest.requested)
     removed = {partition: tuple(paths) for partition, paths in files.items() if paths}
@@ -82,8 +82,3 @@ def _versions(timeline: Timeline) -> Mapping[FileGroup, Mapping[str, str]]:
 
 def _instant_of(file: DataFile) -> str:
     return file.instant
-
-
-def _ended(timeline: Timeline) -> Mapping[FileGroup, str]:
-    """The instants that replaced file groups."""
-    return {group: commit.instant.requested for commit in timeline.commits for group in commit.replaced_groups}

@@ -42,19 +42,19 @@ class _Reached:
 
 
 @cache
-def _reached() -> _Reached:
+def _reached_stores() -> _Reached:
     return _Reached()
 
 
 def uses_stores() -> bool:
     """Whether a warehouse of this process is on a store."""
-    return bool(_reached().buckets)
+    return bool(_reached_stores().buckets)
 
 
 def use_store(uri: str, settings: StoreSettings) -> None:
     """Set how the bucket of a warehouse is reached, and other buckets that no warehouse of this process is in."""
     if is_store(uri):
-        _reached().buckets[bucket_of(uri)] = _reached().latest = settings
+        _reached_stores().buckets[bucket_of(uri)] = _reached_stores().latest = settings
 
 
 def bucket_of(uri: str) -> str:
@@ -87,7 +87,7 @@ def key_of(uri: str) -> str:
 def client_of(uri: str) -> ObjectStore | HdfsClient:
     """Return the client of the bucket, or the HDFS, of a URI. Raises MachineError where the library is missing."""
     bucket = bucket_of(uri)
-    settings = _reached().buckets.get(bucket, _reached().latest)
+    settings = _reached_stores().buckets.get(bucket, _reached_stores().latest)
     return _client(STORE_SCHEMES[uri.partition("://")[0]], bucket, settings)
 
 
