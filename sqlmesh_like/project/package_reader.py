@@ -60,7 +60,8 @@ def read_package(
     versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
     models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
-    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    csv_files = files_under(root, settings.seed_paths, (".csv",))
+    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in csv_files)
     data_tests, broken = _tests(root, settings, properties, (*models, *seeds), tests)
     return PackageFiles(
         settings,
@@ -102,10 +103,6 @@ def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, 
         for path in files_under(root, [folder], (".sql", ".py")):
             paths[path] = (settings.name, *path.relative_to(root / folder).with_suffix("").parts)
     return list(paths.items())
-
-
-def _seed_paths(root: Path, settings: Settings) -> tuple[Path, ...]:
-    return files_under(root, settings.seed_paths, (".csv",))
 
 
 def _model(

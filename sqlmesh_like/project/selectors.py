@@ -68,7 +68,8 @@ class _Reader:
 
     def read(self) -> NamedSelectors:
         by_name = {name: self._resolve_name(name, entry) for name, entry in self._entries.items()}
-        defaults = [name for name, entry in self._entries.items() if _is_default(entry)]
+        flags = {name: entry.get("default") for name, entry in self._entries.items()}
+        defaults = [name for name, flag in flags.items() if flag is not None and _boolean(flag, "default")]
         if len(defaults) > 1:
             message = f"selectors {' and '.join(map(repr, defaults))} are both the default"
             raise self._entries[defaults[1]].error(message, "keep `default: true` on one of them")
@@ -159,11 +160,6 @@ def _require_key(node: YamlNode, key: str) -> YamlNode:
     if child is None:
         raise node.error(f"{key} is missing")
     return child
-
-
-def _is_default(entry: YamlNode) -> bool:
-    node = entry.get("default")
-    return node is not None and _boolean(node, "default")
 
 
 def _flag(node: YamlNode, key: str) -> bool:

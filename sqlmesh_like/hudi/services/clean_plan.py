@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.hudi.commits import FileGroup, Instant
-from sqlmesh_like.hudi.missing_files import DataFile, data_file, earliest_kept
+from sqlmesh_like.hudi.missing_files import data_file, earliest_kept
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -73,12 +73,8 @@ def _versions(timeline: Timeline) -> Mapping[FileGroup, Mapping[str, str]]:
     known = {instant.requested for instant in timeline.commit_instants}
     first = min(known)
     groups: dict[FileGroup, dict[str, str]] = defaultdict(dict)
-    for file in sorted(filter(None, map(data_file, timeline.data_files)), key=_instant_of):
+    for file in sorted(filter(None, map(data_file, timeline.data_files)), key=lambda file: file.instant):
         # What is older than the timeline was archived, and so committed.
         if file.is_base and (file.instant in known or file.instant < first):
             groups[file.group][file.instant] = file.path
     return groups
-
-
-def _instant_of(file: DataFile) -> str:
-    return file.instant

@@ -147,17 +147,14 @@ class _Merge:
     def result(self, size: int) -> MergedFile | None:
         if not self.won:
             return None
-        shown = self.schema.names
-        entered = self.entering.take(pa.array(sorted(self._upserted_actions()), pa.int64())).select(shown)
+        flags = self.merge.actions.column(IS_DELETED)
+        upserted = sorted(number for number in self.won if not flags[number].as_py())
+        entered = self.entering.take(pa.array(upserted, pa.int64())).select(self.schema.names)
         left = pa.concat_tables(self.left) if self.left else self.schema.empty_table()
         return MergedFile(
             self.merge.partition, self.merge.file_id, self.merge.path, self.merge.previous,
             self.rows, self.inserts, self.updates, self.deletes, size, left, entered,
         )  # fmt: skip
-
-    def _upserted_actions(self) -> Iterator[int]:
-        flags = self.merge.actions.column(IS_DELETED)
-        return (n for n in self.won if not flags[n].as_py())
 
     @property
     def key_range(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ Source: `TypeCoercion` of Spark 3.5 without ANSI. Reports only if both types are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -51,13 +51,11 @@ def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
         if left and right and left != right:
             offset = offset_of(equal)
             place = locate(facts.model, offset if offset is not None else join.offset)
-            message = f"this join compares {left} with {right}: {_describe_sides(equal, known)}"
+            sides = (
+                f"{one.sql(SPARK, comments=False)} is {infer(one, known)}" for one in (equal.this, equal.expression)
+            )
+            message = f"this join compares {left} with {right}: {', '.join(sides)}"
             yield TypeWarning("LNT001", message, place, {left, right} in NEVER_EQUAL)
-
-
-def _describe_sides(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
-    sides = (f"{side.sql(SPARK, comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
-    return ", ".join(sides)
 
 
 def type_family(type_: str | None) -> str | None:

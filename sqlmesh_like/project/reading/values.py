@@ -201,7 +201,7 @@ class ValueRenderer:
         self._environment = _ValueSandbox(undefined=undefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
-        self._environment.globals["var"] = ProjectVars(variables, self._rendered_var)
+        self._environment.globals["var"] = ProjectVars(variables, lambda _name, text: self._template(text).render())
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
         self._environment.globals.update(functions or {})
         # A setting of a folder is rendered for each node below it.
@@ -255,9 +255,6 @@ class ValueRenderer:
             if isinstance(value, _Unread):
                 return value.read()
             return str(value) if isinstance(value, Undefined) else value
-        return self._template(text).render()
-
-    def _rendered_var(self, _name: str, text: str) -> str:
         return self._template(text).render()
 
     def _safe_message(self, message: str, template: str) -> str:
