@@ -57,7 +57,7 @@ class LakeHistory:
         wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
         self._held.clear()
         forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
-        timelines = side_by_side(self._listed_if_readable, wanted)
+        timelines = side_by_side(self._try_timeline, wanted)
         self._held.update((uri, each) for uri, each in zip(wanted, timelines, strict=True) if each is not None)
         self._kept = frozenset(wanted)
         try:
@@ -66,7 +66,7 @@ class LakeHistory:
             self._kept = frozenset()
             self._held.clear()
 
-    def _listed_if_readable(self, uri: str) -> Timeline | None:
+    def _try_timeline(self, uri: str) -> Timeline | None:
         try:
             timeline = listed_timeline(uri)
             self._state_of(timeline)

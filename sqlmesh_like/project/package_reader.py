@@ -185,7 +185,7 @@ def _seed(
         name=name,
         path=where,
         config=config,
-        column_types={**declared, **given_types(config)},
+        column_types={**declared, **seed_column_types(config)},
         description=described.description if described else "",
         declared_types=declared,
         fqn=fqn,
@@ -195,7 +195,7 @@ def _seed(
     )
 
 
-def given_types(config: Mapping[str, object]) -> dict[str, str]:
+def seed_column_types(config: Mapping[str, object]) -> dict[str, str]:
     """`column_types` of a seed."""
     types = config.get("column_types")
     return {str(name): str(kind) for name, kind in types.items()} if isinstance(types, Mapping) else {}

@@ -23,9 +23,9 @@ from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.semantic.time_spines import time_spine
 from sqlmesh_like.project.settings import check_setting_at, refuse_hooks_twice
 from sqlmesh_like.project.sources import optional_text, parse_columns, parse_source, required_text
-from sqlmesh_like.project.testing.data_test_config import checked_test_setting
+from sqlmesh_like.project.testing.data_test_config import check_test_setting_at
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
-from sqlmesh_like.project.versions import Version, spelt_out
+from sqlmesh_like.project.versions import Version, expand_versions
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _singular_tests(
         if name in properties:
             first = f"the first time in {properties[name].declared_at}"
             raise node.error(f"data test {name!r} is described twice", first)
-        checked_config = {key: checked_test_setting(key, child, values) for key, child in {**meta, **settings}.items()}
+        checked_config = {key: check_test_setting_at(key, child, values) for key, child in {**meta, **settings}.items()}
         properties[name] = SingularProperties(descriptions.of(node), checked_config, node.location)
     return properties
 
@@ -230,7 +230,7 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
         return [entry]
     for version in node.children["versions"].sequence("versions"):
         _check_version(version)
-    versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
+    versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in expand_versions(node)]
     return [replace(one, name=version.name, version=version) for one, version in versions]
 
 

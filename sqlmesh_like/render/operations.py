@@ -39,7 +39,7 @@ class Operations:
         self._seeds: dict[str, SeedFile] = {seed.unique_id: seed for seed in project.seeds}
         self._seed_tables: dict[str, TableName] = {seed.unique_id: seed.table for seed in renderer.placement.seeds()}
         self._registry = renderer.placement.registry(placed)
-        self._renderer = renderer.answered_by(lake, graph).of_call(call)
+        self._renderer = renderer.with_lake(lake, graph).of_call(call)
         self._project = project
         self._target = target
 

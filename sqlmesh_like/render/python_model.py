@@ -83,7 +83,7 @@ def render_python(placed: PlacedPython, config: ModelConfig, registry: RelationR
         version=file.version,
         python=PythonCode(
             references={reference_key(call.asked, call.args, call.kwargs): ref.unique_id for call, ref in named},
-            settings=_asked_for(text, placed.settings),
+            settings=_config_reads(text, placed.settings),
             function=text.function,
             is_allowed=placed.is_allowed,
         ),
@@ -101,7 +101,7 @@ def _input(call: PythonCall, registry: RelationRegistry) -> InputRef:
         raise ProjectError(fault.message, location=call.location, hint=fault.hint) from fault
 
 
-def _asked_for(text: PythonText, settings: Mapping[str, object]) -> dict[str, object]:
+def _config_reads(text: PythonText, settings: Mapping[str, object]) -> dict[str, object]:
     """The settings that the text reads, by key; those of `meta` as `meta.<key>`."""
     meta = settings.get("meta")
     known = {f"meta.{key}": value for key, value in meta.items()} if isinstance(meta, Mapping) else {}

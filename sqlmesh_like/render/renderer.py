@@ -79,7 +79,7 @@ def render_inline(
     )
     placed = Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.placement.registry(renderer.placement.place_all())
-    return (renderer.answered_by(lake, graph) if lake is not None else renderer).render_model(placed, registry)
+    return (renderer.with_lake(lake, graph) if lake is not None else renderer).render_model(placed, registry)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Renderer:
         around = replace(self.around, vars=variables, overrides=overrides)
         return replace(self, around=_with_functions(around, self.project))
 
-    def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
+    def with_lake(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
         return replace(self, around=replace(self.around, lake=lake, graph=graph))
 

@@ -48,13 +48,13 @@ class Rerenderer:
         self._tests = {test.unique_id: test for test in project.tests}
         self._registry = renderer.placement.registry(placed)
         self._unanswered, self._graph = renderer, graph
-        self._renderer = None if answers is None else renderer.answered_by(answers(self), graph)
+        self._renderer = None if answers is None else renderer.with_lake(answers(self), graph)
 
     def asking(self, answers: Callable[[Rerenderer], LakeQueries], overrides: Overrides = NO_OVERRIDES) -> Rerenderer:
         """A rerenderer of the same project with other answers, and with overrides of macros and variables."""
         other = copy.copy(self)
         renderer = self._unanswered.with_overrides(overrides) if overrides != NO_OVERRIDES else self._unanswered
-        other._renderer = renderer.answered_by(answers(other), self._graph)
+        other._renderer = renderer.with_lake(answers(other), self._graph)
         return other
 
     def model(self, model: RenderedModel) -> RenderedModel:

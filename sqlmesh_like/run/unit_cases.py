@@ -165,7 +165,7 @@ class _Preparation:
                 raise ProjectError(
                     f"{jinja_call(change.ref)} has no column {name!r}", location=change.location, hint=hint
                 )
-        key = change.key or self.known.keys.get(change.ref.unique_id) or _mentioned_by(change.delete)
+        key = change.key or self.known.keys.get(change.ref.unique_id) or _columns_of_delete(change.delete)
         columns = tuple(names[name.lower()] for name in key if name.lower() in names)
         if columns or not _fixture_rows(change.upsert):
             return columns
@@ -233,7 +233,7 @@ def _row_key(number: int) -> str:
     return f"{number:09d}"
 
 
-def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
+def _columns_of_delete(delete: Fixture) -> tuple[str, ...]:
     rows = _fixture_rows(delete)
     same = {frozenset(name.lower() for name in row.cells) for row in rows}
     return tuple(rows[0].cells) if len(same) == 1 else ()

@@ -30,7 +30,7 @@ from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.paths import folders_below, refuse_links_out
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.reading.file_dependencies import rendered_node
-from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, shown_once
+from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, merge_repeated
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
@@ -362,7 +362,7 @@ class _LogHandler(logging.Handler):
     def say_repeated(self, packages: str, level: Level) -> None:
         """Say what many places have in one line each; what stands in packages is for their authors to change."""
         repeated = [text for text, _level, _node in self.messages if isinstance(text, RepeatedWarning)]
-        for line in shown_once(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
+        for line in merge_repeated(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
             self._notify(line, level)
 
     def warnings(self) -> Iterator[str]:

@@ -134,7 +134,7 @@ class _Merge:
             piece = pa.Table.from_batches([batch])
             if self.merge.replaces:  # other columns of the file are no matter: none of its rows stays
                 piece = piece.select([name for name in piece.column_names if name in self.schema.names])
-            yield self._count_piece(self._merge_piece(conformed_piece(piece, self.schema)))
+            yield self._count_piece(self._merge_piece(conform_piece(piece, self.schema)))
 
     def inserted_rows(self) -> pa.Table:
         """Rows with keys that the previous file did not have."""
@@ -230,17 +230,17 @@ class _Merge:
         return piece
 
 
-def conformed_piece(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform_piece(piece: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows of a file with the table's columns: columns that are newer than the file are NULL.
 
     Raises UnsupportedRowsError where the file has a column that the table lacks, or one of another type.
     """
     if unknown := set(piece.schema.names) - set(schema.names):
         raise UnsupportedRowsError(f"a file with the column {min(unknown)}")
-    return pa.table([_conformed_column(piece, wanted) for wanted in schema], schema=schema)
+    return pa.table([_conform_column(piece, wanted) for wanted in schema], schema=schema)
 
 
-def _conformed_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.Array:
+def _conform_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.Array:
     index = piece.schema.get_field_index(wanted.name)
     if index < 0 and wanted.nullable:
         return pa.nulls(piece.num_rows, wanted.type)

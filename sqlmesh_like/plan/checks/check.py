@@ -256,7 +256,7 @@ class _Check:
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
         refuse_unnamed(model, tree)
-        shown = _shown_columns(output_names(facts.tree, columns_of), written)
+        shown = _output_columns(output_names(facts.tree, columns_of), written)
         self._schemas[model.unique_id] = with_versions(model, shown)
 
     def _columns_of(self, model: RenderedModel) -> ColumnsOf:
@@ -283,7 +283,7 @@ class _Check:
                     )
 
 
-def _shown_columns(names: Sequence[str] | None, written: WrittenTypes | None) -> Schema | None:
+def _output_columns(names: Sequence[str] | None, written: WrittenTypes | None) -> Schema | None:
     """Columns of a query that is not in the algebra, with types where they are proven."""
     outputs = (written.outputs() if written is not None else None) or []
     lowered = [name.lower() for name, _ in outputs]

@@ -15,7 +15,7 @@ from sqlmesh_like.analyze.expressions.types import INTEGERS, infer
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.checks.lint import joined_kinds, united_kinds, with_types
+from sqlmesh_like.plan.checks.lint import join_type_mismatches, set_operation_type_mismatches, with_types
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 
@@ -39,7 +39,10 @@ def _as_written(model: RenderedModel, schemas: Callable[[InputRef], Schema | Non
     if tree.find(exp.Join, exp.SetOperation) is None:
         return
     typed = with_types(tree, model, {ref.unique_id: schemas(ref) for ref in model.inputs})
-    for rule, find, never in (("LNT001", joined_kinds, NEVER_EQUAL), ("LNT002", united_kinds, _NEVER_ONE)):
+    for rule, find, never in (
+        ("LNT001", join_type_mismatches, NEVER_EQUAL),
+        ("LNT002", set_operation_type_mismatches, _NEVER_ONE),
+    ):
         for met in find(typed) if typed is not None else ():
             yield TypeWarning(rule, met.message, locate(model, offset_of(met.node)), met.kinds in never)
 

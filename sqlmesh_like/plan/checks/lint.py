@@ -95,7 +95,7 @@ class Meeting:
     kinds: frozenset[str]
 
 
-def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+def join_type_mismatches(tree: exp.Expr) -> Iterator[Meeting]:
     """Comparisons of two kinds of types in the joins of a typed query."""
     for join in tree.find_all(exp.Join):
         on = join.args.get("on")
@@ -106,7 +106,7 @@ def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
                 yield Meeting(text, equal, frozenset({left, right}))
 
 
-def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+def set_operation_type_mismatches(tree: exp.Expr) -> Iterator[Meeting]:
     """Columns of set operations in a typed query whose sides are of two kinds."""
     for union in tree.find_all(exp.SetOperation):
         left, right = union.left, union.right
@@ -120,12 +120,12 @@ def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
 
 
 def _join_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for met in joined_kinds(query.typed) if query.typed is not None else ():
+    for met in join_type_mismatches(query.typed) if query.typed is not None else ():
         yield met.message, met.node
 
 
 def _union_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for met in united_kinds(query.typed) if query.typed is not None else ():
+    for met in set_operation_type_mismatches(query.typed) if query.typed is not None else ():
         yield met.message, met.node
 
 

@@ -166,7 +166,7 @@ def parse_yaml(text: str, path: str) -> YamlNode:
         _require_shallow(text, path)
         return _parse_with(text, path, _Fast)
     except (yaml.YAMLError, UnicodeEncodeError):  # from libyaml: Python's parser has better messages and positions
-        return _parsed_slowly(text, path)
+        return _parse_with_python(text, path)
     except RecursionError as error:
         raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
 
@@ -197,7 +197,7 @@ def _require_shallow(text: str, path: str) -> None:
             depth -= 1
 
 
-def _parsed_slowly(text: str, path: str) -> YamlNode:
+def _parse_with_python(text: str, path: str) -> YamlNode:
     try:
         return _parse_with(text, path, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

@@ -28,7 +28,7 @@ def check_test_setting(key: str, value: object) -> object:
     return None if value is None else TEST_SETTINGS[key].check(key, value)
 
 
-def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
+def check_test_setting_at(key: str, node: YamlNode, values: ValueRenderer) -> object:
     """The normal form of a value in YAML, with Jinja rendered. Raises ProjectError; warns about an unknown key."""
     value = values.render(node).value
     try:
@@ -45,7 +45,7 @@ def setting_by_folder(key: str, node: YamlNode, values: ValueRenderer) -> tuple[
     name = canonical(key)
     if not key.startswith("+") and isinstance(node.value, dict):
         return None
-    return name, checked_test_setting(name, node, values)
+    return name, check_test_setting_at(name, node, values)
 
 
 def merge_settings(*levels: Mapping[str, object]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from sqlmesh_like.project.keys.config_keys import TEST_SETTINGS
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.testing.data_test_config import checked_test_setting, merge_settings
+from sqlmesh_like.project.testing.data_test_config import check_test_setting_at, merge_settings
 
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
@@ -106,7 +106,7 @@ def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
     written = {**{key: child for key, child in body.items() if key in TEST_SETTINGS}, **inner}
-    return {key: checked_test_setting(key, child, values) for key, child in written.items()}
+    return {key: check_test_setting_at(key, child, values) for key, child in written.items()}
 
 
 def _arguments(body: YamlNode) -> Mapping[str, object]:
