@@ -17,34 +17,34 @@ _BUT_LINES = re.compile(f"(?![\n\t])[{_CONTROL}]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def shown(text: str) -> str:
+def escape_line(text: str) -> str:
     r"""Return a text on one line, with these characters escaped.
 
-    >>> print(shown("a\x1b[2Jb\n\u202ec"))
+    >>> print(escape_line("a\x1b[2Jb\n\u202ec"))
     a\x1b[2Jb\n\u202ec
     """
-    return _ANY.sub(_spelt, text)
+    return _ANY.sub(_escape_sequence, text)
 
 
-def shown_lines(text: str) -> str:
+def escape_lines(text: str) -> str:
     r"""Return a text with these characters escaped, except line ends and tabs.
 
-    >>> print(shown_lines("a\x07\nb"))
+    >>> print(escape_lines("a\x07\nb"))
     a\x07
     b
     """
-    return _BUT_LINES.sub(_spelt, text)
+    return _BUT_LINES.sub(_escape_sequence, text)
 
 
-def shown_json(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""Return equivalent JSON that a terminal only displays.
 
-    >>> print(shown_json('["a\x9b", "\u202e"]'))
+    >>> print(escape_json('["a\x9b", "\u202e"]'))
     ["a\u009b", "\u202e"]
     """
     return _BUT_LINES.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
-def _spelt(sign: re.Match[str]) -> str:
+def _escape_sequence(sign: re.Match[str]) -> str:
     number = ord(sign[0])
     return _NAMED.get(sign[0]) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")

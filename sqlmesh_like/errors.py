@@ -41,7 +41,7 @@ class SmlError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors are sent from one process to another as they are, whatever their constructors take."""
-        return _restored, (type(self), self.args, self.__dict__)
+        return _rebuild_error, (type(self), self.args, self.__dict__)
 
     @property
     def parts(self) -> tuple[SmlError, ...]:
@@ -58,7 +58,7 @@ class SmlError(Exception):
         return f"{where}{self.message}{what_next}"
 
 
-def _restored(kind: type[SmlError], args: tuple[object, ...], fields: Mapping[str, object]) -> SmlError:
+def _rebuild_error(kind: type[SmlError], args: tuple[object, ...], fields: Mapping[str, object]) -> SmlError:
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(fields)

@@ -106,12 +106,12 @@ class _Count:
 
 def check_variable() -> None:
     """Raises UsageError where the environment variable does not name a step."""
-    _wanted()
+    _fault_of_environment()
 
 
 def fault_point(name: str) -> None:
     """Kill or stop this process here, if the environment variable says so."""
-    wanted = _wanted()
+    wanted = _fault_of_environment()
     if wanted is None or wanted[0] != name:
         return
     with _Count.lock:
@@ -123,15 +123,15 @@ def fault_point(name: str) -> None:
 
 
 @cache
-def _wanted() -> tuple[str, int, str] | None:
+def _fault_of_environment() -> tuple[str, int, str] | None:
     text = os.environ.get(FAULT_VARIABLE)
-    return parsed(text) if text else None
+    return parse_fault(text) if text else None
 
 
-def parsed(text: str) -> tuple[str, int, str]:
+def parse_fault(text: str) -> tuple[str, int, str]:
     """Return the step, the number of the pass at which the process ends, and the signal.
 
-    >>> parsed("hudi.commit.staged"), parsed("swap.built:2:stop")
+    >>> parse_fault("hudi.commit.staged"), parse_fault("swap.built:2:stop")
     (('hudi.commit.staged', 1, 'kill'), ('swap.built', 2, 'stop'))
     """
     name, _, rest = text.partition(":")

@@ -123,15 +123,17 @@ def storable_name(name: str, *, ascii_only: bool = False) -> str:
     >>> len(storable_name("a" * 900)), storable_name("a" * 900) == storable_name("a" * 901)
     (767, False)
     """
-    safe = "".join(sign if _is_storable(sign, ascii_only=ascii_only) else _spelt(sign, ascii_only) for sign in name)
+    safe = "".join(
+        sign if _is_storable(sign, ascii_only=ascii_only) else _escape_sign(sign, ascii_only) for sign in name
+    )
     safe = f"_{safe}" if not safe or unicodedata.category(safe[0]) == "Nd" else safe
-    return shortened(safe, LONGEST_COLUMN, name)
+    return shorten_name(safe, LONGEST_COLUMN, name)
 
 
-def shortened(text: str, limit: int, original: str | None = None) -> str:
+def shorten_name(text: str, limit: int, original: str | None = None) -> str:
     """A name of at most `limit` characters; a longer one becomes its beginning and a hash of the whole, or `original`.
 
-    >>> shortened("orders", 10), shortened("x" * 30, 20)
+    >>> shorten_name("orders", 10), shorten_name("x" * 30, 20)
     ('orders', 'xxx_666a596df2cf2181')
     """
     if len(text) <= limit:
@@ -146,7 +148,7 @@ def _is_storable(sign: str, *, ascii_only: bool) -> bool:
     return not ascii_only and sign <= _HIGHEST and unicodedata.category(sign) in (*_LETTERS, "Nd")
 
 
-def _spelt(sign: str, ascii_only: bool) -> str:
+def _escape_sign(sign: str, ascii_only: bool) -> str:
     return "_" if sign.isascii() or ascii_only else f"_x{ord(sign):04X}_"
 
 

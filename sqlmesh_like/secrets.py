@@ -2,7 +2,7 @@
 
 Secrets are the values of `DBT_ENV_SECRET_…` variables, of settings named like a password, key or token, and passwords
 within addresses and lists of options. Code that reads such values registers them with `learn…`; all text that leaves
-the process goes through `scrubbed`. Values of fewer than four characters are ignored: they occur in every text.
+the process goes through `scrub_text`. Values of fewer than four characters are ignored: they occur in every text.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret_setting(name: str, value: str) -> bool:
     """Whether a setting contains a secret, and so must not be written where others can read it."""
-    return is_secret_name(name) or next(secrets_within(value), None) is not None or scrubbed(value) != value
+    return is_secret_name(name) or next(secrets_within(value), None) is not None or scrub_text(value) != value
 
 
 def forget() -> None:
@@ -140,10 +140,10 @@ def learn_spellings(forms: Iterable[str]) -> None:
     _spellings.update(dict.fromkeys(known))
 
 
-def scrubbed(text: str) -> str:
+def scrub_text(text: str) -> str:
     """Return the text with every secret replaced by `*****`.
 
-    >>> forget(); learn("hunter2 & co"); scrubbed("password hunter2 & co, quoted: hunter2%20%26%20co")
+    >>> forget(); learn("hunter2 & co"); scrub_text("password hunter2 & co, quoted: hunter2%20%26%20co")
     'password *****, quoted: *****'
     >>> forget()
     """
@@ -153,16 +153,16 @@ def scrubbed(text: str) -> str:
     return text
 
 
-def scrubbed_data(data: Mapping[str, object]) -> Mapping[str, object]:
+def scrub_data(data: Mapping[str, object]) -> Mapping[str, object]:
     """Scrub data that can be written as JSON; without secrets in it, the data itself is returned."""
     if not _spellings:
         return data
     text = json.dumps(data, ensure_ascii=False, default=str)
-    clean = scrubbed(text)
+    clean = scrub_text(text)
     return data if clean == text else cast(Mapping[str, object], json.loads(clean))
 
 
-def scrubbed_bytes(data: bytes) -> bytes:
+def scrub_bytes(data: bytes) -> bytes:
     """Scrub bytes that are, or contain, text in UTF-8."""
     for spelling in _spellings:
         data = data.replace(spelling.encode(errors="surrogatepass"), MASK.encode())
@@ -196,7 +196,7 @@ class _ScrubbingBytes:
         self._stream = stream
 
     def write(self, data: bytes) -> int:
-        self._stream.write(scrubbed_bytes(bytes(data)))
+        self._stream.write(scrub_bytes(bytes(data)))
         return len(data)
 
     def __getattr__(self, name: str) -> Any:
@@ -210,7 +210,7 @@ class _ScrubbingText:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        clean = scrubbed(text)
+        clean = scrub_text(text)
         try:
             self._stream.write(clean)
         except UnicodeEncodeError:  # a character that the encoding lacks, or a surrogate

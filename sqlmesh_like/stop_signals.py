@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM. Owns their effect on a call of the command line, which requests it by `handled`.
+"""Ctrl-C and SIGTERM. Owns their effect on a call of the command line, which requests it by `handle_signals`.
 
 Used as a library, the package changes no signal handlers. The first signal interrupts the current work, or is only
-recorded if that must be completed (`deferred`); the second one ends the process at once. Either way a table has its
-old or its new rows, because commits are atomic.
+recorded if that must be completed (`defer_signals`); the second one ends the process at once. Either way a table has
+its old or its new rows, because commits are atomic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised at the first signal, unless the current work is `deferred`."""
+    """Raised at the first signal, except within `defer_signals`."""
 
 
 class _State:
@@ -31,7 +31,7 @@ class _State:
 
 
 @contextmanager
-def handled(deferred_text: str = "") -> Iterator[None]:
+def handle_signals(deferred_text: str = "") -> Iterator[None]:
     """Handle signals while the context is open; `deferred_text` is printed where one is only recorded.
 
     A signal that the process was started to ignore, as by `nohup`, stays ignored. Outside of the main thread nothing is
@@ -54,7 +54,7 @@ def handled(deferred_text: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Complete the work within the context: a signal is only recorded, and `is_wished` returns it."""
     _State.deferrals += 1
     try:

@@ -11,14 +11,14 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from sqlmesh_like.control_characters import shown_json
+from sqlmesh_like.control_characters import escape_json
 from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.paths import output_path
 from sqlmesh_like.regular_files import read_regular, write_new
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.render.rendered import RenderedProject
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 REPORT = "report.html"
 """The page of `sml report` in the target folder."""
@@ -35,7 +35,7 @@ def write_json(path: Path, data: object, indent: int | None = 2) -> None:
 def json_text(data: object, indent: int | None = None) -> str:
     """Return a value as JSON that a terminal only displays."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, default=str)
-    return text if text.isascii() else shown_json(text)
+    return text if text.isascii() else escape_json(text)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -69,7 +69,7 @@ def _cannot_write(path: Path, error: OSError) -> MachineError:
 
 def _encode_text(text: str) -> bytes:
     """Encode without secrets as UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes an escape."""
-    return scrubbed(text).encode("utf-8", "backslashreplace")
+    return scrub_text(text).encode("utf-8", "backslashreplace")
 
 
 def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:

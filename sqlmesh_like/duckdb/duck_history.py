@@ -31,7 +31,7 @@ class DuckHistory:
     def renew(self, uri: str | None = None) -> None:
         pass
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
         return None
 
     def missing(self, uri: str) -> str | None:  # noqa: ARG002
@@ -52,7 +52,7 @@ class DuckHistory:
     def exceeds(self, uri: str, commits: int) -> bool:  # noqa: ARG002
         return False
 
-    def uncompacted(self, uri: str) -> int:  # noqa: ARG002
+    def uncompacted_commits(self, uri: str) -> int:  # noqa: ARG002
         return 0
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:  # noqa: ARG002

@@ -24,7 +24,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
 from sqlmesh_like.hudi.stores.store_client import delete_files
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _FILE = "environment.json"
 _REMOVED = b'{"removed": true}'
@@ -50,7 +50,7 @@ class StoredEnvironment:
         self._seen = self._file.read()
         if self._seen is None or self._seen.content == _REMOVED:
             return None
-        return decode_environment(self._seen.content, scrubbed(self._file.uri))
+        return decode_environment(self._seen.content, scrub_text(self._file.uri))
 
     def write(self, environment: Environment) -> None:
         self._replace(encode_environment(environment))

@@ -140,7 +140,7 @@ def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
     return commit
 
 
-def tagged(metadata: Mapping[str, str]) -> dict[str, str]:
+def extra_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """The metadata of a commit, by keys without prefix, as it is stored: with the prefix, and with its format."""
     entries = {**metadata, FORMAT_KEY: str(FORMAT)} if metadata else metadata
     return {f"{STATE_PREFIX}{key}": value for key, value in entries.items()}

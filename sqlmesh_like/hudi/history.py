@@ -57,7 +57,7 @@ class LakeHistory:
         wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
         self._held.clear()
         forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
-        timelines = side_by_side(self._listed_if_readable, wanted)
+        timelines = side_by_side(self._try_timeline, wanted)
         self._held.update((uri, each) for uri, each in zip(wanted, timelines, strict=True) if each is not None)
         self._kept = frozenset(wanted)
         try:
@@ -66,7 +66,7 @@ class LakeHistory:
             self._kept = frozenset()
             self._held.clear()
 
-    def _listed_if_readable(self, uri: str) -> Timeline | None:
+    def _try_timeline(self, uri: str) -> Timeline | None:
         try:
             timeline = listed_timeline(uri)
             self._state_of(timeline)
@@ -92,7 +92,7 @@ class LakeHistory:
             self._states[timeline.uri] = known
         return known[1]
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         timeline = timeline_at(uri, start, end)
         if not timeline.holds(start):
             return f"commit {start} is no longer on the timeline"
@@ -118,7 +118,7 @@ class LakeHistory:
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = touched_groups(commits)
         sizes = timeline.sizes(end)
-        logged, compared = _logged(timeline, start, end)
+        logged, compared = _log_bytes(timeline, start, end)
         written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
         return ChangeVolume(
             rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
@@ -150,7 +150,7 @@ class LakeHistory:
     def exceeds(self, uri: str, commits: int) -> bool:
         return is_cleaning_due(timeline_at(uri), commits)
 
-    def uncompacted(self, uri: str) -> int:
+    def uncompacted_commits(self, uri: str) -> int:
         timeline = timeline_at(uri)
         if timeline.is_cow:
             return 0
@@ -169,7 +169,7 @@ class LakeHistory:
         return len(timeline_at(uri, start, end).between(start, end))
 
 
-def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
+def _log_bytes(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
     """Bytes of the logs that cover a range, or why none do. Opens no log."""
     try:
         return sum(log.bytes for log in logs_between(timeline, start, end)), None

@@ -78,7 +78,7 @@ def _missing_at(
 ) -> list[str]:
     present = frozenset(timeline.folder.files())
     paths = [path for group, files in slice_files(timeline, at).items() if _in(groups, group) for path in files.files()]
-    return [*(path for path in paths if path not in present), *_deleted(timeline, at, groups, cleans, present)]
+    return [*(path for path in paths if path not in present), *_cleaned_files(timeline, at, groups, cleans, present)]
 
 
 def earliest_kept(timeline: Timeline) -> str:
@@ -109,7 +109,7 @@ def slice_files(timeline: Timeline, at: str) -> Mapping[FileGroup, SliceFiles]:
     return files
 
 
-def _deleted(
+def _cleaned_files(
     timeline: Timeline,
     at: str,
     groups: Collection[FileGroup] | None,

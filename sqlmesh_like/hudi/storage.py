@@ -26,7 +26,7 @@ from sqlmesh_like.hudi.stores.store_client import (
     uses_stores,
 )
 from sqlmesh_like.names import STORE_SCHEMES, is_in_reach, is_local, is_store
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -218,13 +218,13 @@ def folder(uri: str) -> Folder:
         require_library(uri)
         return Folder(uri, obstore_address(uri)[1])
     require_readable(uri)
-    return Folder(uri, _opened(uri)[1])
+    return Folder(uri, _open_with_fsspec(uri)[1])
 
 
 def _file_system(uri: str) -> FileSystem:
     if is_local(uri):
         return _local_files()
-    return _object_files(obstore_address(uri)[0]) if is_store(uri) else _opened(uri)[0]
+    return _object_files(obstore_address(uri)[0]) if is_store(uri) else _open_with_fsspec(uri)[0]
 
 
 @cache
@@ -246,14 +246,14 @@ def _object_files(scheme: str) -> FileSystem:
 
 
 @lru_cache(maxsize=1024)
-def _opened(uri: str) -> tuple[FileSystem, str]:
+def _open_with_fsspec(uri: str) -> tuple[FileSystem, str]:
     """What fsspec opens any other place by, and the path in it."""
     from fsspec.core import url_to_fs
 
     try:
         fs, path = url_to_fs(uri, use_listings_cache=False)
     except (ImportError, ValueError) as error:
-        raise MachineError(f"{scrubbed(uri)} cannot be read by Python: {error}") from error
+        raise MachineError(f"{scrub_text(uri)} cannot be read by Python: {error}") from error
     return cast(FileSystem, fs), path
 
 

@@ -39,7 +39,7 @@ def commit_facts(commit: Commit) -> CommitFacts:
     record, work = record_of(commit), commit_summary(commit)
     requested, completed = commit.instant.requested, commit.instant.completed or commit.instant.requested
     return CommitFacts(
-        time=_shown(completed),
+        time=_iso_time(completed),
         instant=commit.instant.frontier,
         seconds=max((_moment(completed) - _moment(requested)).total_seconds(), 0.0),
         kind=commit.operation.lower(),
@@ -55,10 +55,10 @@ def commit_facts(commit: Commit) -> CommitFacts:
     )
 
 
-def _shown(instant: str) -> str:
+def _iso_time(instant: str) -> str:
     """ISO 8601 in UTC with the precision of the instant: a time cut to the second would be before the commit.
 
-    >>> _shown("20240501103000123"), _shown("20240501103000")
+    >>> _iso_time("20240501103000123"), _iso_time("20240501103000")
     ('2024-05-01T10:30:00.123Z', '2024-05-01T10:30:00Z')
     """
     moment = _moment(instant)

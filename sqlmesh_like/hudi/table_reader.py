@@ -27,7 +27,7 @@ def read_table_rows(state: TableState, limit: int) -> Rows | None:
             return None
         if not paths:
             return Rows(visible(state.schema), ())
-        table = _scanned(state, paths, limit)
+        table = _scan_files(state, paths, limit)
     return Rows(visible(state.schema), tuple(zip(*(column.to_pylist() for column in table.columns), strict=True)))
 
 
@@ -38,7 +38,7 @@ def read_arrow_table(state: TableState, limit: int) -> Any | None:
     """
     with _missing_file_named(state):
         paths = whole_files(state)
-        return _scanned(state, paths, limit) if paths else None
+        return _scan_files(state, paths, limit) if paths else None
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def _missing_file_named(state: TableState) -> Iterator[None]:
         raise NodeError(f"a data file of {state.uri} is missing: {error}", hint=hint) from error
 
 
-def _scanned(state: TableState, paths: list[str], limit: int) -> Any:
+def _scan_files(state: TableState, paths: list[str], limit: int) -> Any:
     files = dataset.dataset(paths, format="parquet", filesystem=folder(state.uri).fs)
     scanner = files.scanner(columns=[column.name for column in visible(state.schema or ())])
     return scanner.to_table() if limit < 0 else scanner.head(limit)
@@ -72,11 +72,11 @@ def whole_files(state: TableState) -> list[str] | None:
     paths = [f"{root.path}/{path}" for path in sorted(schemas)]
     # The commits of old files are archived: these files state their columns themselves.
     old = [f"{root.path}/{path}" for path, schema in schemas.items() if schema is None]
-    shown = [_shown(path, state, root.fs) for path in {*paths[:1], *old}]
+    shown = [_visible_columns(path, state, root.fs) for path in {*paths[:1], *old}]
     return paths if all(columns is not None and columns == shown[0] for columns in shown) else None
 
 
-def _shown(path: str, state: TableState, fs: FileSystem) -> list[tuple[str, str]] | None:
+def _visible_columns(path: str, state: TableState, fs: FileSystem) -> list[tuple[str, str]] | None:
     """Names and types of a table's visible columns in a file; None where it lacks some."""
     schema = parquet.read_schema(path, filesystem=fs)
     names = [column.name for column in visible(state.schema or ())]

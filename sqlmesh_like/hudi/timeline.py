@@ -289,7 +289,7 @@ class Timeline:
 
     def slices_at(self, limit: str) -> dict[FileGroup, Slice]:
         """`slices` of the commits requested up to an instant, without a later rewrite of the same rows."""
-        slices = self._archived_slices(limit)
+        slices = self._slices_before_active(limit)
         for commit in self.until(limit):
             for group in commit.replaced_groups:
                 slices.pop(group, None)
@@ -305,7 +305,7 @@ class Timeline:
         From commits alone where all are on the active timeline, otherwise also from a listing of older files.
         """
         limit = self.snapshot_instant(frontier)
-        sizes = self._archived_sizes(limit) if self.is_archived else {}
+        sizes = self._sizes_before_active(limit) if self.is_archived else {}
         for commit in self.until(limit):
             for group in commit.replaced_groups:
                 sizes.pop(group, None)
@@ -344,7 +344,8 @@ class Timeline:
                     gone.setdefault(key, f"{write.partition}/{write.file_id} of {write.previous}")
         return gone
 
-    def _archived_slices(self, limit: str) -> dict[FileGroup, Slice]:
+    def _slices_before_active(self, limit: str) -> dict[FileGroup, Slice]:
+        """Newest base file of each file group by the listing, among those from before the active timeline."""
         # Instants under way count: files that a crashed writer left before the first commit are not committed.
         # An archiver that was cut short, too, leaves instants on the timeline that do not count.
         active = [instant.requested for instant in self.completed if instant.requested > self.archived_until]
@@ -363,9 +364,9 @@ class Timeline:
                 slices.pop(group, None)
         return slices
 
-    def _archived_sizes(self, limit: str) -> dict[FileGroup, Size]:
+    def _sizes_before_active(self, limit: str) -> dict[FileGroup, Size]:
         sizes = self.folder.sizes()
-        return {key: Size(sizes.get(base.path, 0), None) for key, base in self._archived_slices(limit).items()}
+        return {key: Size(sizes.get(base.path, 0), None) for key, base in self._slices_before_active(limit).items()}
 
     @kept_property
     def data_files(self) -> frozenset[str]:

@@ -32,11 +32,7 @@ def properties_of(text: str) -> Mapping[str, str]:
     {'hoodie.table.partition.fields': '分区'}
     """
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): _unescaped(value.strip()) for key, value in pairs}
-
-
-def _unescaped(value: str) -> str:
-    return _ESCAPE.sub(_character, value) if "\\" in value else value
+    return {key.strip(): _ESCAPE.sub(_character, value.strip()) for key, value in pairs}
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ class Catalog:
     history: History
     borrowed: frozenset[str] = frozenset()
 
-    def deferred(self, unique_ids: Iterable[str], elsewhere: Mapping[str, str]) -> Catalog:
+    def defer_missing(self, unique_ids: Iterable[str], elsewhere: Mapping[str, str]) -> Catalog:
         """Return a catalog that reads those of these tables that do not exist from folders in `elsewhere`."""
         candidates = (unique_id for unique_id in unique_ids if unique_id in self.places and unique_id in elsewhere)
         borrowed = frozenset(

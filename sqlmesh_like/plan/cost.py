@@ -62,7 +62,7 @@ class InputCost:
 
     def affected_partitions(self, target: Volume) -> float:
         """Share of the target's partitions that the change falls into; if not split alike, rows fall at random."""
-        return self.touched_partitions if self.is_split else _touched(self.change.rows, max(1, target.partitions))
+        return self.touched_partitions if self.is_split else _touched_share(self.change.rows, max(1, target.partitions))
 
     def read_of(self, affected: float) -> float:
         """Bytes of this input that are read to look up this share of the target's partitions."""
@@ -165,7 +165,7 @@ def estimate(
     everything = sum(item.volume.bytes for item in inputs)
     rows = sum(item.change.rows for item in inputs)
 
-    def paced(item: Strategy, work: WorkEstimate) -> WorkEstimate:
+    def with_pace(item: Strategy, work: WorkEstimate) -> WorkEstimate:
         return replace(work, pace=_pace(item, paces or {}))
 
     def incremental(item: Strategy) -> WorkEstimate:
@@ -173,7 +173,7 @@ def estimate(
             return _of_own_rows(_incremental("row_based", inputs, target, rows, has_logs, has_whole_groups), target)
         return _incremental(item, inputs, target, rows, has_logs, has_whole_groups)
 
-    ways = [(item, paced(item, incremental(item))) for item in (strategy, *alternatives)]
+    ways = [(item, with_pace(item, incremental(item))) for item in (strategy, *alternatives)]
     best = min(ways, key=lambda way: way[1].seconds)
     if everything >= WORTH_WEIGHING and _is_clearly_cheaper(best[1], ways[0][1]):
         ways.remove(best)
@@ -183,7 +183,7 @@ def estimate(
         changed_files=sum(item.change.files for item in inputs),
         changed_share=max((item.changed_share for item in inputs if item.change.rows), default=0.0),
         ways=tuple(ways),
-        full=paced("full_refresh", WorkEstimate(everything, everything, target.bytes)),
+        full=with_pace("full_refresh", WorkEstimate(everything, everything, target.bytes)),
         is_timed=bool(paces),
     )
 
@@ -239,19 +239,21 @@ def _incremental(
     if has_logs:
         appended = min(1.0, rows / target.rows) if target.rows else 0.0
         return WorkEstimate(round(read), round(shuffled), round(appended * target.bytes))
-    return WorkEstimate(round(read), round(shuffled), round(_merged(moved, target, rows) * target.bytes), is_merge=True)
+    return WorkEstimate(
+        round(read), round(shuffled), round(_rewritten_share(moved, target, rows) * target.bytes), is_merge=True
+    )
 
 
-def _merged(moved: Sequence[InputCost], target: Volume, rows: int) -> float:
+def _rewritten_share(moved: Sequence[InputCost], target: Volume, rows: int) -> float:
     """Share of the target's bytes that a merge of this many rows rewrites: file groups, inside known partitions."""
     within = max((input_.touched_partitions if input_.is_split else 1.0 for input_ in moved), default=0.0)
-    return within * _touched(rows, max(1.0, within * target.files)) if target.files else 0.0
+    return within * _touched_share(rows, max(1.0, within * target.files)) if target.files else 0.0
 
 
-def _touched(rows: int, places: float) -> float:
+def _touched_share(rows: int, places: float) -> float:
     """Expected share of file groups, or of partitions, that hold at least one of this many rows, as keys are hashed.
 
-    >>> _touched(1, 4), round(_touched(4, 4), 2), _touched(1000, 4)
+    >>> _touched_share(1, 4), round(_touched_share(4, 4), 2), _touched_share(1000, 4)
     (0.25, 0.68, 1.0)
     """
     return 1 - (1 - 1 / places) ** rows

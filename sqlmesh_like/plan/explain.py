@@ -19,7 +19,7 @@ def explain_model(planned: PlannedModel) -> dict[str, object]:
         **explain_classification(planned.compiled),
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
-        "next_run_reasons": [_reason(reason) for reason in _advised(planned)],
+        "next_run_reasons": [_reason(reason) for reason in _reasons_with_advice(planned)],
         "estimate": explain_estimate(planned),
     }
 
@@ -41,7 +41,7 @@ def explain_classification(compiled: CompiledModel) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _advised(planned: PlannedModel) -> Iterator[Reason]:
+def _reasons_with_advice(planned: PlannedModel) -> Iterator[Reason]:
     """The reasons for the next run; those that follow from the SQL with the advice that was tried on it."""
     compiled = planned.compiled
     pairs = zip(compiled.classification.reasons, compiled.advised.reasons, strict=True)

@@ -176,7 +176,7 @@ class History(Protocol):
         """Read a table (None: all) anew from now on, because it was, or may have been, written."""
         ...
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         """Why the change between two frontiers can no longer be read; None if it can."""
         ...
 
@@ -204,7 +204,7 @@ class History(Protocol):
         """Whether the active timeline has more data commits than this."""
         ...
 
-    def uncompacted(self, uri: str) -> int:
+    def uncompacted_commits(self, uri: str) -> int:
         """Number of data commits since the last compaction of a merge-on-read table; 0 for another table."""
 
     def unread_commits(self, uri: str, start: str, since: str) -> int:

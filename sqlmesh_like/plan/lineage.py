@@ -69,7 +69,7 @@ class Lineage:
             names = ", ".join(str(ref.table) for ref in missing) or "its inputs"
             hint = "run `sml ingest` first, or declare the columns with their types in the source's YAML"
             raise UsageError(f"{model.path}: the columns of {names} are not known yet", hint=hint)
-        return tuple(self._traced(model.unique_id, column, None) for column in traced)
+        return tuple(self._trace_column(model.unique_id, column, None) for column in traced)
 
     def column(self, model: RenderedModel, name: str) -> TracedColumn:
         """One column of a model. Raises UsageError with the nearest name."""
@@ -81,7 +81,7 @@ class Lineage:
         hint = nearest(name, names) or f"its columns: {', '.join(names)}"
         raise UsageError(f"the model {model.name!r} has no column {name!r}", hint=hint)
 
-    def _traced(self, unique_id: str, column: ColumnLineage, how: How | None) -> TracedColumn:
+    def _trace_column(self, unique_id: str, column: ColumnLineage, how: How | None) -> TracedColumn:
         origins = tuple(self._origin(origin, entering) for origin, entering in column.origins.items())
         return TracedColumn(
             unique_id, column.name, column.type, how, origins, column.influences, column.is_complete
@@ -91,7 +91,7 @@ class Lineage:
         above = self._model(origin.input_id)
         for column in (self._of(above) or ()) if above else ():
             if column.name.lower() == origin.column.lower():
-                return self._traced(origin.input_id, column, how)
+                return self._trace_column(origin.input_id, column, how)
         return TracedColumn(origin.input_id, origin.column, self._type(origin), how, (), {}, is_complete=above is None)
 
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:

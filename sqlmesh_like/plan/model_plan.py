@@ -184,7 +184,7 @@ def plan_model(
     compiled = compiled if full_refresh else as_recorded(target.record, compiled)
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
-        for ref in _read(compiled, states)
+        for ref in _required_inputs(compiled, states)
     )
     is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
     is_idle = not full_refresh and not is_later and not any(item.has_moved for item in inputs)
@@ -219,7 +219,7 @@ def plan_model(
     )  # fmt: skip
 
 
-def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
+def _required_inputs(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
     """The inputs, without missing tables that only a comment of the query names (`-- depends_on:`)."""
     missing = [ref for ref in compiled.facts.inputs if not states[ref.unique_id].exists]
     if not missing:
@@ -249,11 +249,11 @@ def _choose(
         return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
     if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
         rule = "CST003" if estimate.strategy == "recompute_merge" else "CST002"
-        return estimate.strategy, (reason(rule, _compared(estimate, estimate.other)),)
+        return estimate.strategy, (reason(rule, _cost_comparison(estimate, estimate.other)),)
     return compiled.classification.strategy, compiled.classification.reasons
 
 
-def _compared(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
+def _cost_comparison(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
     """Why the chosen strategy is preferred to the default one."""
     strategy, work = other
     times = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
@@ -323,7 +323,7 @@ def input_version(
     change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         change = history.change(state.uri, start, state.frontier)
-        if not change.files and not history.lost(state.uri, start, state.frontier):
+        if not change.files and not history.unreadable_reason(state.uri, start, state.frontier):
             start = state.frontier  # its commits advanced a frontier and wrote no rows
     return InputVersion(ref, state, start, state.frontier, change, awaits)
 
@@ -364,27 +364,27 @@ def _reasons_to_rebuild(
     elif target.record.repeating != _repeating(inputs):
         reasons.append(reason("HIS004", "plain inserts into an input: its record keys may repeat, rows get other keys"))
     for item in inputs:
-        if lost := _lost(item, history):
+        if lost := _unreadable_reason(item, history):
             reasons.append(reason("HIS003", f"{item.ref.table}: {lost}"))
     # A writer would mistake an older file of the group for the newest: merging a change into it would lose rows.
     if is_moved and not reasons and (missing := history.missing(target.uri)):
         reasons.append(reason("HIS006", missing))
-    return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
+    return tuple(reasons) or _config_reasons(compiled, inputs, target.record, is_moved)
 
 
 def _repeating(inputs: tuple[InputVersion, ...]) -> tuple[str, ...]:
     return tuple(sorted(item.ref.unique_id for item in inputs if item.repeats_keys))
 
 
-def _lost(item: InputVersion, history: History) -> str | None:
+def _unreadable_reason(item: InputVersion, history: History) -> str | None:
     if item.start == item.end or item.start is None or item.state.kind not in ("cow", "mor"):
         return None
     if item.end is None:
         return "the table is gone"
-    return history.lost(item.state.uri, item.start, item.end)
+    return history.unreadable_reason(item.state.uri, item.start, item.end)
 
 
-def _configured(
+def _config_reasons(
     compiled: CompiledModel, inputs: tuple[InputVersion, ...], record: TableRecord, is_moved: bool
 ) -> tuple[Reason, ...]:
     """Settings and kinds of input that require a rebuild; most do so only once an input or the clock has moved."""

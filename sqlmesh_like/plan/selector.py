@@ -57,7 +57,7 @@ def select(
         selection = selection.minus(
             excluded.evaluate(SelectorUnion(tuple(parse_word(word) for word in _words(exclude))))
         )
-    chosen = evaluation.completed(selection)
+    chosen = evaluation.add_awaiting_tests(selection)
     is_everything = named is None and not select
     if not chosen and not compares((*select, *exclude), named) and (graph.nodes or not is_everything):
         raise SelectionError(f"nothing is left of the selection {_spelling(select, exclude, named)}")
@@ -170,14 +170,14 @@ class _Evaluation:
 
     def evaluate(self, selector: Selector) -> _Matches:
         key = self.indirect, id(selector)
-        if key not in self.done:
-            self.done[key] = selector, self._evaluated(selector)  # the selector is kept: its identity must stay its own
+        if key not in self.done:  # the selector is stored too: its identity must stay its own
+            self.done[key] = selector, self._evaluate_parts(selector)
         return self.done[key][1]
 
-    def _evaluated(self, selector: Selector) -> _Matches:
+    def _evaluate_parts(self, selector: Selector) -> _Matches:
         match selector:
             case SelectorTerm():
-                return self._expanded(selector)
+                return self._expand_term(selector)
             case SelectorUnion(of):
                 return reduce(_Matches.plus, map(self.evaluate, of), _Matches())
             case SelectorIntersection(of):
@@ -186,17 +186,17 @@ class _Evaluation:
                 eager = _Evaluation(self.graph, self.past, "eager", self.done)
                 return self.evaluate(of).minus(eager.evaluate(minus))
 
-    def completed(self, selection: _Matches) -> _Ids:
+    def add_awaiting_tests(self, selection: _Matches) -> _Ids:
         """Add the awaiting tests whose nodes are now selected, by whichever part of the selection."""
-        modes = {mode: self._covered(mode, selection.direct) for _, mode in selection.awaiting}
+        modes = {mode: self._test_predicate(mode, selection.direct) for _, mode in selection.awaiting}
         return selection.direct | {test for test, mode in selection.awaiting if modes[mode](test)}
 
-    def _expanded(self, term: SelectorTerm) -> _Matches:
+    def _expand_term(self, term: SelectorTerm) -> _Matches:
         chosen = self._with_relatives(term)
         mode = term.indirect or self.indirect
         tests = self._tests_of(chosen)
         # Before intersection, so that `orders,test_type:generic` are the generic tests of orders.
-        along = frozenset(filter(self._covered(mode, chosen), tests))
+        along = frozenset(filter(self._test_predicate(mode, chosen), tests))
         awaiting = frozenset() if mode == "empty" else tests - along - chosen
         return _Matches(chosen | along, frozenset((test, mode) for test in awaiting))
 
@@ -217,7 +217,7 @@ class _Evaluation:
         tests = {child for unique_id in chosen for child in self.graph.children(unique_id)}
         return frozenset(child for child in tests if self._type(child) in ("test", "unit_test"))
 
-    def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
+    def _test_predicate(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
         """Return a predicate: whether a test is selected with these nodes, one of which it reads."""
         match mode:
             case "eager":

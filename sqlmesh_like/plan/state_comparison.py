@@ -55,7 +55,7 @@ class ComparisonState:
 def source_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
     """Return whether `source_status:<value>` matches a unique id. Raises SelectionError as `state_test` does."""
     _refuse_unknown("source_status", value, ("fresher",))
-    fresher = _given(past, "source_status", "sources.json", past.fresher if past else None)
+    fresher = _require_artifact(past, "source_status", "sources.json", past.fresher if past else None)
     return lambda unique_id: unique_id in fresher
 
 
@@ -65,7 +65,7 @@ def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool
     As in dbt, a new node counts as modified if nodes of its type can be modified in the way that `value` names.
     """
     _refuse_unknown("state", value, _STATES)
-    changes = _given(past, "state", "manifest.json", past.changes if past else None)
+    changes = _require_artifact(past, "state", "manifest.json", past.changes if past else None)
     kind = value.partition(".")[2]
     match value.partition(".")[0]:
         case "new":
@@ -86,7 +86,7 @@ def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool
 def result_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
     """Return whether `result:<value>` matches a unique id. Raises SelectionError as `state_test` does."""
     _refuse_unknown("result", value, _RESULTS)
-    statuses = _given(past, "result", "run_results.json", past.statuses if past else None)
+    statuses = _require_artifact(past, "result", "run_results.json", past.statuses if past else None)
     return lambda unique_id: statuses.get(unique_id) == value
 
 
@@ -96,7 +96,7 @@ def _refuse_unknown(method: str, value: str, known: tuple[str, ...]) -> None:
         raise SelectionError(f"selector '{method}:{value}' is none of {method}'s", hint=hint)
 
 
-def _given(past: ComparisonState | None, method: str, file: str, value: _T | None) -> _T:
+def _require_artifact(past: ComparisonState | None, method: str, file: str, value: _T | None) -> _T:
     if past is None:
         hint = f"give --state PATH, the folder of an earlier {file}"
         raise SelectionError(f"{method}: needs something to compare with", hint=hint)

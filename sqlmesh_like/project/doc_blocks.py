@@ -17,7 +17,7 @@ from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.limits.record import note_place
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
-from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
+from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, enforce_limits
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -55,7 +55,7 @@ def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
             opened = tag
             continue
         start = _place(lines, opened.start(), path)
-        content = _rendered(text[opened.end() : tag.start()], start)
+        content = _render_block(text[opened.end() : tag.start()], start)
         yield DocBlock(NodeId("doc", project, opened["name"]), opened["name"], content, start)
         opened = None
     if opened is not None:
@@ -71,13 +71,13 @@ def _check_name(name: str, place: Location) -> None:
         )
 
 
-def _rendered(content: str, place: Location) -> str:
+def _render_block(content: str, place: Location) -> str:
     """Render the Jinja of a block, which has no access to the project, as in dbt."""
     note_place(place)
     if not has_jinja(content) and "\r" not in content:  # Jinja would only make line ends alike
         return content.strip()
     try:
-        with bounded():
+        with enforce_limits():
             return BoundedSandbox().from_string(content).render().strip()
     except TemplateError as error:
         raise JinjaError(f"invalid Jinja in a doc block: {error.message}", location=place) from error

@@ -12,7 +12,7 @@ from sqlmesh_like.project.keys.property_keys import EXPOSURE, GROUP
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import optional, required, text_list
+from sqlmesh_like.project.sources import optional_text, required_text, text_list
 
 
 def parse_exposures(
@@ -26,7 +26,7 @@ def parse_exposures(
 
 def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig) -> Exposure | None:
     EXPOSURE.check(node)
-    name = required(node, "name", "an exposure")
+    name = required_text(node, "name", "an exposure")
     config = node.get("config")
     levels = [node] if config is None else [node, config.mapping("config")]
     if any(level.children["enabled"].value is False for level in levels if "enabled" in level.children):
@@ -39,9 +39,9 @@ def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig
         owner=_owner(node, "an exposure"),
         depends_on=_depends_on(node),
         description=descriptions.of(node),
-        label=optional(node, "label"),
+        label=optional_text(node, "label"),
         maturity=cast(str | None, EXPOSURE.value(node, "maturity")),
-        url=optional(node, "url"),
+        url=optional_text(node, "url"),
         tags=tuple(sorted({tag for level in levels for tag in text_list(level, "tags")})),
         meta=_meta(levels),
         fqn=(project, *settings.folders(node.location.path), name),
@@ -62,7 +62,7 @@ def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descript
 
 def _group(node: YamlNode, project: str, descriptions: Descriptions) -> ModelGroup:
     GROUP.check(node)
-    name = required(node, "name", "a group")
+    name = required_text(node, "name", "a group")
     owner = _owner(node, "a group")
     return ModelGroup(NodeId("group", project, name), name, owner, descriptions.of(node), node.location)
 

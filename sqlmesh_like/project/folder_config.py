@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.settings import Settings
-from sqlmesh_like.project.testing.data_test_config import merged
+from sqlmesh_like.project.testing.data_test_config import merge_settings
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class FolderConfig:
     def test_config(self, fqn: tuple[str, ...]) -> Mapping[str, object]:
         """The checked settings of a data test. Raises ProjectError for a wrong value."""
         above = self.over.test_config(fqn, self.values) if self.over else {}
-        return merged(self.settings.test_config(fqn, self.values), above)
+        return merge_settings(self.settings.test_config(fqn, self.values), above)
 
     def is_off(self, kind: str, path: str, *names: str) -> bool:
         """Whether settings have `+enabled: false` for a source table, an exposure or a unit test of a file."""

@@ -14,7 +14,7 @@ from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.functions.reading import refuse_same_names, without_foreign_python
 from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
-from sqlmesh_like.project.package_reader import PackageFiles, given_types, read_package
+from sqlmesh_like.project.package_reader import PackageFiles, read_package, seed_column_types
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -42,7 +42,7 @@ def load_project(
     texts = {name: {block.name: block.text for block in blocks} for name, blocks in docs.items()}
     own = read_package(root, settings, texts)
     packages = [read_package(root, package, texts, settings) for package in installed]
-    own = replace(own, seeds=tuple(_described_by_package(seed, own, packages) for seed in own.seeds))
+    own = replace(own, seeds=tuple(_describe_by_package(seed, own, packages) for seed in own.seeds))
     parts = (own, *packages)
     unit_tests = tuple(test for part in parts for test in _unit_tests(root, part, settings))
     read = (function for part in parts for function in part.functions)
@@ -89,7 +89,7 @@ def _semantic_layer(layers: Sequence[SemanticLayer]) -> SemanticLayer:
     )
 
 
-def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[PackageFiles]) -> SeedFile:
+def _describe_by_package(seed: SeedFile, own: PackageFiles, packages: list[PackageFiles]) -> SeedFile:
     """As in dbt, a seed that replaces a disabled one of a package gets the properties in the package's YAML."""
     if seed.name in own.properties.seeds:
         return seed
@@ -100,7 +100,7 @@ def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[Pack
         config = merge_config(seed.config, described.config)
         types = {c.name: c.type for c in described.columns if c.type is not None}
         return replace(
-            seed, config=config, column_types={**types, **given_types(config)}, declared_types=types,
+            seed, config=config, column_types={**types, **seed_column_types(config)}, declared_types=types,
             description=described.description, column_docs=described.column_docs,
             described_in=described.declared_at.path,
         )  # fmt: skip

@@ -60,7 +60,8 @@ def read_package(
     versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
     models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
-    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    csv_files = files_under(root, settings.seed_paths, (".csv",))
+    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in csv_files)
     data_tests, broken = _tests(root, settings, properties, (*models, *seeds), tests)
     return PackageFiles(
         settings,
@@ -73,7 +74,7 @@ def read_package(
         read_functions(
             properties.functions, root, settings.function_paths, settings.name, values, Descriptions(words, doc)
         ),
-        _undescribed(properties, (*models, *seeds)),
+        _unknown_node_warnings(properties, (*models, *seeds)),
     )
 
 
@@ -102,10 +103,6 @@ def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, 
         for path in files_under(root, [folder], (".sql", ".py")):
             paths[path] = (settings.name, *path.relative_to(root / folder).with_suffix("").parts)
     return list(paths.items())
-
-
-def _seed_paths(root: Path, settings: Settings) -> tuple[Path, ...]:
-    return files_under(root, settings.seed_paths, (".csv",))
 
 
 def _model(
@@ -188,7 +185,7 @@ def _seed(
         name=name,
         path=where,
         config=config,
-        column_types={**declared, **given_types(config)},
+        column_types={**declared, **seed_column_types(config)},
         description=described.description if described else "",
         declared_types=declared,
         fqn=fqn,
@@ -198,7 +195,7 @@ def _seed(
     )
 
 
-def given_types(config: Mapping[str, object]) -> dict[str, str]:
+def seed_column_types(config: Mapping[str, object]) -> dict[str, str]:
     """`column_types` of a seed."""
     types = config.get("column_types")
     return {str(name): str(kind) for name, kind in types.items()} if isinstance(types, Mapping) else {}
@@ -261,7 +258,7 @@ def _tests(
 ) -> tuple[tuple[TestFile, ...], dict[str, SqlError]]:
     """The data tests, and the errors of those that nodes declare, by the node's unique id."""
     tests, broken = list(properties.source_tests), dict[str, SqlError]()
-    for node, described in _described(properties, nodes):
+    for node, described in _nodes_with_properties(properties, nodes):
         tested = Tested(settings.name, node.unique_id, node.name, _reference(node), None)
         try:
             tests += node_tests(described.node, tested, of_tests) if described.error is None else []
@@ -276,7 +273,7 @@ def _reference(node: ModelFile | SeedFile) -> str:
     return f"ref({node.name!r})" if version is None else f"ref({version.of!r}, version={version.v!r})"
 
 
-def _described(
+def _nodes_with_properties(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
     """Nodes with their YAML entries. As in dbt, an entry under the key of another kind adds its data tests too."""
@@ -412,7 +409,7 @@ def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
     return {node.name for node in nodes if node.unique_id.kind == kind}
 
 
-def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
+def _unknown_node_warnings(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt only warns, and existing projects must keep working."""
     kinds = {node.name: node.unique_id.kind for node in nodes}
     warnings: list[str] = []

@@ -61,7 +61,7 @@ def wanted_packages(
     entries = [values.render(entry) for entry in (listed.sequence("packages") if listed else ())]
     for entry in entries:
         secret_values.learn_settings(entry.value)
-    return tuple(map(_wanted, entries))
+    return tuple(map(_parse_package, entries))
 
 
 def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, object]) -> tuple[Settings, ...]:
@@ -78,14 +78,14 @@ def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, ob
         raise ProjectError("the packages of this project are not installed", location=wanted[0].declared_at, hint=hint)
     if not folders:
         return ()
-    packages = tuple(_installed(path, settings, cli_vars) for path in folders)
+    packages = tuple(_package_settings(path, settings, cli_vars) for path in folders)
     for package in packages:
         if package.name == settings.name:
             raise ProjectError(f"package {package.name!r} has the project's own name", location=Location(package.file))
     return packages
 
 
-def _wanted(node: YamlNode) -> WantedPackage:
+def _parse_package(node: YamlNode) -> WantedPackage:
     PACKAGE.check(node)
     kinds = [kind for kind in _KINDS if kind in node.children]
     if "package" in node.children:
@@ -112,7 +112,7 @@ def _wanted(node: YamlNode) -> WantedPackage:
             return WantedPackage("local", address.text("local"), node.location)
 
 
-def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -> Settings:
+def _package_settings(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -> Settings:
     own = load_settings(path, {}, shown=f"{settings.packages_path}/{path.name}/{DBT_FILE}")
     given = settings.vars.get(own.name)
     above = given if isinstance(given, Mapping) else {}

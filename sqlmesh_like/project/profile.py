@@ -88,7 +88,7 @@ def load_target(
     """
     path = find_profiles(project.root, profiles_dir)
     text = read_text(path, project.root)
-    node = parse_yaml(text, _shown(path, project.root)).private().mapping(PROFILES_FILE)
+    node = parse_yaml(text, _display_path(path, project.root)).private().mapping(PROFILES_FILE)
     secrets.learn_settings(node.value)
     profiles = {name: child for name, child in node.items() if name != "config"}
     values = ValueRenderer({**project.vars, **cli_vars}, secrets=True)
@@ -111,7 +111,7 @@ def find_profiles(root: Path, profiles_dir: Path | None) -> Path:
     for folder in folders:
         if (folder / PROFILES_FILE).is_file():
             return folder / PROFILES_FILE
-    looked = " and ".join(_shown(folder, root) or "." for folder in folders)
+    looked = " and ".join(_display_path(folder, root) or "." for folder in folders)
     raise ProjectError(f"no {PROFILES_FILE} in {looked}", hint=f"a minimal one, in the project's folder:\n{_MINIMAL}")
 
 
@@ -121,7 +121,7 @@ _MINIMAL = """    lake:
         local: {type: spark, schema: dws, warehouse: warehouse}"""
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_path(path: Path, root: Path) -> str:
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     home = Path.home()

@@ -21,11 +21,11 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.semantic.time_spines import time_spine
-from sqlmesh_like.project.settings import checked, refuse_hooks_twice
-from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
-from sqlmesh_like.project.testing.data_test_config import checked_test_setting
+from sqlmesh_like.project.settings import check_setting_at, refuse_hooks_twice
+from sqlmesh_like.project.sources import optional_text, parse_columns, parse_source, required_text
+from sqlmesh_like.project.testing.data_test_config import check_test_setting_at
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
-from sqlmesh_like.project.versions import Version, spelt_out
+from sqlmesh_like.project.versions import Version, expand_versions
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,13 @@ def _singular_tests(
     properties: dict[str, SingularProperties] = {}
     for node in nodes:
         DATA_TEST.check(node)
-        name, config = required(node, "name", "a data test"), node.get("config")
+        name, config = required_text(node, "name", "a data test"), node.get("config")
         settings = {} if config is None else config.mapping("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
         if name in properties:
             first = f"the first time in {properties[name].declared_at}"
             raise node.error(f"data test {name!r} is described twice", first)
-        checked_config = {key: checked_test_setting(key, child, values) for key, child in {**meta, **settings}.items()}
+        checked_config = {key: check_test_setting_at(key, child, values) for key, child in {**meta, **settings}.items()}
         properties[name] = SingularProperties(descriptions.of(node), checked_config, node.location)
     return properties
 
@@ -230,7 +230,7 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
         return [entry]
     for version in node.children["versions"].sequence("versions"):
         _check_version(version)
-    versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
+    versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in expand_versions(node)]
     return [replace(one, name=version.name, version=version) for one, version in versions]
 
 
@@ -248,7 +248,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
     for column in () if columns is None else columns.sequence("columns"):
         COLUMN.check(column)
     return NodeProperties(
-        name=required(node, "name", f"a {kind}"),
+        name=required_text(node, "name", f"a {kind}"),
         description=descriptions.of(node),
         config=_config(node, values),
         columns=_parse_distinct_columns(node),
@@ -276,10 +276,14 @@ def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tupl
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")
     documented = tuple(
-        (required(one.mapping("an argument"), "name", "an argument"), optional(one, "type") or "", descriptions.of(one))
+        (
+            required_text(one.mapping("an argument"), "name", "an argument"),
+            optional_text(one, "type") or "",
+            descriptions.of(one),
+        )
         for one in arguments
     )
-    return NodeId("macro", project, required(node, "name", "a macro")), MacroDoc(
+    return NodeId("macro", project, required_text(node, "name", "a macro")), MacroDoc(
         descriptions.of(node), documented, node.location.path
     )
 
@@ -296,7 +300,7 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     for level in (plain, inner):
         rendered = {key: child if key in HOOKS else values.render(child) for key, child in level.items()}
         config = merge_config(
-            config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()}
+            config, {canonical(key): check_setting_at(canonical(key), child) for key, child in rendered.items()}
         )
     return config
 
@@ -305,7 +309,7 @@ def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> lis
     tables = source.get("tables")
     tests: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
-        name, of = required(table, "name", "a source table"), required(source, "name", "a source")
+        name, of = required_text(table, "name", "a source table"), required_text(source, "name", "a source")
         tested = Tested(project, NodeId("source", project, of, name), f"{of}_{name}", f"source({of!r}, {name!r})", None)
         tested = replace(tested, tags=(*column_tags(source), *column_tags(table)))
         tests += node_tests(table, tested, settings)
@@ -317,7 +321,7 @@ def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[T
     tests = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
-        name = required(column, "name", "a column")
+        name = required_text(column, "name", "a column")
         of_column = replace(tested, column=name, tags=(*tested.tags, *column_tags(column)))
         tests += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
     return [test for test in tests if test is not None]

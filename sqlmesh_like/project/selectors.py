@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +59,7 @@ class _Reader:
         self._entries: dict[str, YamlNode] = {}
         for entry in entries:
             SELECTOR.check(entry)
-            name = _required(entry, "name").text("name")
+            name = _require_key(entry, "name").text("name")
             if name in self._entries:
                 raise entry.error(f"selector {name!r} is defined twice")
             self._entries[name] = entry
@@ -67,35 +67,37 @@ class _Reader:
         self._open: list[str] = []
 
     def read(self) -> NamedSelectors:
-        by_name = {name: self._named(name, entry) for name, entry in self._entries.items()}
-        defaults = [name for name, entry in self._entries.items() if _is_default(entry)]
+        by_name = {name: self._resolve_name(name, entry) for name, entry in self._entries.items()}
+        flags = {name: entry.get("default") for name, entry in self._entries.items()}
+        defaults = [name for name, flag in flags.items() if flag is not None and _boolean(flag, "default")]
         if len(defaults) > 1:
             message = f"selectors {' and '.join(map(repr, defaults))} are both the default"
             raise self._entries[defaults[1]].error(message, "keep `default: true` on one of them")
         return NamedSelectors(by_name, by_name[defaults[0]] if defaults else None)
 
-    def _named(self, name: str, place: YamlNode) -> Selector:
+    def _resolve_name(self, name: str, place: YamlNode) -> Selector:
         if name not in self._entries:
             raise place.error(f"no selector is named {name!r}", nearest(name, self._entries))
         if name in self._open:
             raise place.error(f"selectors use each other in a circle: {' -> '.join((*self._open, name))}")
         if name not in self._done:
             self._open.append(name)
-            self._done[name] = self._definition(_required(self._entries[name], "definition"))
+            self._done[name] = self._definition(_require_key(self._entries[name], "definition"))
             self._open.pop()
         return self._done[name]
 
     def _definition(self, node: YamlNode) -> Selector:
         if isinstance(node.value, str):
-            return _located(
-                node, lambda: SelectorUnion(tuple(parse_word(word) for word in node.text("a selector").split()))
-            )
+            try:
+                return SelectorUnion(tuple(parse_word(word) for word in node.text("a selector").split()))
+            except SelectionError as error:
+                raise ProjectError(error.message, location=node.location, hint=error.hint) from error
         node.mapping("a definition")
         if "union" in node.children or "intersection" in node.children:
-            return self._combined(node)
+            return self._set_operation(node)
         return self._method(node) if "method" in node.children else self._short(node)
 
-    def _combined(self, node: YamlNode) -> Selector:
+    def _set_operation(self, node: YamlNode) -> Selector:
         if len(node.children) > 1:
             keys = " and ".join(node.children)
             raise node.error(f"a definition is one of union and intersection, not {keys}", "nest one in the other")
@@ -127,13 +129,13 @@ class _Reader:
 
     def _method(self, node: YamlNode) -> Selector:
         DEFINITION.check(node)
-        term = self._term(node, _required(node, "method").text("method"), _required(node, "value"))
+        term = self._term(node, _require_key(node, "method").text("method"), _require_key(node, "value"))
         minus = self._exclusion(node)
         return SelectorDifference(term, minus) if minus else term
 
     def _term(self, node: YamlNode, method: str, value: YamlNode) -> Selector:
         if method == "selector":
-            return self._named(value.text("value"), value)
+            return self._resolve_name(value.text("value"), value)
         if hint := unknown_method(method):
             raise node.error(f"unknown method {method!r}", hint)
         values = [
@@ -153,16 +155,11 @@ class _Reader:
         return values[0] if len(values) == 1 else SelectorUnion(tuple(values))
 
 
-def _required(node: YamlNode, key: str) -> YamlNode:
+def _require_key(node: YamlNode, key: str) -> YamlNode:
     child = node.get(key)
     if child is None:
         raise node.error(f"{key} is missing")
     return child
-
-
-def _is_default(entry: YamlNode) -> bool:
-    node = entry.get("default")
-    return node is not None and _boolean(node, "default")
 
 
 def _flag(node: YamlNode, key: str) -> bool:
@@ -190,10 +187,3 @@ def _indirect(node: YamlNode) -> Indirect | None:
 
 
 _MODES: tuple[Indirect, ...] = ("eager", "cautious", "buildable", "empty")
-
-
-def _located(node: YamlNode, read: Callable[[], Selector]) -> Selector:
-    try:
-        return read()
-    except SelectionError as error:
-        raise ProjectError(error.message, location=node.location, hint=error.hint) from error

@@ -28,7 +28,7 @@ from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
-from sqlmesh_like.project.testing.data_test_config import merged, setting_by_folder
+from sqlmesh_like.project.testing.data_test_config import merge_settings, setting_by_folder
 from sqlmesh_like.regular_files import MAX_TEXT, read_followed
 
 DBT_FILE = "dbt_project.yml"
@@ -123,7 +123,7 @@ class Settings:
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
         """Like `folder_config`, for a data test."""
         levels = self._levels(self.data_tests, fqn)
-        return merged(*(_test_config(level, values) for level in levels))
+        return merge_settings(*(_test_config(level, values) for level in levels))
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
         """Whether the settings have `+enabled: false` for a source table, an exposure or a unit test."""
@@ -177,14 +177,14 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
         record_file(root / name)
     if (root / DBT_FILE).is_file():
         node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
-        return _read(node, shown, root, cli_vars)
+        return _parse_settings(node, shown, root, cli_vars)
     if has_own_table(root):
         tool = parse_toml(read_text(root / OWN_FILE, root), OWN_FILE).children["tool"]
-        return _read(tool.children[OWN_TABLE], OWN_FILE, root, cli_vars)
-    return _read(_EMPTY, OWN_FILE, root, cli_vars)
+        return _parse_settings(tool.children[OWN_TABLE], OWN_FILE, root, cli_vars)
+    return _parse_settings(_EMPTY, OWN_FILE, root, cli_vars)
 
 
-def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
+def _parse_settings(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
     PROJECT_SETTINGS.check_keys(node)
     node = _with_new_names(node)
     variables = {**_vars(node), **cli_vars}
@@ -345,9 +345,11 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
     refuse_hooks_twice(level)
     for key, node in level.items():
         if key.startswith("+") or is_config_key(key):
-            config[canonical(key)] = checked(canonical(key), node if key.lstrip("+") in HOOKS else values.render(node))
+            config[canonical(key)] = check_setting_at(
+                canonical(key), node if key.lstrip("+") in HOOKS else values.render(node)
+            )
         elif not isinstance(node.value, dict):
-            config[canonical(key)] = checked(canonical(key), values.render(node))
+            config[canonical(key)] = check_setting_at(canonical(key), values.render(node))
     return config
 
 
@@ -365,7 +367,7 @@ def refuse_hooks_twice(level: YamlNode) -> None:
         raise ProjectError(fault.message, location=place, hint=fault.hint) from fault
 
 
-def checked(key: str, node: YamlNode) -> object:
+def check_setting_at(key: str, node: YamlNode) -> object:
     """The normal form of a config value. Raises ProjectError at the key of a wrong one; warns about an unknown key."""
     try:
         return check_setting(key, node.value)

@@ -48,8 +48,8 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> Source:
     """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
     SOURCE.check(node)
-    name = required(node, "name", "a source")
-    schema = optional(node, "schema") or name
+    name = required_text(node, "name", "a source")
+    schema = optional_text(node, "schema") or name
     ingest = node.get("ingest")
     stream = None if ingest is None else _stream(ingest)
     tags, event_time = _config_texts(node, "tags"), _event_time(node)
@@ -64,7 +64,7 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
                 _table(table, (project, name, schema), tags, stream, descriptions),
                 freshness=parse_freshness(table, freshness),
                 event_time=_event_time(table) or event_time,
-                loader=optional(table, "loader") or optional(node, "loader") or "",
+                loader=optional_text(table, "loader") or optional_text(node, "loader") or "",
             )
             for table in (() if tables is None else tables.sequence("tables"))
         ),
@@ -82,7 +82,7 @@ def _table(
 ) -> SourceTable:
     project, source, schema = within
     TABLE.check(node)
-    name = required(node, "name", "a source table")
+    name = required_text(node, "name", "a source table")
     ingest = node.get("ingest")
     if ingest is not None and stream is None:
         raise ingest.error(f"table {name!r} has an ingest block, but its source {source!r} has none")
@@ -97,8 +97,8 @@ def _table(
         unique_id=NodeId("source", project, source, name),
         source_name=source,
         name=name,
-        table=TableName(schema, optional(node, "identifier") or name),
-        location=optional(node, "location"),
+        table=TableName(schema, optional_text(node, "identifier") or name),
+        location=optional_text(node, "location"),
         format=str(TABLE.value(node, "format")),
         ingest=None if ingest is None or stream is None else _ingest_table(ingest, name, stream),
         columns=columns,
@@ -107,7 +107,7 @@ def _table(
         meta=_meta(node),
         declared_at=node.location,
         column_docs=docs,
-        renamed=_renamed(node),
+        renamed=_column_renames(node),
         units=_units(node, columns),
         time_zones=_time_zones(node, columns),
     )
@@ -129,17 +129,17 @@ def _refuse_misspelt_columns(ingest: YamlNode, columns: tuple[Column, ...]) -> N
                 )
 
 
-def _renamed(node: YamlNode) -> Mapping[str, str]:
+def _column_renames(node: YamlNode) -> Mapping[str, str]:
     """Columns that declare `renamed_from`, with that name."""
     columns = node.get("columns")
     renames = (
-        (required(column, "name", "a column"), optional(column, "renamed_from"))
+        (required_text(column, "name", "a column"), optional_text(column, "renamed_from"))
         for column in (() if columns is None else columns.sequence("columns"))
     )
     return {name: before for name, before in renames if before is not None}
 
 
-def _declared(node: YamlNode, columns: tuple[Column, ...], key: str) -> Iterator[tuple[YamlNode, Column]]:
+def _column_values(node: YamlNode, columns: tuple[Column, ...], key: str) -> Iterator[tuple[YamlNode, Column]]:
     """The values of a key of columns, each with its column, where it is declared."""
     entries = node.get("columns")
     for entry, column in zip(() if entries is None else entries.sequence("columns"), columns, strict=True):
@@ -150,7 +150,7 @@ def _declared(node: YamlNode, columns: tuple[Column, ...], key: str) -> Iterator
 def _units(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, TimeUnit]:
     """Columns that declare `unit`, with it. Raises ProjectError where a column of that type counts nothing so."""
     units: dict[str, TimeUnit] = {}
-    for unit, column in _declared(node, columns, "unit"):
+    for unit, column in _column_values(node, columns, "unit"):
         units[column.name] = time_unit(unit, "unit")
         allowed = next((units for kind, units in _COUNTED.items() if kind.match(column.type or "")), None)
         if allowed is None:
@@ -170,7 +170,7 @@ def _zone_of_table(node: YamlNode, stream: IngestSource) -> str | None:
 def _time_zones(node: YamlNode, columns: tuple[Column, ...]) -> Mapping[str, str]:
     """Columns that declare `time_zone`, with it. Raises ProjectError where a column is not declared a timestamp."""
     zones: dict[str, str] = {}
-    for zone, column in _declared(node, columns, "time_zone"):
+    for zone, column in _column_values(node, columns, "time_zone"):
         zones[column.name] = time_zone(zone, "time_zone")
         if not (column.type or "timestamp").strip().lower().startswith("timestamp"):
             raise zone.error(f"time_zone of column {column.name!r}, which is {column.type}", "remove it")
@@ -242,7 +242,7 @@ def _csv(node: YamlNode) -> CsvFormat:
 
 def _kafka(node: YamlNode) -> Mapping[str, object]:
     KAFKA.check(node)
-    required(node, "bootstrap_servers", "kafka")
+    required_text(node, "bootstrap_servers", "kafka")
     if (node.get("topics") is None) == (node.get("topic_pattern") is None):
         raise node.error("kafka needs exactly one of topics and topic_pattern")
     return {key: child.value for key, child in node.items()}
@@ -259,10 +259,10 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         _check_pattern(node, key_of_name)
     # GoldenGate leaves out what the trail does not have.
     is_partial = stream.format == "ogg" and node.get("updates") is None
-    partition, hudi, origin = node.get("partition_by"), node.get("hudi"), optional(node, "origin")
+    partition, hudi, origin = node.get("partition_by"), node.get("hudi"), optional_text(node, "origin")
     return IngestTable(
-        database=optional(node, "database"),
-        table=optional(node, "table") or name,
+        database=optional_text(node, "database"),
+        table=optional_text(node, "table") or name,
         primary_key=tuple(map(storable_name, key.texts("primary_key"))),
         order_by=tuple(map(storable_name, text_list(node, "order_by"))),
         partition_by=None if partition is None else _partition(partition),
@@ -286,7 +286,7 @@ def _zero_dates(node: YamlNode, shape: Shape) -> ZeroDates | None:
 
 
 def _check_pattern(node: YamlNode, key: str) -> None:
-    pattern = optional(node, key) or ""
+    pattern = optional_text(node, key) or ""
     try:
         compile_pattern(pattern)
     except PatternError as error:
@@ -300,11 +300,11 @@ def _partition(node: YamlNode) -> PartitionBy:
         column = storable_name(node.value)
         return PartitionBy(column, None, column)
     PARTITION_BY.check(node)
-    column = required(node, "column", "partition_by")
-    form = optional(node, "format")
-    if form is not None and optional(node, "as") is None:
+    column = required_text(node, "column", "partition_by")
+    form = optional_text(node, "format")
+    if form is not None and optional_text(node, "as") is None:
         raise node.error("partition_by with a format needs a name", f"add as: {column}_partition")
-    named = storable_name(optional(node, "as") or column)
+    named = storable_name(optional_text(node, "as") or column)
     return PartitionBy(storable_name(column), form, named)
 
 
@@ -314,14 +314,14 @@ def parse_columns(node: YamlNode) -> tuple[Column, ...]:
     if columns is None:
         return ()
     return tuple(
-        Column(required(column.mapping("a column"), "name", "a column"), _data_type(column))
+        Column(required_text(column.mapping("a column"), "name", "a column"), _data_type(column))
         for column in columns.sequence("columns")
     )
 
 
 def _data_type(column: YamlNode) -> str | None:
     child = column.get("data_type")
-    text = optional(column, "data_type")
+    text = optional_text(column, "data_type")
     fault = None if text is None else type_fault(text)
     if child is not None and fault is not None:
         message, hint = fault
@@ -337,7 +337,7 @@ def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:
 
 def _event_time(node: YamlNode) -> str | None:
     config = node.get("config")
-    return None if config is None else optional(config.mapping("config"), "event_time")
+    return None if config is None else optional_text(config.mapping("config"), "event_time")
 
 
 def _meta(node: YamlNode) -> Mapping[str, object]:
@@ -346,7 +346,7 @@ def _meta(node: YamlNode) -> Mapping[str, object]:
     return {key: child.value for level in levels if level is not None for key, child in level.mapping("meta").items()}
 
 
-def required(node: YamlNode, key: str, what: str) -> str:
+def required_text(node: YamlNode, key: str, what: str) -> str:
     """The text under a required key. Raises ProjectError if it is missing."""
     child = node.get(key)
     if child is None:
@@ -354,7 +354,7 @@ def required(node: YamlNode, key: str, what: str) -> str:
     return child.text(key)
 
 
-def optional(node: YamlNode, key: str) -> str | None:
+def optional_text(node: YamlNode, key: str) -> str | None:
     """The text under a key, or None."""
     child = node.get(key)
     return None if child is None else child.text(key)

@@ -36,20 +36,20 @@ def unread(root: Path, settings: Settings) -> Iterator[str]:
         yield f"{OWN_FILE}: [tool.{OWN_TABLE}] is not read beside {DBT_FILE} (leave one of them out)"
     for name, tree in settings.trees.items():
         fqns = settings.asked.get(id(tree), set())
-        for path, node in _unused(tree, (), {*fqns, *(fqn[1:] for fqn in fqns if fqn[0] == settings.name)}):
+        for path, node in _unused_paths(tree, (), {*fqns, *(fqn[1:] for fqn in fqns if fqn[0] == settings.name)}):
             known = {fqn[len(path) - 1] for fqn in fqns if fqn[: len(path) - 1] == path[:-1] and len(fqn) >= len(path)}
             hint = nearest(path[-1], sorted(known))
             message = f"the settings of {name}: {'.'.join(path)} apply to nothing: no folder or node has this path"
             yield f"{node.key_location}: {message}{f' ({hint})' if hint else ''}"
 
 
-def _unused(level: YamlNode, path: Fqn, fqns: set[Fqn]) -> Iterator[tuple[Fqn, YamlNode]]:
+def _unused_paths(level: YamlNode, path: Fqn, fqns: set[Fqn]) -> Iterator[tuple[Fqn, YamlNode]]:
     for key, child in level.items():
         below = (*path, key)
         if not isinstance(child.value, dict) or key.startswith("+") or is_config_key(key):
             continue
         if any(fqn[: len(below)] == below for fqn in fqns):
-            yield from _unused(child, below, fqns)
+            yield from _unused_paths(child, below, fqns)
         else:
             yield below, child
 

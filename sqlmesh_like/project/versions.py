@@ -55,7 +55,7 @@ def rank(v: str) -> tuple[int, float, str]:
         return (1, 0.0, v)
 
 
-def spelt_out(node: YamlNode) -> list[tuple[YamlNode, Version]]:
+def expand_versions(node: YamlNode) -> list[tuple[YamlNode, Version]]:
     """The entry of each version of a model. Raises ProjectError at a wrong key or value."""
     name, listed = node.children["name"].text("name"), node.children["versions"].sequence("versions")
     for one in listed:

@@ -179,7 +179,7 @@ class LakePublisher:
             return None  # a release of earlier commits: the change feed goes forward only
         if any("map<" in (column.type or "") for column in state.schema or ()):
             return None  # Spark cannot compare maps, so rows that were rewritten unchanged cannot be recognized
-        return None if self.catalog.history.lost(state.uri, old.frontier, state.frontier) else old.frontier
+        return None if self.catalog.history.unreadable_reason(state.uri, old.frontier, state.frontier) else old.frontier
 
     def _store(self, to: Destination) -> Store:
         if to.name not in self._stores:

@@ -24,7 +24,7 @@ from sqlmesh_like.names import is_local, is_store
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.releases.release import Releases, decode_releases, encode_releases
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 Edit = Callable[[Releases], Releases]
 _TURNS = 20
@@ -54,7 +54,7 @@ def release_file(target: Target, project: str) -> ReleaseFile:
     if is_store(uri):
         return StoredReleases(uri, has_conditions=not target.store.single_writer)
     hint = "leave `release` out of the project's settings for this target"
-    raise UsageError(f"{scrubbed(uri)}: releases are kept on local disks and object stores only", hint=hint)
+    raise UsageError(f"{scrub_text(uri)}: releases are kept on local disks and object stores only", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class StoredReleases:
                 continue
             fault_point("release.complete")
             return after
-        raise RetryableError(f"{scrubbed(self.uri)}: other calls were faster {_TURNS} times")
+        raise RetryableError(f"{scrub_text(self.uri)}: other calls were faster {_TURNS} times")
 
     def _decode(self, seen: Version | None) -> Releases:
         return Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))

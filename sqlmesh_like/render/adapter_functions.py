@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.reading.bounds import unbounded
+from sqlmesh_like.project.reading.bounds import pause_limits
 from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.results.column import ColumnOf
@@ -85,19 +85,19 @@ class _Waiting:
         self._lake = lake
 
     def columns(self, table: TableName) -> Schema | None:
-        with unbounded():
+        with pause_limits():
             return self._lake.columns(table)
 
     def query(self, sql: str) -> QueryResult:
-        with unbounded():
+        with pause_limits():
             return self._lake.query(sql)
 
     def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
-        with unbounded():
+        with pause_limits():
             return self._lake.relations(there=there)
 
     def drop(self, table: TableName) -> None:
-        with unbounded():
+        with pause_limits():
             self._lake.drop(table)
 
 
@@ -179,7 +179,7 @@ class AdapterFunctions:
     def load_relation(self, relation: object) -> TemplateRelation | None:
         """The relation as it exists in the lake, else None, as for an ephemeral model."""
         self._note()
-        table = _named(relation, "load_relation")
+        table = _table_name(relation, "load_relation")
         if self._lake is None or self._lake.columns(table) is None:
             return None
         kind = self._kinds().get(str(table).lower())
@@ -216,7 +216,7 @@ class AdapterFunctions:
         self._note()
         if self._lake is None:
             return []
-        columns = self._lake.columns(_named(relation, "get_columns_in_relation"))
+        columns = self._lake.columns(_table_name(relation, "get_columns_in_relation"))
         return [ColumnOf(column.name, column.type or "string") for column in columns or ()]
 
     def get_missing_columns(self, from_relation: object, to_relation: object) -> list[ColumnOf]:
@@ -230,7 +230,7 @@ class AdapterFunctions:
     def drop_relation(self, relation: object) -> str:
         """Drop a relation; do nothing while the project is read. The lake decides what may be dropped."""
         self._note()
-        table = _named(relation, "drop_relation")
+        table = _table_name(relation, "drop_relation")
         if self._lake is not None:
             self._lake.drop(table)
         return ""
@@ -245,7 +245,7 @@ class AdapterFunctions:
         return ""
 
 
-def _named(relation: object, function: str) -> TableName:
+def _table_name(relation: object, function: str) -> TableName:
     if not isinstance(relation, TemplateRelation):
         raise TemplateFault(f"{function} takes a ref(), a source(), this or a relation", rf"\b{function}\b")
     return TableName(relation.schema, relation.identifier or "")

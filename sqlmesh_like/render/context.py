@@ -242,14 +242,14 @@ def _references(
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
         if registry is None:
-            return TemplateRelation(TableName("", _spelt(names[-1]) if names else ""))
+            return TemplateRelation(TableName("", _text_or_empty(names[-1]) if names else ""))
         with noting():
             return use(registry.ref(*names, version=wanted))
 
     def source(*names: str) -> TemplateRelation:
         if registry is None:
             first, last = (names[0], names[-1]) if names else ("", "")
-            return TemplateRelation(TableName(_spelt(first), _spelt(last)))
+            return TemplateRelation(TableName(_text_or_empty(first), _text_or_empty(last)))
         with noting():
             return use(registry.source(*names))
 
@@ -262,7 +262,7 @@ def _references(
 def _function(library: FunctionLibrary | None, findings: RenderTrace, names: tuple[object, ...]) -> str:
     """The name by which a query calls a function of the project: `function(name)`, or `function(package, name)`."""
     name = str(names[-1]) if names else ""
-    function = None if library is None else library.named(name)
+    function = None if library is None else library.find(name)
     if function is None or (len(names) > 1 and str(names[0]) != function.unique_id.package):
         message = f"there is no function {'.'.join(map(str, names))!r}"
         hint = (
@@ -274,7 +274,7 @@ def _function(library: FunctionLibrary | None, findings: RenderTrace, names: tup
     return function.name
 
 
-def _spelt(name: object) -> str:
+def _text_or_empty(name: object) -> str:
     """A name in the first pass, which knows no nodes yet; one without quotes is refused by the second, with a hint."""
     return "" if isinstance(name, Undefined) else str(name)
 

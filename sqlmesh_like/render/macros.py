@@ -82,7 +82,7 @@ class Macros:
 
     def _add(self, file: MacroFile, package: str, templates: Templates) -> None:
         if package == _BUILT_IN and not file.path.startswith(BUILTIN):
-            raise _taken(package, Location(file.path))
+            raise _reserved_name_error(package, Location(file.path))
         try:
             template, lines = templates.macros_of(file.path, file.raw)
         except JinjaError as error:
@@ -110,7 +110,7 @@ class Macros:
         for name in sorted(names - known.keys()):
             known[name] = _Macro(name, package, _raising(error), error.location or Location(file.path, 1, 1))
 
-    def declared(self) -> Iterator[tuple[NodeId, Location]]:
+    def declarations(self) -> Iterator[tuple[NodeId, Location]]:
         """Unique id (`macro.<package>.<name>`) and location of each macro that the root project can call, by id.
 
         Those of packages are among them, and built-in ones that the project does not override.
@@ -145,7 +145,7 @@ class Macros:
             return self.project, namespace
         return tuple(dict.fromkeys((node_package, self.project, _BUILT_IN, *self._packages)))
 
-    def dispatched(self, name: str, packages: Iterable[str]) -> _Macro | None:
+    def find_dispatched(self, name: str, packages: Iterable[str]) -> _Macro | None:
         """The macro that `adapter.dispatch` finds: the first one with a dispatch prefix, in order of packages."""
         for package in packages:
             known = self.package(package)
@@ -159,7 +159,7 @@ class Macros:
         call = scope.get(name)
         if not isinstance(call, _MacroCall) or not call.is_built_in:
             return callable(call)
-        macro = self.dispatched(name, self.dispatch_order(_BUILT_IN, self.project))
+        macro = self.find_dispatched(name, self.dispatch_order(_BUILT_IN, self.project))
         return macro is not None and macro.package != _BUILT_IN
 
     def package(self, name: str) -> Mapping[str, _Macro]:
@@ -194,7 +194,7 @@ class _Binding:
         scope["adapter"] = Adapter(self, scope.get("adapter"))
         for name in packages:
             if name in self.functions and name not in (self.macros.project, _BUILT_IN):
-                raise _taken(name, next(iter(self.macros.package(name).values())).declared_at)
+                raise _reserved_name_error(name, next(iter(self.macros.package(name).values())).declared_at)
             scope[name] = _Package(self, name, scope.get(name))
         scope.update(self.calls(package))
         self.scopes[package] = scope
@@ -297,7 +297,7 @@ class Adapter:
         if "." in macro_name:
             raise TemplateFault(f"dispatch takes a name without a dot, not {macro_name!r}", r"\bdispatch\b")
         searched = macros.dispatch_order(macro_namespace, self._binding.package)
-        if macro := macros.dispatched(macro_name, searched):
+        if macro := macros.find_dispatched(macro_name, searched):
             return _MacroCall(self._binding, macro)
         wanted = " or ".join(prefix + macro_name for prefix in _PREFIXES)
         candidates = [name for package in searched for name in macros.package(package)]
@@ -328,7 +328,7 @@ def _raising(error: JinjaError) -> Callable[[], Template]:
     return raises
 
 
-def _taken(package: str, place: Location) -> ProjectError:
+def _reserved_name_error(package: str, place: Location) -> ProjectError:
     hint = "templates have a function of this name, or an object; a package of it would stand in its place"
     return ProjectError(f"{package!r} cannot be the name of a package", location=place, hint=hint)
 

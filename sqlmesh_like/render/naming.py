@@ -60,8 +60,8 @@ def table_of(
     custom = schema.strip() if schema else None
     default = default_schema(custom, target, is_dbt)
     table = TableName(
-        _generated("generate_schema_name", custom, default, scope, templates, path),
-        _generated("generate_alias_name", alias, (alias or name).strip(), scope, templates, path),
+        _call_naming_macro("generate_schema_name", custom, default, scope, templates, path),
+        _call_naming_macro("generate_alias_name", alias, (alias or name).strip(), scope, templates, path),
     )
     if not table.is_path_safe():
         hint = "schemas and names are folders of the warehouse: letters, digits, _ and - only"
@@ -73,10 +73,10 @@ def schema_of_failures(schema: object, scope: TemplateScope, target: Target, tem
     """The schema that stores the failing rows of a data test; `schema` is the one in its config."""
     custom = None if schema is None else str(schema).strip() or None
     default = target.schema if custom is None else f"{target.schema}_{custom}"
-    return _generated("generate_schema_name", custom, default, scope, templates, path)
+    return _call_naming_macro("generate_schema_name", custom, default, scope, templates, path)
 
 
-def _generated(
+def _call_naming_macro(
     macro: str, custom: str | None, default: str, scope: TemplateScope, templates: Templates, path: str
 ) -> str:
     """The result of the project's macro; the default if it has none."""

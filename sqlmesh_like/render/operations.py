@@ -39,7 +39,7 @@ class Operations:
         self._seeds: dict[str, SeedFile] = {seed.unique_id: seed for seed in project.seeds}
         self._seed_tables: dict[str, TableName] = {seed.unique_id: seed.table for seed in renderer.placement.seeds()}
         self._registry = renderer.placement.registry(placed)
-        self._renderer = renderer.answered_by(lake, graph).of_call(call)
+        self._renderer = renderer.with_lake(lake, graph).of_call(call)
         self._project = project
         self._target = target
 
@@ -53,10 +53,10 @@ class Operations:
             hooks = check_setting(moment, seed.config.get(moment) or ())
             table = self._seed_tables[unique_id]
             scope = self._renderer.placement.scope(seed, seed.config, table, self._registry, RenderTrace())
-            return self._rendered(f"{seed.path} ({moment})", _texts(hooks), scope)
+            return self._render_hooks(f"{seed.path} ({moment})", _texts(hooks), scope)
         entry = self._placed[unique_id]
         scope = self._renderer.scope_of(entry, self._registry)
-        return self._rendered(f"{entry.file.path} ({moment})", _texts(entry.config.get(moment) or ()), scope)
+        return self._render_hooks(f"{entry.file.path} ({moment})", _texts(entry.config.get(moment) or ()), scope)
 
     def of_run(self, end: bool, more: Mapping[str, object]) -> Iterator[str]:
         """Statements of `on-run-start`, or of `on-run-end`; `more` are additional names for their templates."""
@@ -66,7 +66,7 @@ class Operations:
             **self._scope(NodeId("operation", self._project.name, name), TableName(self._target.schema, name)),
             **more,
         }
-        return self._rendered(f"{self._project.settings_file} ({name})", hooks, scope)
+        return self._render_hooks(f"{self._project.settings_file} ({name})", hooks, scope)
 
     def call(self, macro: str, arguments: Mapping[str, object]) -> str:
         """Run a macro, `name` or `package.name`, with its queries and statements, and return its text.
@@ -80,7 +80,7 @@ class Operations:
             known = [key for key, value in scope.items() if callable(value)]
             raise UsageError(f"there is no macro {macro!r}", hint=nearest(macro, known))
         given = ", ".join(f"{key}={jinja_literal(value)}" for key, value in arguments.items())
-        return next(self._rendered("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope))
+        return next(self._render_hooks("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope))
 
     def _scope(self, unique_id: str, this: TableName) -> TemplateScope:
         findings = RenderTrace()
@@ -88,7 +88,7 @@ class Operations:
         config = ConfigCall({}, findings, check_setting)
         return build_scope(self._renderer.around, self._registry, node, this, config, findings)
 
-    def _rendered(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> Iterator[str]:
+    def _render_hooks(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> Iterator[str]:
         templates = self._renderer.around.templates
         return (templates.render(place, hook, scope).compiled.strip() for hook in hooks)
 

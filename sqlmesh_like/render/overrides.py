@@ -49,10 +49,7 @@ def _lay_macro(scope: TemplateScope, name: str, value: object) -> None:
 
 
 def _always(value: object) -> Callable[..., object]:
-    def fixed(*_args: object, **_kwargs: object) -> object:
-        return value
-
-    return fixed
+    return lambda *_args, **_kwargs: value
 
 
 def _with(values: Mapping[str, object], otherwise: object) -> Callable[..., object]:

@@ -157,7 +157,7 @@ class Placement:
             },
         )
 
-    def disabled(self, placed: list[Placed]) -> frozenset[str]:
+    def disabled_ids(self, placed: list[Placed]) -> frozenset[str]:
         """Unique ids of disabled models and seeds; not an id that another, enabled file has too."""
         enabled = {entry.file.unique_id for entry in placed if is_enabled(entry)}
         seeds = {seed.unique_id for seed in self.project.seeds}

@@ -72,7 +72,7 @@ def read_python(path: str, text: str) -> PythonText:
         raise ProjectError(f"invalid Python: {error or 'nested too deep'}", location=Location(path, 1, 1)) from None
     function = _function(tree, places)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    asked = [(name, call) for call in calls if (name := _FUNCTIONS.get(_dotted(call.func)))]
+    asked = [(name, call) for call in calls if (name := _FUNCTIONS.get(_dotted_name(call.func)))]
     asked.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset))
     return PythonText(tuple(_call(name, call, places) for name, call in asked), places.of(function))
 
@@ -120,7 +120,7 @@ def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _dotted(node: ast.expr) -> str:
+def _dotted_name(node: ast.expr) -> str:
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

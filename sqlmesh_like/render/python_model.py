@@ -29,7 +29,7 @@ def python_config(file: ModelFile, text: PythonText) -> dict[str, object]:
         for key, value in given.items():
             name = canonical(str(key))
             places[name] = call.places.get(str(key), call.location)
-            own = merge_config(own, {name: _checked(name, value, places[name])})
+            own = merge_config(own, {name: _check_setting_at(name, value, places[name])})
     config = merge_config(merge_config(file.yaml_config, own), file.root_config)
     materialized = config.get("materialized")
     if materialized not in _STORED and config.get("enabled") is not False:
@@ -40,7 +40,7 @@ def python_config(file: ModelFile, text: PythonText) -> dict[str, object]:
     return config
 
 
-def _checked(name: str, value: object, place: Location) -> object:
+def _check_setting_at(name: str, value: object, place: Location) -> object:
     try:
         return check_setting(name, value)
     except UnknownSetting as unknown:
@@ -83,7 +83,7 @@ def render_python(placed: PlacedPython, config: ModelConfig, registry: RelationR
         version=file.version,
         python=PythonCode(
             references={reference_key(call.asked, call.args, call.kwargs): ref.unique_id for call, ref in named},
-            settings=_asked_for(text, placed.settings),
+            settings=_config_reads(text, placed.settings),
             function=text.function,
             is_allowed=placed.is_allowed,
         ),
@@ -101,7 +101,7 @@ def _input(call: PythonCall, registry: RelationRegistry) -> InputRef:
         raise ProjectError(fault.message, location=call.location, hint=fault.hint) from fault
 
 
-def _asked_for(text: PythonText, settings: Mapping[str, object]) -> dict[str, object]:
+def _config_reads(text: PythonText, settings: Mapping[str, object]) -> dict[str, object]:
     """The settings that the text reads, by key; those of `meta` as `meta.<key>`."""
     meta = settings.get("meta")
     known = {f"meta.{key}": value for key, value in meta.items()} if isinstance(meta, Mapping) else {}

@@ -80,7 +80,7 @@ def render_inline(
     )
     placed = Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.placement.registry(renderer.placement.place_all())
-    return (renderer.answered_by(lake, graph) if lake is not None else renderer).render_model(placed, registry)
+    return (renderer.with_lake(lake, graph) if lake is not None else renderer).render_model(placed, registry)
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class Renderer:
         placed = placement.place_all()
         registry = placement.registry(placed)
         enabled = [entry for entry in placed if is_enabled(entry)]
-        disabled = placement.disabled(placed)
-        models = tuple(self._rendered(entry, registry) for entry in enabled)
+        disabled = placement.disabled_ids(placed)
+        models = tuple(self._try_render_node(entry, registry) for entry in enabled)
         places = {entry.file.name: entry for entry in enabled}
 
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
@@ -145,9 +145,9 @@ class Renderer:
             ),
             exposures=exposures,
             semantic=semantic,
-            analyses=tuple(self._rendered(entry, registry) for entry in analyses),
-            macros=tuple(self.around.macros.declared()),
-            functions=() if functions is None else tuple(functions.rendered()),
+            analyses=tuple(self._try_render_node(entry, registry) for entry in analyses),
+            macros=tuple(self.around.macros.declarations()),
+            functions=() if functions is None else tuple(functions.rendered_functions()),
             broken_macros={path: as_sql_error(error) for path, error in self.around.macros.errors.items()},
         )
 
@@ -164,7 +164,7 @@ class Renderer:
         around = replace(self.around, vars=variables, overrides=overrides)
         return replace(self, around=_with_functions(around, self.project))
 
-    def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
+    def with_lake(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """A renderer whose templates can query a lake, and see the project's graph as in manifest.json."""
         return replace(self, around=replace(self.around, lake=lake, graph=graph))
 
@@ -210,7 +210,7 @@ class Renderer:
         with rendering_node(placed.file.unique_id):
             return self.render_model(placed, registry)
 
-    def _rendered(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
+    def _try_render_node(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
         """The rendered node, with the error of a broken template: only the node and its readers fail then."""
         try:
             return self.render_node(placed, registry)
@@ -290,11 +290,11 @@ class Renderer:
             return config
         scope = self.placement.scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 
-        def rendered(hooks: tuple[str, ...]) -> tuple[str, ...]:
+        def render_hooks(hooks: tuple[str, ...]) -> tuple[str, ...]:
             place = f"{placed.file.path} (hook)"
             return tuple(self.around.templates.render(place, hook, scope).compiled for hook in hooks)
 
-        return replace(config, pre_hook=rendered(config.pre_hook), post_hook=rendered(config.post_hook))
+        return replace(config, pre_hook=render_hooks(config.pre_hook), post_hook=render_hooks(config.post_hook))
 
 
 def _with_functions(around: RenderEnvironment, project: ParsedProject) -> RenderEnvironment:

@@ -15,7 +15,7 @@ from sqlmesh_like.render.overrides import NO_OVERRIDES, Overrides
 from sqlmesh_like.render.placement import by_id
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
-from sqlmesh_like.render.unit_tests import spelt
+from sqlmesh_like.render.unit_tests import jinja_call
 
 _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
@@ -48,13 +48,13 @@ class Rerenderer:
         self._tests = {test.unique_id: test for test in project.tests}
         self._registry = renderer.placement.registry(placed)
         self._unanswered, self._graph = renderer, graph
-        self._renderer = None if answers is None else renderer.answered_by(answers(self), graph)
+        self._renderer = None if answers is None else renderer.with_lake(answers(self), graph)
 
     def asking(self, answers: Callable[[Rerenderer], LakeQueries], overrides: Overrides = NO_OVERRIDES) -> Rerenderer:
         """A rerenderer of the same project with other answers, and with overrides of macros and variables."""
         other = copy.copy(self)
         renderer = self._unanswered.with_overrides(overrides) if overrides != NO_OVERRIDES else self._unanswered
-        other._renderer = renderer.answered_by(answers(other), self._graph)
+        other._renderer = renderer.with_lake(answers(other), self._graph)
         return other
 
     def model(self, model: RenderedModel) -> RenderedModel:
@@ -97,4 +97,4 @@ def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[In
         if ref.unique_id not in foreseen and ref.kind != "source":
             name = ref.unique_id.short_name
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
-            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {spelt(ref)} }}}}")
+            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {jinja_call(ref)} }}}}")

@@ -12,7 +12,7 @@ from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
-from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
+from sqlmesh_like.project.testing.data_test_config import check_test_setting, merge_settings
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.jinja.template_errors import MAY_BE_PACKAGE
 from sqlmesh_like.render.macros import TemplateScope
@@ -29,31 +29,31 @@ def render_tests(
 ) -> tuple[RenderedTest, ...]:
     """The enabled tests of enabled nodes; one whose template is broken carries its error."""
     wanted = [test for test in tests if test.attached_to not in disabled]
-    rendered = [_rendered_or_broken(test, registry, around) for test in wanted]
+    rendered = [_try_render_test(test, registry, around) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
 def render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     """One test, None if it is disabled. Raises ProjectError if its template is broken."""
     with rendering_node(test.unique_id):
-        return _rendered(test, registry, around)
+        return _render_test(test, registry, around)
 
 
-def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
+def _try_render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     try:
         return render_test(test, registry, around)
     except ProjectError as broken:
         return RenderedTest(
             test.unique_id, test.name, test.path, "", "error", (), test.attached_to, test.raw_sql,
             tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
-            config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
+            config=merge_settings(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
             description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
             described_in=test.described_in, schema=f"{around.target.schema}_dbt_test__audit",
             error=as_sql_error(broken),
         )  # fmt: skip
 
 
-def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
+def _render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     if _is_disabled(test, around):
         return None
     findings = RenderTrace()
@@ -119,7 +119,7 @@ def _is_disabled(test: TestFile, around: RenderEnvironment) -> bool:
 def _scope(
     test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
 ) -> TemplateScope:
-    settings = merged(test.weaker, test.config)
+    settings = merge_settings(test.weaker, test.config)
     config = ConfigCall(settings, findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
     package = test.unique_id.package
@@ -148,8 +148,8 @@ def _scope(
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
     """The effective config. A generic test's macro sets it for all tests of its kind; a test's entry overrides that."""
     if test.test_type == "generic":
-        return merged(test.weaker, findings.config, test.config)
-    return merged(test.weaker, test.config, findings.config)
+        return merge_settings(test.weaker, findings.config, test.config)
+    return merge_settings(test.weaker, test.config, findings.config)
 
 
 def storing_failures(tests: Iterable[RenderedTest]) -> tuple[RenderedTest, ...]:

@@ -66,13 +66,13 @@ class _Rendering:
         own = next(model for model in self.models.values() if model.name == test.model)
         if own.error is not None:
             return self._of_broken(own)
-        model = self._tested()
+        model = self._render_tested_model()
         if model.python is not None:
             message = f"unit test {test.name!r} is of {test.model!r}, a Python model: as in dbt these have none"
             hint = "test its functions by pytest, or the SQL models around it"
             raise ProjectError(message, location=test.declared_at, hint=hint)
-        given = [self._given(entry, model) for entry in test.given]
-        changes = [self._changed(entry, model) for entry in test.changes]
+        given = [self._given_rows(entry, model) for entry in test.given]
+        changes = [self._changed_rows(entry, model) for entry in test.changes]
         _refuse_twice([(entry.ref, entry.location) for entry in given], "given")
         _refuse_twice([(entry.ref, entry.location) for entry in changes], "changes")
         entries = [(entry.ref, entry.location) for entry in given]
@@ -81,7 +81,7 @@ class _Rendering:
         if model.unique_id in named:
             this = InputRef(model.unique_id, model.table, "model", model.declared)
             model = replace(model, inputs=(*model.inputs, this))
-        inputs, views = self._read(model, named)
+        inputs, views = self._tables_and_views(model, named)
         self._refuse_unread(entries, inputs, model)
         return RenderedUnitTest(
             unique_id=test.unique_id,
@@ -116,7 +116,7 @@ class _Rendering:
         rendered = self.render_fixture(fixture.text, fixture.path, overrides_of(self.test.overrides))
         return replace(fixture, text=rendered.sql, template=fixture.text if rendered.asks_lake else None)
 
-    def _tested(self) -> RenderedModel:
+    def _render_tested_model(self) -> RenderedModel:
         try:
             return self.render_tested(self.test.model, overrides_of(self.test.overrides))
         except JinjaError as error:
@@ -124,10 +124,10 @@ class _Rendering:
             shown = f"{error.hint}; {hint}" if error.hint else hint
             raise JinjaError(error.message, location=error.location or self.test.declared_at, hint=shown) from error
 
-    def _given(self, entry: GivenInput, model: RenderedModel) -> GivenRows:
+    def _given_rows(self, entry: GivenInput, model: RenderedModel) -> GivenRows:
         return GivenRows(self._find(entry.input, entry.location, model), self._fixture(entry.fixture), entry.location)
 
-    def _changed(self, entry: ChangedInput, model: RenderedModel) -> ChangedRows:
+    def _changed_rows(self, entry: ChangedInput, model: RenderedModel) -> ChangedRows:
         ref = self._find(entry.input, entry.location, model)
         return ChangedRows(ref, entry.upsert, entry.delete, entry.key, entry.location)
 
@@ -148,7 +148,7 @@ class _Rendering:
         except TemplateFault as fault:
             raise ProjectError(fault.message, location=location, hint=fault.hint) from fault
 
-    def _read(
+    def _tables_and_views(
         self, model: RenderedModel, named: Collection[str]
     ) -> tuple[tuple[InputRef, ...], tuple[RenderedModel, ...]]:
         """Inputs that get rows, and views that get none, whose own query is run, each after the views it reads."""
@@ -170,8 +170,8 @@ class _Rendering:
         return tuple(tables.values()), tuple(views.values())
 
     def _missing(self, ref: InputRef) -> ProjectError:
-        hint = f"add to given: `- input: {spelt(ref)}` with its rows; `rows: []` where it is empty"
-        message = f"unit test {self.test.name!r} has no rows for {spelt(ref)}, which {self.test.model} reads"
+        hint = f"add to given: `- input: {jinja_call(ref)}` with its rows; `rows: []` where it is empty"
+        message = f"unit test {self.test.name!r} has no rows for {jinja_call(ref)}, which {self.test.model} reads"
         return ProjectError(message, location=self.test.declared_at, hint=hint)
 
     def _refuse_unread(
@@ -180,15 +180,15 @@ class _Rendering:
         read = {ref.unique_id for ref in inputs}
         for ref, location in entries:
             if ref.unique_id not in read:
-                hint = f"it reads {', '.join(spelt(input_ref) for input_ref in inputs) or 'nothing'}"
-                raise ProjectError(f"{model.name} does not read {spelt(ref)}", location=location, hint=hint)
+                hint = f"it reads {', '.join(jinja_call(input_ref) for input_ref in inputs) or 'nothing'}"
+                raise ProjectError(f"{model.name} does not read {jinja_call(ref)}", location=location, hint=hint)
 
 
-def spelt(ref: InputRef) -> str:
+def jinja_call(ref: InputRef) -> str:
     """An input as a template names it.
 
     >>> from sqlmesh_like.names import NodeId, TableName
-    >>> spelt(InputRef(NodeId("source", "p", "shop", "user"), TableName("ods", "user"), "source"))
+    >>> jinja_call(InputRef(NodeId("source", "p", "shop", "user"), TableName("ods", "user"), "source"))
     "source('shop', 'user')"
     """
     parts = ref.unique_id.parts
@@ -208,7 +208,7 @@ def _refuse_twice(entries: Iterable[tuple[InputRef, Location]], where: str) -> N
     for ref, location in entries:
         if ref.unique_id in seen:
             hint = f"the first is at {seen[ref.unique_id]}"
-            raise ProjectError(f"{spelt(ref)} is given twice in {where}", location=location, hint=hint)
+            raise ProjectError(f"{jinja_call(ref)} is given twice in {where}", location=location, hint=hint)
         seen[ref.unique_id] = location
 
 

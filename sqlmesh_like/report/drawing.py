@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.report.chart import TIME_LIKE, Chart
 from sqlmesh_like.report.text_summary import accessible_text, format_value
@@ -65,9 +65,9 @@ def _spelt_out(value: object) -> object:
     """Return a value with control characters in its texts made visible: XML does not allow them."""
     match value:
         case str():
-            return shown(value)
+            return escape_line(value)
         case Mapping():
-            return {shown(key): _spelt_out(item) for key, item in value.items()}
+            return {escape_line(key): _spelt_out(item) for key, item in value.items()}
         case list() | tuple():
             return [_spelt_out(item) for item in value]
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.run.ports import Rows
 
@@ -68,4 +68,4 @@ def format_value(value: object) -> str:
             return (value.astimezone(UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M:%S")
         case date():
             return value.isoformat()
-    return shown(str(value))
+    return escape_line(str(value))

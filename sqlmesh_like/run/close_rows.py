@@ -29,14 +29,14 @@ def close_difference(total: int, rows_of: RowsOf, floats: Sequence[str], limit: 
     if not total:
         return RowDifference(0, ())
     if floats and total <= MATCHED_AT_MOST:
-        left, right = _unmatched(rows_of(-1, None), rows_of(1, None), floats)
+        left, right = _unmatched_rows(rows_of(-1, None), rows_of(1, None), floats)
         rows = [(-1, row) for row in left] + [(1, row) for row in right]
         return RowDifference(len(rows), tuple(rows[:limit]))
     rows = [(sign, row) for sign in (-1, 1) for row in rows_of(sign, limit)]
     return RowDifference(total, tuple(rows[:limit]))
 
 
-def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str]) -> tuple[list[Row], list[Row]]:
+def _unmatched_rows(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str]) -> tuple[list[Row], list[Row]]:
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in right:
         groups[_exact_part(row, floats)].append(row)

@@ -89,7 +89,7 @@ class Executor:
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
         try:
-            with self.planner.catalog.keep([*ordered, *self._read(nodes)]):
+            with self.planner.catalog.keep([*ordered, *self._inputs_of(nodes)]):
                 self._pin(nodes)
                 result = RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
                 if self.policy.notes_tables and self.hooks is None and result.ok:
@@ -121,7 +121,7 @@ class Executor:
         return {node.unique_id: node for node in nodes}
 
     def _pin(self, nodes: Sequence[RenderedNode]) -> None:
-        built, read = {node.unique_id for node in nodes}, self._read(nodes)
+        built, read = {node.unique_id for node in nodes}, self._inputs_of(nodes)
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
         words: dict[str, list[frozenset[str] | None]] = {}
         for model in nodes:
@@ -134,8 +134,7 @@ class Executor:
             if len(of_models) > 1
         }
 
-    def _read(self, nodes: Sequence[RenderedNode]) -> list[str]:
-        """What the nodes read."""
+    def _inputs_of(self, nodes: Sequence[RenderedNode]) -> list[str]:
         readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
         return list(dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader)))
 
@@ -176,7 +175,7 @@ class Executor:
                 assert self.units is not None
                 return self.units.execute(node)
             case RenderedModel():
-                return self._published(node, self._build(node, pinned), watch)
+                return self._publish_model(node, self._build(node, pinned), watch)
             case RenderedExposure() | RenderedSemantic():
                 return UnbuiltResult(node, "no-op", "NO-OP", watch.started, watch.seconds)
 
@@ -208,10 +207,10 @@ class Executor:
             return _BuiltModel("no-op", "nothing changed", "no_op")
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
-        applied = self._applied(planned)
+        applied = self._apply_plan(planned)
         if planned.follows:  # the table is now that of the edited query, at the frontier that it had
             rest = self.planner.plan(model, pinned)
-            applied = applied.with_next(self._applied(rest)) if rest.strategy != "no_op" else applied
+            applied = applied.with_next(self._apply_plan(rest)) if rest.strategy != "no_op" else applied
         self._hook(model.unique_id, "post_hook")
         return _BuiltModel(
             "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,
@@ -220,14 +219,14 @@ class Executor:
             estimate=explain_estimate(planned),
         )  # fmt: skip
 
-    def _applied(self, planned: PlannedModel) -> WriteResult:
+    def _apply_plan(self, planned: PlannedModel) -> WriteResult:
         is_snapshot = planned.compiled.model.config.snapshot is not None
         try:
             return self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
         finally:
             self.planner.catalog.history.renew(planned.target.uri)
 
-    def _published(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
+    def _publish_model(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
         """Publish the model's table as its config says, even if nothing else was to do, and return the whole result."""
         work = built.work
         result = ModelResult(

@@ -13,7 +13,7 @@ from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.run.values.csv_file import CsvField, CsvFile
-from sqlmesh_like.run.values.fixture_values import type_of, typed
+from sqlmesh_like.run.values.fixture_values import convert_value, type_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = 
     declared = {column.name.lower(): normalize(column.type) for column in hints if column.type}
     columns = known or (*hints, *(Column(n) for n in fixture.names if n.lower() not in {h.name.lower() for h in hints}))
     return tuple(
-        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _inferred(fixture, c.name))
+        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _infer_type(fixture, c.name))
         for c in columns
     )
 
@@ -99,13 +99,13 @@ def typed_cell(cell: Cell | None, column: Column) -> object:
     if cell is None or cell.value is None:
         return None
     try:
-        return typed(cell.value, column.type or "string")
+        return convert_value(cell.value, column.type or "string")
     except ValueError as error:
         message = f"{cell.value!r} is not {with_article(column.type or 'string')} for column {column.name!r}"
         raise ProjectError(message, location=cell.location, hint=str(error) or None) from None
 
 
-def _inferred(fixture: FixtureRows, name: str) -> str:
+def _infer_type(fixture: FixtureRows, name: str) -> str:
     cells = [cell_of(row, name) for row in fixture.rows]
     return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=fixture.is_text)
 
@@ -138,7 +138,9 @@ def _csv_rows(fixture: Fixture) -> FixtureRows:
     try:
         header, *records = list(file.records()) or [[]]
     except ProjectError as error:
-        raise ProjectError(error.message, location=_moved(error.location, fixture), hint=error.hint) from None
+        raise ProjectError(
+            error.message, location=_location_in_file(error.location, fixture), hint=error.hint
+        ) from None
     names = [field.text.strip() for field in header]
     if not names:
         raise ProjectError("the CSV is empty", location=fixture.location, hint="its first line names the columns")
@@ -162,12 +164,12 @@ def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequ
 
 
 def _place(file: CsvFile, fixture: Fixture, field: CsvField) -> Location:
-    place = _moved(file.locate(field.offset), fixture)
+    place = _location_in_file(file.locate(field.offset), fixture)
     assert place is not None
     return place
 
 
-def _moved(place: Location | None, fixture: Fixture) -> Location | None:
+def _location_in_file(place: Location | None, fixture: Fixture) -> Location | None:
     """A location in the text as one in the file: a block starts on the line below its `|`, in an unknown column."""
     if fixture.text_path is not None or place is None:
         return place

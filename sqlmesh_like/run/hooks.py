@@ -34,13 +34,13 @@ class Hooks:
 
     def around(self, unique_id: NodeId, moment: HookTime) -> bool:
         """Run the hooks of a node; whether there was one. Raises NodeError with the statement that failed."""
-        return self._run(self.statements.of_node(unique_id, moment), moment)
+        return self._run_statements(self.statements.of_node(unique_id, moment), moment)
 
     def around_run(self, end: bool, more: Mapping[str, object]) -> None:
         """Run the hooks `on-run-start` or `on-run-end`. Raises NodeError with the statement that failed."""
-        self._run(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
+        self._run_statements(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
 
-    def _run(self, statements: Iterator[str], name: str) -> bool:
+    def _run_statements(self, statements: Iterator[str], name: str) -> bool:
         has_run = False
         for statement in statements:
             if not statement.strip(" ;\n\t"):

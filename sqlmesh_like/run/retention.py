@@ -63,18 +63,18 @@ def due(
             continue
         unread = [catalog.history.unread_commits(state.uri, start, since) for start in needed.get(unique_id, ())]
         kept = [catalog.history.unread_commits(state.uri, start, "") for start in released.get(unique_id, ())]
-        retain = retained(max([*unread, *kept], default=0), catalog.history.uncompacted(state.uri))
+        retain = commits_to_retain(max([*unread, *kept], default=0), catalog.history.uncompacted_commits(state.uri))
         if catalog.history.exceeds(state.uri, retain + slack):
             cleanings.append(Cleaning(state.uri, retain))
     return tuple(cleanings)
 
 
-def retained(unread: int, uncompacted: int = 0) -> int:
+def commits_to_retain(unread: int, uncompacted: int = 0) -> int:
     """Number of data commits to keep if the slowest consumer has so many to read: those, and the one at its frontier.
 
     Commits since the last compaction of a merge-on-read table are kept too: readers need their change logs.
 
-    >>> retained(0), retained(30), retained(1000), retained(0, 15)
+    >>> commits_to_retain(0), commits_to_retain(30), commits_to_retain(1000), commits_to_retain(0, 15)
     (10, 31, 1001, 16)
     """
     return max(AT_LEAST, unread + 1, uncompacted + 1)

@@ -29,7 +29,7 @@ class RowDiff:
 
     def text(self, flat: Callable[[object], str] = str) -> str:
         """A text table: `~` a row that differs (`expected → actual`), `-` expected but missing, `+` not expected."""
-        lines = [self._summary(), *_table(self._shown(flat))]
+        lines = [self._summary(), *_table(self._display_lines(flat))]
         hidden = self.total - _SHOWN
         return "\n".join([*lines, f"… and {hidden} more"] if hidden > 0 else lines)
 
@@ -42,7 +42,7 @@ class RowDiff:
         )
         return "rows: " + ", ".join(f"{count} {word}" for count, word in counts if count)
 
-    def _shown(self, flat: Callable[[object], str]) -> list[list[str]]:
+    def _display_lines(self, flat: Callable[[object], str]) -> list[list[str]]:
         def cell(value: object) -> str:
             return "NULL" if value is None else flat(value).replace("\n", "\\n")
 
@@ -58,32 +58,32 @@ class RowDiff:
 def compare(columns: Sequence[str], expected: Iterable[DiffRow], actual: Iterable[DiffRow]) -> RowDiff | None:
     """The difference of two multisets of rows; None if they are equal."""
     wanted, remaining = list(expected), list(actual)
-    keep_wanted, keep_found = _unmatched(wanted, remaining), _unmatched(remaining, wanted)
-    if not keep_wanted and not keep_found:
+    unmatched_expected, unmatched_actual = _unmatched_rows(wanted, remaining), _unmatched_rows(remaining, wanted)
+    if not unmatched_expected and not unmatched_actual:
         return None
-    equal = len(wanted) - len(keep_wanted)
+    equal = len(wanted) - len(unmatched_expected)
     changed: list[tuple[DiffRow, DiffRow]] = []
     missing: list[DiffRow] = []
-    for row in keep_wanted:
-        nearest = max(keep_found, key=lambda other: _alike(row, other), default=None)
+    for row in unmatched_expected:
+        nearest = max(unmatched_actual, key=lambda other: _alike(row, other), default=None)
         if nearest is None or not _alike(row, nearest):
             missing.append(row)
         else:
-            keep_found.remove(nearest)
+            unmatched_actual.remove(nearest)
             changed.append((row, nearest))
-    return RowDiff(tuple(columns), tuple(changed), tuple(missing), tuple(keep_found), equal)
+    return RowDiff(tuple(columns), tuple(changed), tuple(missing), tuple(unmatched_actual), equal)
 
 
-def _unmatched(rows: Iterable[DiffRow], others: Iterable[DiffRow]) -> list[DiffRow]:
+def _unmatched_rows(rows: Iterable[DiffRow], others: Iterable[DiffRow]) -> list[DiffRow]:
     left = Counter(map(_comparable, others))
-    kept = []
+    unmatched = []
     for row in rows:
         known = _comparable(row)
         if left[known] > 0:
             left[known] -= 1
         else:
-            kept.append(row)
-    return kept
+            unmatched.append(row)
+    return unmatched
 
 
 def _alike(row: DiffRow, other: DiffRow) -> int:

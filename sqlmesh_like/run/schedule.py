@@ -60,7 +60,7 @@ class Schedule:
 
     def results(self) -> tuple[NodeResult, ...]:
         """Run everything; return results in the order in which nodes ended."""
-        with stop_signals.deferred(), ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
+        with stop_signals.defer_signals(), ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
             self._start_ready(pool.submit)
             while self._running:
                 ended, _ = wait(self._running, return_when=FIRST_COMPLETED)

@@ -53,7 +53,7 @@ def _naive(value: object) -> object:
 
 def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:
     """Read and check a seed's file below `root`. Raises ProjectError with file, line and column."""
-    return _typed(seed, _text(root, seed.path))
+    return _parse_seed(seed, _text(root, seed.path))
 
 
 class SeedReader:
@@ -67,11 +67,11 @@ class SeedReader:
         text = _text(root, seed.path)
         known = self._known.get(seed.path)
         if known is None or known[0] != text or known[1].seed != seed:
-            known = self._known[seed.path] = text, _typed(seed, text)
+            known = self._known[seed.path] = text, _parse_seed(seed, text)
         return known[1]
 
 
-def _typed(seed: RenderedSeed, text: str) -> SeedTable:
+def _parse_seed(seed: RenderedSeed, text: str) -> SeedTable:
     file = CsvFile(seed.path, text, _delimiter(seed))
     header, *records = list(dropwhile(_is_blank, file.lines())) or [[]]
     names = _names(file, header)

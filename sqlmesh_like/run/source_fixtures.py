@@ -42,20 +42,20 @@ def source_fixture(root: Path, table: SourceTable) -> FixtureTable | None:
     path = _find(root, table.source_name, table.name)
     if path is None:
         return None
-    fixture = _read(root, path)
+    fixture = _read_fixture_file(root, path)
     ref = InputRef(table.unique_id, table.table, "source", table.columns)
     by = table.ingest.partition_by if table.ingest else None
     named = {name.lower() for name in fixture.names}
     is_derived = by is not None and by.field.lower() not in {*named, *(c.name.lower() for c in table.columns)}
     known = declared_schema(ref if is_derived else replace(ref, declared=table.shown))
     made = _table(path, fixture, known, table.columns, f"{table.source_name}.{table.name}")
-    return _partitioned(made, by) if by is not None and is_derived else made
+    return _add_partition_column(made, by) if by is not None and is_derived else made
 
 
 def model_fixture(root: Path, model: RenderedModel, known: Schema | None) -> FixtureTable | None:
     """The rows of a model's fixture, None if it has none; `known`: its columns, if known. Raises ProjectError."""
     path = _find(root, MODELS, model.name)
-    return None if path is None else _table(path, _read(root, path), known, model.declared, model.name)
+    return None if path is None else _table(path, _read_fixture_file(root, path), known, model.declared, model.name)
 
 
 def expected_path(table: SourceTable) -> str:
@@ -63,7 +63,9 @@ def expected_path(table: SourceTable) -> str:
     return f"{FIXTURES_FOLDER}/{table.source_name}/{table.name}.csv"
 
 
-def unused(root: Path, sources: Iterable[tuple[str, str]], models: Iterable[str]) -> list[tuple[str, str | None]]:
+def unused_fixtures(
+    root: Path, sources: Iterable[tuple[str, str]], models: Iterable[str]
+) -> list[tuple[str, str | None]]:
     """Fixture files that belong to no source or model of the project, each with the nearest name that does."""
     known = [f"{source}/{table}" for source, table in sources] + [f"{MODELS}/{name}" for name in models]
     files = (path for path in sorted((root / FIXTURES_FOLDER).glob("*/*")) if path.suffix in _SUFFIXES)
@@ -81,7 +83,7 @@ def _find(root: Path, folder: str, name: str) -> str | None:
     return existing[0] if existing else None
 
 
-def _read(root: Path, path: str) -> FixtureRows:
+def _read_fixture_file(root: Path, path: str) -> FixtureRows:
     text = read_text(root / path, root)
     if path.endswith(".csv"):
         return read_fixture(Fixture("csv", Location(path, 1, 1), text=text, text_path=path))
@@ -100,7 +102,7 @@ def _table(path: str, fixture: FixtureRows, known: Schema | None, declared: Sche
     return FixtureTable(schema, tuple(typed_fixture(fixture, schema, what)), path)
 
 
-def _partitioned(table: FixtureTable, by: PartitionBy) -> FixtureTable:
+def _add_partition_column(table: FixtureTable, by: PartitionBy) -> FixtureTable:
     """Add the partition column that ingestion would derive, since the fixture leaves it out."""
     names = [column.name.lower() for column in table.schema]
     at = names.index(by.column.lower()) if by.column.lower() in names else None

@@ -66,8 +66,10 @@ def run_test(
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = planner.tables(facts, states)
     limit = test.config.get("limit")
-    failing = exp.select("*").from_(_named(facts.tree)).limit(int(str(limit))) if limit is not None else facts.tree
-    counted = engine.query(_counted(failing, test), tables, -1, ())
+    failing = (
+        exp.select("*").from_(_as_subquery(facts.tree)).limit(int(str(limit))) if limit is not None else facts.tree
+    )
+    counted = engine.query(_count_query(failing, test), tables, -1, ())
     ((failures, warns, fails),) = counted.rows
     status: NodeStatus = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE, facts.schema)
@@ -91,7 +93,7 @@ def _declaration(test: RenderedTest) -> Location:
     return test.declared_at or Location(test.path)
 
 
-def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
+def _count_query(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     """A query for one row: the count, whether it warns, whether it fails."""
     count = str(test.config.get("fail_calc") or "count(*)")
     conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
@@ -104,14 +106,14 @@ def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
         hint = "e.g. warn_if: '> 10', error_if: '!= 0', fail_calc: 'sum(n)'"
         message = f"data test {test.name}: cannot read {' or '.join(repr(text) for text in texts)}"
         raise ProjectError(message, location=_declaration(test), hint=hint) from None
-    return exp.select(*items).from_(_named(tree))
+    return exp.select(*items).from_(_as_subquery(tree))
 
 
 def _condition(test: RenderedTest, name: str) -> str:
     return str(test.config.get(name) or "!= 0")
 
 
-def _named(tree: exp.Expr) -> exp.Subquery:
+def _as_subquery(tree: exp.Expr) -> exp.Subquery:
     return exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("sml_test")))
 
 

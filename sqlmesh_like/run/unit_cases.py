@@ -20,7 +20,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, InputRef, RenderedUnitTest
-from sqlmesh_like.render.unit_tests import spelt
+from sqlmesh_like.render.unit_tests import jinja_call
 from sqlmesh_like.run.fixtures import (
     FixtureRow,
     FixtureRows,
@@ -59,7 +59,9 @@ class UnitCase:
 class TemplateAnswers(Protocol):
     """Renders templates that query the lake, with results from the rows of a unit test. Raises SmlError."""
 
-    def answered(self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows) -> RenderedUnitTest:
+    def render_over_rows(
+        self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows
+    ) -> RenderedUnitTest:
         """The test with the SQL that the templates of its model and of views render to over these rows."""
         ...
 
@@ -99,10 +101,12 @@ class _Preparation:
             raise ProjectError(message, location=test.changes[0].location, hint=hint)
         given = {entry.ref.unique_id: self._rows(entry.fixture) for entry in test.given}
         schemas: dict[str, Schema] = {ref.unique_id: self._schema(ref, given.get(ref.unique_id)) for ref in test.inputs}
-        before: TableRows = {ref.unique_id: self._given(ref, given.get(ref.unique_id), schemas) for ref in test.inputs}
+        before: TableRows = {
+            ref.unique_id: self._given_rows(ref, given.get(ref.unique_id), schemas) for ref in test.inputs
+        }
         after = self._after(before, schemas) if test.changes else None
-        test = self._answered(schemas, before, after)
-        compiled = self._compiled(test, schemas)
+        test = self._render_over_rows(schemas, before, after)
+        compiled = self._compile_test(test, schemas)
         expect = self._rows(test.expect)
         if compiled.facts.schema is not None:
             expected_rows(expect, compiled.facts.schema, test.model.name)
@@ -121,7 +125,9 @@ class _Preparation:
         """Declared columns, else those the project knows, else those that the rows mention."""
         changed = [entry for entry in self.test.changes if entry.ref.unique_id == ref.unique_id]
         mentioned = list((fixture_rows or FixtureRows((), ())).rows)
-        mentioned += [row for entry in changed for fixture in (entry.upsert, entry.delete) for row in _listed(fixture)]
+        mentioned += [
+            row for entry in changed for fixture in (entry.upsert, entry.delete) for row in _fixture_rows(fixture)
+        ]
         in_header = fixture_rows.names if fixture_rows is not None and fixture_rows.is_text else ()
         names = distinct_names((*in_header, *(name for row in mentioned for name in row.cells)))
         rows = FixtureRows(names, tuple(mentioned), fixture_rows is not None and fixture_rows.is_text)
@@ -129,18 +135,18 @@ class _Preparation:
         schema = complete_schema(known, rows, ref.declared)
         if not schema:
             hint = "declare its columns in YAML, or give a row"
-            message = f"no column of {spelt(ref)} is known"
+            message = f"no column of {jinja_call(ref)} is known"
             raise ProjectError(message, location=self.test.declared_at, hint=hint)
         return schema
 
-    def _given(
+    def _given_rows(
         self, ref: InputRef, fixture: FixtureRows | None, schemas: Mapping[str, Schema]
     ) -> dict[str, tuple[object, ...]]:
         silent = any(entry.ref == ref and entry.fixture.is_silent for entry in self.test.given)
         if silent and ref.kind == "seed":
             rows = [tuple(row) for row in self.known.seeds.get(ref.unique_id, ())]
         else:
-            rows = typed_fixture(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
+            rows = typed_fixture(fixture or FixtureRows((), ()), schemas[ref.unique_id], jinja_call(ref))
         return {_row_key(number): row for number, row in enumerate(rows)}
 
     def _after(self, before: TableRows, schemas: Mapping[str, Schema]) -> TableRows:
@@ -156,28 +162,32 @@ class _Preparation:
         for name in change.key:
             if name.lower() not in names:
                 hint = nearest(name, names.values())
-                raise ProjectError(f"{spelt(change.ref)} has no column {name!r}", location=change.location, hint=hint)
-        key = change.key or self.known.keys.get(change.ref.unique_id) or _mentioned_by(change.delete)
+                raise ProjectError(
+                    f"{jinja_call(change.ref)} has no column {name!r}", location=change.location, hint=hint
+                )
+        key = change.key or self.known.keys.get(change.ref.unique_id) or _columns_of_delete(change.delete)
         columns = tuple(names[name.lower()] for name in key if name.lower() in names)
-        if columns or not _listed(change.upsert):
+        if columns or not _fixture_rows(change.upsert):
             return columns
         hint = "add key: [column, …] to this entry, or unique_key to the config of what it names"
-        message = f"which row of {spelt(change.ref)} an upsert replaces is not known"
+        message = f"which row of {jinja_call(change.ref)} an upsert replaces is not known"
         raise ProjectError(message, location=change.location, hint=hint)
 
-    def _answered(self, schemas: Mapping[str, Schema], before: TableRows, after: TableRows | None) -> RenderedUnitTest:
+    def _render_over_rows(
+        self, schemas: Mapping[str, Schema], before: TableRows, after: TableRows | None
+    ) -> RenderedUnitTest:
         """The test with templates rendered over the given rows. Raises ProjectError if changes alter their text."""
         test = self.test
         if not any(model.asks_lake for model in (test.model, *test.views)):
             return test
-        answered = self.answers.answered(test, schemas, before)
-        if after is not None and _texts(self.answers.answered(test, schemas, after)) != _texts(answered):
+        rendered = self.answers.render_over_rows(test, schemas, before)
+        if after is not None and _texts(self.answers.render_over_rows(test, schemas, after)) != _texts(rendered):
             message = f"the template of {test.model.name} gives another text once the changes are done"
             hint = "then a run rebuilds the table: test that text by rows in given"
             raise ProjectError(message, location=test.changes[0].location, hint=hint)
-        return answered
+        return rendered
 
-    def _compiled(self, test: RenderedUnitTest, schemas: Mapping[str, Schema]) -> CompiledModel:
+    def _compile_test(self, test: RenderedUnitTest, schemas: Mapping[str, Schema]) -> CompiledModel:
         compiler = Compiler(dict(schemas))
         for view in test.views:
             compiler.compile(view)
@@ -214,7 +224,7 @@ def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Sche
     return completed, typed_fixture(expect, completed, model)
 
 
-def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:
+def _fixture_rows(fixture: Fixture) -> tuple[FixtureRow, ...]:
     return read_fixture(fixture).rows
 
 
@@ -223,18 +233,18 @@ def _row_key(number: int) -> str:
     return f"{number:09d}"
 
 
-def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
-    rows = _listed(delete)
+def _columns_of_delete(delete: Fixture) -> tuple[str, ...]:
+    rows = _fixture_rows(delete)
     same = {frozenset(name.lower() for name in row.cells) for row in rows}
     return tuple(rows[0].cells) if len(same) == 1 else ()
 
 
 def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
     """Apply deletes, then upserts, to `rows`; columns that an upsert does not mention keep their values."""
-    what = spelt(change.ref)
+    what = jinja_call(change.ref)
     check_names(read_fixture(change.delete), schema, what)
     check_names(read_fixture(change.upsert), schema, what)
-    for row in _listed(change.delete):
+    for row in _fixture_rows(change.delete):
         gone = _matching(row, tuple(c.name for c in schema if cell_of(row, c.name)), schema, rows)
         if not gone:
             hint = "name values of a row that given has"
@@ -242,9 +252,9 @@ def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict
         for name in gone:
             del rows[name]
     written: dict[str, Location] = {}
-    number = max((int(name) for name in rows), default=-1) + len(_listed(change.delete)) + 1
-    for offset, row in enumerate(_listed(change.upsert)):
-        target = _replaced(row, key, schema, rows, what) or _row_key(number + offset)
+    number = max((int(name) for name in rows), default=-1) + len(_fixture_rows(change.delete)) + 1
+    for offset, row in enumerate(_fixture_rows(change.upsert)):
+        target = _row_to_replace(row, key, schema, rows, what) or _row_key(number + offset)
         if target in written:
             hint = f"it is written at {written[target]} too"
             raise ProjectError(f"two upserts have the same {', '.join(key)}", location=row.location, hint=hint)
@@ -256,7 +266,7 @@ def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict
         )
 
 
-def _replaced(
+def _row_to_replace(
     row: FixtureRow, key: tuple[str, ...], schema: Schema, rows: Mapping[str, tuple[object, ...]], what: str
 ) -> str | None:
     for name in key:

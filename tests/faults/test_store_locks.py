@@ -224,13 +224,13 @@ def test_a_suspended_process_keeps_its_locks(lake: Loaded) -> None:
 def test_a_lock_of_hudis_own_provider_is_honoured_and_taken_over_when_its_validity_has_passed(lake: Loaded) -> None:
     client, path = client_of(table(lake)), "w/dws/m/.hoodie/.locks/table_lock.json"
     ends = int((time.time() + 600) * 1000)
-    client.put(path, Lease("7c9e6679-spark", ends).encoded())
+    client.put(path, Lease("7c9e6679-spark", ends).encode())
     with pytest.raises(RetryableError) as refused, lake_lock(lake, "run", writes(lake)):
         pass
     assert f"another writer holds the lock of {table(lake)}: owner 7c9e6679-spark, until 20" in refused.value.message
     with lake_lock(lake, "ingest", {f"{lake.target.warehouse}/ods/t": "append"}):
         pass  # the record of locks is free again
-    client.put(path, Lease("7c9e6679-spark", ends - 1_200_000).encoded())
+    client.put(path, Lease("7c9e6679-spark", ends - 1_200_000).encode())
     with lake_lock(lake, "run", writes(lake)):
         assert lock_file(lake)["owner"] != "7c9e6679-spark"
     client.put(path, b'{"form": 2}')
@@ -344,7 +344,7 @@ def test_locks_are_listed_and_those_of_a_table_ended_after_which_their_call_comm
             commit(lake, log, "after")
     holder.release()
     assert log == ["before"] and lock_file(lake)["expired"] is True
-    client_of(table(lake)).put("w/dws/m/.hoodie/.locks/table_lock.json", Lease("spark-7", 2**50).encoded())
+    client_of(table(lake)).put("w/dws/m/.hoodie/.locks/table_lock.json", Lease("spark-7", 2**50).encode())
     code, shown = sml("unlock", "m")
     assert code == 0 and "another writer held, owner spark-7" in shown
 
@@ -439,8 +439,8 @@ def test_what_is_wrong_with_a_store_is_said(lake: Loaded, change: dict[str, str]
 def test_a_put_whose_answer_was_lost_counts_as_done(lake: Loaded) -> None:
     lease = TableLease(table(lake), "me", 60)
     file = conditional_file.ConditionalFile(lock_uri(table(lake)))
-    content = Lease("me", 5).encoded()
+    content = Lease("me", 5).encode()
     assert file.replace(content, None) is not None
     assert file.replace(content, None) is not None, "its repetition finds what it has written"
-    assert file.replace(Lease("you", 5).encoded(), None) is None
+    assert file.replace(Lease("you", 5).encode(), None) is None
     assert lease.take() is None

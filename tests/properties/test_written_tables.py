@@ -181,7 +181,7 @@ def _ties_lose(patch: pytest.MonkeyPatch) -> None:
 
 
 def _replaced_rows_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(upsert, "_replaced", lambda work: {} if work.overwrites else None)
+    patch.setattr(upsert, "_replaced_groups", lambda work: {} if work.overwrites else None)
 
 
 def _buckets_by_turns(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import JinjaError, ProjectError
 from sqlmesh_like.project.reading import bounds
-from sqlmesh_like.project.reading.bounds import TemplateLimit, bounded, unbounded
+from sqlmesh_like.project.reading.bounds import TemplateLimit, enforce_limits, pause_limits
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
 from tests.levels import count, parametrize
@@ -213,9 +213,9 @@ def test_waiting_for_a_lake_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> N
         while time.thread_time() < end:
             pass
 
-    with bounded(), unbounded():
+    with enforce_limits(), pause_limits():
         work(0.5)
-    with pytest.raises(TemplateLimit), bounded():
+    with pytest.raises(TemplateLimit), enforce_limits():
         work(5)
     work(0.5)  # nothing comes after the end
 

@@ -46,9 +46,9 @@ SPELT = {
 @pytest.mark.parametrize("text", SPELT.values(), ids=SPELT)
 def test_a_secret_is_found_however_it_is_spelt(text: str) -> None:
     secrets.learn(SECRET)
-    shown = secrets.scrubbed(text)
+    shown = secrets.scrub_text(text)
     assert "planted" not in shown and secrets.MASK in shown
-    assert b"planted" not in secrets.scrubbed_bytes(text.encode())
+    assert b"planted" not in secrets.scrub_bytes(text.encode())
 
 
 LEARNT = (
@@ -82,7 +82,7 @@ def test_what_a_setting_holds_is_secret_by_its_name_or_its_form(settings: dict[s
     text = "planted-word-of-the-first-line and planted-word of sb://planted-word.host 4711471147114711"
     assert any(secret in text or "planted" in secret for secret in secrets.spellings())
     for secret in [spelt for spelt in secrets.spellings() if spelt in text]:
-        assert secret not in secrets.scrubbed(text)
+        assert secret not in secrets.scrub_text(text)
 
 
 PLAIN = (

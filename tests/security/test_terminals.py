@@ -19,7 +19,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.docs.server import is_own_host, site_server
 from sqlmesh_like.duckdb.duck_connection import reader
 from sqlmesh_like.duckdb.local_query import _files
@@ -51,7 +51,7 @@ def rows(text: str) -> Rows:
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_a_row_is_shown_with_its_control_characters_spelt_out(text: str) -> None:
     table = as_table(rows(text), title="t")
-    assert not BAD & set(table) and shown(text) in table and len(table.splitlines()) == 7
+    assert not BAD & set(table) and escape_line(text) in table and len(table.splitlines()) == 7
     json_text = as_json(rows(text))
     assert not BAD & set(json_text)
     name, values = f"c{text}", [row[f"c{text}"] for row in json.loads(json_text)]

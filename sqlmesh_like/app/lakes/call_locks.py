@@ -23,7 +23,7 @@ from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.plan.side_by_side import side_by_side
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _log = logging.getLogger("sqlmesh_like.locks")
 _RENEWALS = 6
@@ -107,7 +107,7 @@ class CallLocks:
                 reason = conflict.words if conflict is not None else ""
         if reason:
             raise RetryableError(
-                f"{scrubbed(table)}: nothing was committed, because the locks of this call no longer hold: {reason}",
+                f"{scrub_text(table)}: nothing was committed, because the locks of this call no longer hold: {reason}",
                 hint="run the same command again; see `sml locks`",
             )
         if begun := self._taken_over.get(table):
@@ -133,7 +133,7 @@ class CallLocks:
             where = "ahead of" if error > 0 else "behind"
             raise MachineError(
                 f"the clock of this machine is {abs(error):.0f} seconds {where} that of the store of "
-                f"{scrubbed(self.warehouse)}: calls would not agree whose locks have ended",
+                f"{scrub_text(self.warehouse)}: calls would not agree whose locks have ended",
                 hint="set the clock (NTP), or raise `lease_seconds:` under `store:` of the target",
             )
 
@@ -149,7 +149,9 @@ class CallLocks:
                 return Conflict(table, words=describe_lease(table, other))
         for table, lease in leases.items():
             if lease.is_takeover:
-                _log.warning("warning: the lock of %s was taken over from a call that did not end it", scrubbed(table))
+                _log.warning(
+                    "warning: the lock of %s was taken over from a call that did not end it", scrub_text(table)
+                )
                 # What is ready of its commits is completed now, before this call reads the table, and the rest removed.
                 self._taken_over[table] = settled_timeline(table).unfinished
         return None
@@ -204,7 +206,7 @@ class CallLocks:
         late = {instant.requested for instant in Timeline(table).completed} & set(begun)
         if late:
             raise RetryableError(
-                f"{scrubbed(table)}: nothing was committed: the call whose locks were taken over has completed "
+                f"{scrub_text(table)}: nothing was committed: the call whose locks were taken over has completed "
                 f"{min(late)} meanwhile",
                 hint="run the same command again",
             )
@@ -219,4 +221,4 @@ def describe_lease(table: str, lease: Lease) -> str:
     """Who holds a table's own lock, as far as its file says."""
     until = datetime.fromtimestamp(lease.valid_until / 1000, UTC).isoformat(" ", "seconds")
     who = f"owner {lease.owner}, until {until} if it does not renew it"
-    return f"another writer holds the lock of {scrubbed(table)}: {who}"
+    return f"another writer holds the lock of {scrub_text(table)}: {who}"

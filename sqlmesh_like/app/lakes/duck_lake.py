@@ -24,7 +24,7 @@ from sqlmesh_like.run.lake_query import named_tables
 from sqlmesh_like.run.result import NodeResult, RenderedNode
 from sqlmesh_like.run.schedule import Pace
 from sqlmesh_like.run.seeds import SeedTable
-from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
+from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused_fixtures
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _seed_fixture(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | N
 
 def _warn_of_unused(loaded: Loaded) -> None:
     sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
-    for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
+    for path, hint in unused_fixtures(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
         said = f" ({hint})" if hint else ""
         loaded.reporter.notify(f"warning: {path} is not the fixture of any source or model{said}", "warn")
 

@@ -19,7 +19,7 @@ from sqlmesh_like.environments.environment_file import (
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import is_local, is_s3
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 
 def require_environments(loaded: Loaded) -> None:
@@ -28,10 +28,10 @@ def require_environments(loaded: Loaded) -> None:
     target = loaded.target
     if not (is_local(target.warehouse) or is_s3(target.warehouse)):
         hint = "choose a target whose warehouse is a folder of this machine, or on S3, with -t"
-        raise UsageError(f"{scrubbed(target.warehouse)}: environments are kept on local disks and S3 only", hint=hint)
+        raise UsageError(f"{scrub_text(target.warehouse)}: environments are kept on local disks and S3 only", hint=hint)
     if target.store.single_writer and not is_local(target.warehouse):
         hint = "a store with conditional writes needs no `single_writer`"
-        raise UsageError(f"{scrubbed(target.warehouse)}: environments need its locks (`single_writer`)", hint=hint)
+        raise UsageError(f"{scrub_text(target.warehouse)}: environments need its locks (`single_writer`)", hint=hint)
     if loaded.invocation.defer:
         raise UsageError("an environment reads production's tables: --defer has no meaning there", hint="leave it out")
 

@@ -83,7 +83,9 @@ class FixtureLakes:
     def __init__(self, loaded: Loaded, now: datetime) -> None:
         self._loaded, self._now = loaded, now
 
-    def answered(self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows) -> RenderedUnitTest:
+    def render_over_rows(
+        self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows
+    ) -> RenderedUnitTest:
         """Return the test with its model and views rendered over these rows.
 
         Raises JinjaError, and NodeError where a query fails.

@@ -57,4 +57,4 @@ def _deferred_catalog(loaded: Loaded, catalog: Catalog, writes: Collection[str])
         raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
     graph = loaded.graph
     wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
-    return catalog.deferred(wanted.difference(writes), state.locations(loaded.target.warehouse))
+    return catalog.defer_missing(wanted.difference(writes), state.locations(loaded.target.warehouse))

@@ -27,7 +27,7 @@ from sqlmesh_like.app.lakes.lock_registry import (
 from sqlmesh_like.errors import NewerVersionError, RetryableError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version, lock_folder
 from sqlmesh_like.hudi.stores.table_lease import Clock
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 VERSION = 1
 _ATTEMPTS = 40
@@ -135,7 +135,7 @@ class StoreRegistry:
                 self._put = (before, self.clock())
                 return entries
             sleep(random() * min(attempt, 10) / 10)
-        message = f"the record of locks of {scrubbed(self._warehouse)} could not be replaced {_ATTEMPTS} times"
+        message = f"the record of locks of {scrub_text(self._warehouse)} could not be replaced {_ATTEMPTS} times"
         raise RetryableError(message, hint="run the same command again")
 
     def _valid_entries(self, seen: Version | None) -> tuple[Entry, ...]:

@@ -22,7 +22,7 @@ from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.publisher import LakePublisher, published_name
 from sqlmesh_like.render.table_inputs import Reader
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _OF_LAKE = "~"
 """First character of names of locks of the whole lake: they sort after tables, which a refusal rather names."""
@@ -164,6 +164,6 @@ def _destination(to: Destination, table: str) -> str:
 def _name(loaded: Loaded, uri: str) -> str:
     """`schema.identifier` of a table below the warehouse, whichever node has it; else the path or address."""
     if not folder(uri).is_local:
-        return scrubbed(uri)
+        return scrub_text(uri)
     path, warehouse = Path(folder(uri).path).resolve(), Path(folder(loaded.target.warehouse).path).resolve()
     return ".".join(path.relative_to(warehouse).parts) if path.is_relative_to(warehouse) else str(path)

@@ -30,14 +30,14 @@ from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.paths import folders_below, refuse_links_out
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.reading.file_dependencies import rendered_node
-from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, shown_once
+from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, merge_repeated
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.rendered import EPOCH, RenderedProject, RenderedSeed
 from sqlmesh_like.run.seeds import SeedReader, SeedTable
-from sqlmesh_like.secrets import scrubbed, scrubbed_data
+from sqlmesh_like.secrets import scrub_data, scrub_text
 
 if TYPE_CHECKING:  # what renders templates is loaded where one is rendered: mostly the project is cached
     from sqlmesh_like.render.renderer import Renderer
@@ -156,7 +156,7 @@ class Loaded:
         """The comparison of this project with the one in `--state`, None without `--state`."""
         if self.state is None:
             return None
-        return self.state.past(scrubbed_data(self.manifest), read_artifact(self.target_folder / SOURCES))
+        return self.state.past(scrub_data(self.manifest), read_artifact(self.target_folder / SOURCES))
 
     def manifest_text(self) -> str:
         """Return the manifest as JSON text, without the metadata of a call."""
@@ -176,7 +176,7 @@ class Loaded:
 
     @cached_property
     def _plain_manifest(self) -> Mapping[str, object]:
-        plain: Mapping[str, object] = json.loads(scrubbed(self.manifest_text()))
+        plain: Mapping[str, object] = json.loads(scrub_text(self.manifest_text()))
         return plain
 
 
@@ -362,7 +362,7 @@ class _LogHandler(logging.Handler):
     def say_repeated(self, packages: str, level: Level) -> None:
         """Say what many places have in one line each; what stands in packages is for their authors to change."""
         repeated = [text for text, _level, _node in self.messages if isinstance(text, RepeatedWarning)]
-        for line in shown_once(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
+        for line in merge_repeated(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
             self._notify(line, level)
 
     def warnings(self) -> Iterator[str]:

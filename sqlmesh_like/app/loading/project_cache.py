@@ -29,7 +29,7 @@ from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
 from sqlmesh_like.project.reading.file_dependencies import FileDependencies, recording
 from sqlmesh_like.project.reading.project_warnings import RepeatedWarning
 from sqlmesh_like.render.rendered import RenderedProject
-from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
+from sqlmesh_like.secrets import scrub_bytes, scrub_text
 
 LoggedMessage = tuple[str | RepeatedWarning, Level, str | None]
 """A line for people, its level, and the node whose template logged it, if one did."""
@@ -146,7 +146,7 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
     except (OSError, UnicodeDecodeError):
         pass  # not cached yet
     text = make()
-    _write(path, scrubbed(text).encode())
+    _write(path, scrub_text(text).encode())
     return text
 
 
@@ -198,7 +198,7 @@ def _save_entry(path: Path, entry: _Entry, data: bytes | None) -> bool:
     data = data or _pickle_entry(entry)
     if data is None:
         return False
-    if scrubbed_bytes(data) != data:  # a file of the project contains a secret: it must not be copied
+    if scrub_bytes(data) != data:  # a file of the project contains a secret: it must not be copied
         return False
     return _write(path, data)
 

@@ -20,9 +20,9 @@ from typing import Literal
 import requests
 
 from sqlmesh_like.app.reporter import Notify
-from sqlmesh_like.control_characters import shown_lines
+from sqlmesh_like.control_characters import escape_lines
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 AlertKind = Literal["failure", "lag", "dead letters", "full refresh", "difference"]
 AGAIN_AFTER = 3600.0
@@ -38,7 +38,7 @@ def sendable(text: str) -> str:
     >>> sendable("a\0b\ud800"), sendable("two\nlines")
     ('a\\x00b\\ud800', 'two\nlines')
     """
-    return shown_lines(text)
+    return escape_lines(text)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class Alert:
 
     def to_json(self) -> str:
         """Return the alert as JSON that every hook can take: characters that no text may have are spelt out."""
-        return json.dumps({name: sendable(scrubbed(value)) for name, value in asdict(self).items()}, ensure_ascii=False)
+        return json.dumps(
+            {name: sendable(scrub_text(value)) for name, value in asdict(self).items()}, ensure_ascii=False
+        )
 
 
 @dataclass

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from sqlmesh_like.app.monitoring.watch_status import WatchStatus
-from sqlmesh_like.control_characters import shown_json
+from sqlmesh_like.control_characters import escape_json
 from sqlmesh_like.docs.server import HOST, is_own_host
 from sqlmesh_like.errors import MachineError, UsageError
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -91,7 +91,7 @@ def _handler(status: WatchStatus) -> type[BaseHTTPRequestHandler]:
                         "seconds_since_sign_of_life": round(health.seconds_since_sign, 1),
                         "comparisons": {table: asdict(record) for table, record in health.comparisons.items()},
                     }
-                    content = shown_json(scrubbed(json.dumps(known, ensure_ascii=False))).encode()
+                    content = escape_json(scrub_text(json.dumps(known, ensure_ascii=False))).encode()
                     self._answer(200 if health.is_healthy else 503, "application/json", content)
                 case "/metrics":
                     self._answer(200, CONTENT_TYPE_LATEST, status.text())

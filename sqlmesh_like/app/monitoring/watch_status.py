@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollect
 
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.database.comparison.record import ComparisonRecord
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 STALE_AFTER = 300.0
@@ -92,10 +92,10 @@ class WatchStatus:
 
     def note_batch(self, report: IngestReport) -> None:
         """Record a batch that a source has ingested."""
-        self._events.labels(shown(report.source)).inc(report.events)
-        self._letters.labels(shown(report.source)).inc(report.dead_letters)
+        self._events.labels(escape_line(report.source)).inc(report.events)
+        self._letters.labels(escape_line(report.source)).inc(report.dead_letters)
         for table in report.tables:
-            name = shown(str(table.table))
+            name = escape_line(str(table.table))
             for change, count in (("upsert", table.upserts), ("delete", table.deletes), ("late", table.late)):
                 self._rows.labels(name, change).inc(count)
             if table.lag is not None:
@@ -106,20 +106,20 @@ class WatchStatus:
         """Record a run of the models."""
         self._round.set(time())
         for each in result.results:
-            name = shown(each.node.unique_id)
+            name = escape_line(each.node.unique_id)
             if isinstance(each, ModelResult) and each.status == "success" and each.strategy is not None:
                 self._models.labels(name, each.strategy).inc()
             self._note(name, (each.message or "failed") if each.status == "error" else None)
 
     def note_verification(self, unique_id: str, status: str, problem: str | None) -> None:
         """Record that a sample of a table was compared; `problem`: how it differs, until it differs no more."""
-        self._verifications.labels(shown(unique_id), status).inc()
+        self._verifications.labels(escape_line(unique_id), status).inc()
         if status != "error":  # it could not be compared: what was known of it still stands
             self._note(f"rows of {unique_id}", problem)
 
     def note_comparison(self, table: str, record: ComparisonRecord, problem: str | None) -> None:
         """Record what is known of a table that is compared with its database; `problem`: how it differs."""
-        table, finding = shown(table), record.finding
+        table, finding = escape_line(table), record.finding
         with self._lock:
             self._comparisons[table] = record
         if (record.compared_at or 0.0) >= self.started:
@@ -146,7 +146,7 @@ class WatchStatus:
         return generate_latest(self.registry)
 
     def _note(self, subject: str, problem: str | None) -> None:
-        subject = shown(subject)
+        subject = escape_line(subject)
         with self._lock:
             if problem is None:
                 self._problems.pop(subject, None)

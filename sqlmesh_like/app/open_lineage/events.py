@@ -18,7 +18,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.open_lineage.datasets import Datasets
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.result import BLOCKING, ModelResult, NodeResult, RenderedNode, RunResult, SeedResult
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 PRODUCER = f"pkg:pypi/sqlmesh_like@{__version__}"
 event_v2.set_producer(PRODUCER)
@@ -78,10 +78,10 @@ class RunEvents:
         )  # fmt: skip
         facets: dict[str, RunFacet] = {"parent": above}
         if error is not None:
-            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(scrubbed(error), "SQL")
+            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(scrub_text(error), "SQL")
         job_facets: dict[str, JobFacet] = {"jobType": _job_type(node.unique_id.kind.upper())}
         if not isinstance(node, RenderedSeed):
-            job_facets["sql"] = sql_job.SQLJobFacet(scrubbed(node.sql), "spark")
+            job_facets["sql"] = sql_job.SQLJobFacet(scrub_text(node.sql), "spark")
         return event_v2.RunEvent(
             eventTime=_now(),
             eventType=state,

@@ -10,7 +10,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.open_lineage.configuration import find_client, unread_file
 from sqlmesh_like.app.reporter import Level, RunListener
 from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from openlineage.client.client import OpenLineageClient
@@ -91,7 +91,7 @@ class LineageListener:
         """Warn of events that cannot be sent, once for a run."""
         if not self._is_lost:
             self._is_lost = True
-            self.notify(f"warning: OpenLineage events are not sent any more: {scrubbed(why)}", "warn")
+            self.notify(f"warning: OpenLineage events are not sent any more: {scrub_text(why)}", "warn")
 
 
 def _first_line(error: Exception) -> str:

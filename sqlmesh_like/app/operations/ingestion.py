@@ -84,7 +84,7 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     ):
         if request.continuous:
             return _run_continuously(session, loaded, held, sources, request, listener, metrics)
-        with stop_signals.deferred():  # the current batch is completed
+        with stop_signals.defer_signals():  # the current batch is completed
             if request.replays_dead_letters:
                 return list(_replay_dead_letters(session(), loaded, sources, listener))
             return list(_ingest_pending(session, loaded, sources, request, again, listener, metrics))

@@ -32,7 +32,7 @@ from sqlmesh_like.project.reading.values import holds_secret
 from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import DBT_FILE, load_settings
 from sqlmesh_like.regular_files import read_followed
-from sqlmesh_like.secrets import learn, scrubbed
+from sqlmesh_like.secrets import learn, scrub_text
 
 LOCK = "package-lock.yml"
 _MOST_SECONDS = 300.0
@@ -326,7 +326,7 @@ def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> 
         for package in packages
     ]
     content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
-    write_text(root / LOCK, scrubbed(content))
+    write_text(root / LOCK, scrub_text(content))
 
 
 def _forget_others(folder: Path, names: frozenset[str]) -> None:

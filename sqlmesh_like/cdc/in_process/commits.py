@@ -15,7 +15,7 @@ from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import rows_without_commit
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conformed_piece
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conform_piece
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_schema
 from sqlmesh_like.hudi.writer.schema_growth import grown_schema
@@ -80,7 +80,7 @@ def stored_rows(timeline: Timeline) -> RowFrame:
     try:
         schema = file_schema(avro)
         files = [
-            conformed_piece(pq.read_table(timeline.folder.parquet_source(each.path)), schema)
+            conform_piece(pq.read_table(timeline.folder.parquet_source(each.path)), schema)
             for each in timeline.slices(frontier).values()
         ]
         rows = pa.concat_tables([schema.empty_table(), *files])

@@ -19,7 +19,7 @@ from sqlmesh_like.cdc.registry.interfaces import Definition, Interface, interfac
 from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema, SchemaError
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     import requests
@@ -205,7 +205,7 @@ class SchemaRegistry:
     def _error(self, what: str, hint: str) -> IngestError:
         shown = " or ".join(_address(url, self.settings)[0] for url in self.settings.urls)
         return IngestError(
-            scrubbed(f"the schema registry at {shown} {what}"), location=self.settings.declared_at, hint=hint
+            scrub_text(f"the schema registry at {shown} {what}"), location=self.settings.declared_at, hint=hint
         )
 
 

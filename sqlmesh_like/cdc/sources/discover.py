@@ -17,7 +17,7 @@ from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import NodeId, TableName, shortened, storable_name
+from sqlmesh_like.names import NodeId, TableName, shorten_name, storable_name
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 SourceName = tuple[str | None, str | None, str]
@@ -120,7 +120,7 @@ def _candidates(source: SourceName) -> Iterator[str]:
 
 
 def _safe(part: str) -> str:
-    return shortened(re.sub(r"\W", "_", part), MAX_NAME)
+    return shorten_name(re.sub(r"\W", "_", part), MAX_NAME)
 
 
 def _noted(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:

@@ -24,7 +24,7 @@ def run_until_stopped(
     Batches that are under way finish before the stop. `between` is called repeatedly, in parallel to the batches.
     Raises what it raises, or the error that ended a source, after all sources have stopped.
     """
-    with stop_signals.deferred(), ExitStack() as ending:
+    with stop_signals.defer_signals(), ExitStack() as ending:
         for run in runs:
             ending.callback(run.close)
         for run in runs:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
-from sqlmesh_like.control_characters import shown_json, shown_lines
+from sqlmesh_like.control_characters import escape_json, escape_lines
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _COUNTERS = {
     "events": "Change events read for the table.",
@@ -80,7 +80,7 @@ def _label_value(label: str) -> str:
     >>> _label_value('a"b')
     '"a\\\\"b"'
     """
-    text = shown_lines(label).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    text = escape_lines(label).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 
 
@@ -105,6 +105,6 @@ def _append(path: Path, lines: list[dict[str, object]]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.writelines(shown_json(scrubbed(json.dumps(line, ensure_ascii=False))) + "\n" for line in lines)
+            file.writelines(escape_json(scrub_text(json.dumps(line, ensure_ascii=False))) + "\n" for line in lines)
     except OSError as error:
         raise MachineError(f"cannot write {path}: {error.strerror}", hint="choose another --metrics-file") from error

@@ -12,7 +12,7 @@ from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.diagnostics import FORMS, from_error, from_type_warning, print_findings
 from sqlmesh_like.cli.printing.writer import echo, echo_sql
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.errors import SeveralErrors, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel
@@ -70,9 +70,9 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Type
 
 
 def _print(model: RenderedModel) -> None:
-    echo(f"-- {shown(model.name)}: {shown(model.path)}")
+    echo(f"-- {escape_line(model.name)}: {escape_line(model.path)}")
     echo_sql(model.sql.strip())
     if model.incremental_sql is not None:
-        echo(f"\n-- {shown(model.name)}: where the table exists (is_incremental() is true)")
+        echo(f"\n-- {escape_line(model.name)}: where the table exists (is_incremental() is true)")
         echo_sql(model.incremental_sql.strip())
     echo()

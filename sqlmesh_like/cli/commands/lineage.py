@@ -11,7 +11,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.plan.lineage import TracedColumn
 
 

@@ -14,7 +14,7 @@ from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options, within_limits
 from sqlmesh_like.cli.printing.writer import echo, echo_json
 from sqlmesh_like.cli.resource_types import resource_types
-from sqlmesh_like.control_characters import shown, shown_json
+from sqlmesh_like.control_characters import escape_json, escape_line
 from sqlmesh_like.plan.graph import BY_NAME, Node
 
 _KINDS = ("nodes", "sources", "exposures", "unit_tests", "semantic_models", "metrics", "saved_queries")
@@ -51,7 +51,7 @@ def command(flags: Flags, form: str, keys: tuple[str, ...], orphans: bool, types
         loaded = with_dead_letters(loaded)
     wanted = [node for node in loaded.select_nodes() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, wanted_keys):
-        echo(line if form == "json" else shown(line))
+        echo(line if form == "json" else escape_line(line))
 
 
 def _list_orphans(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
@@ -66,7 +66,7 @@ def _list_orphans(flags: Flags, form: str, keys: tuple[str, ...], types: Resourc
     match form:
         case "name" | "path":
             for orphan in wanted:
-                echo(shown(str(orphan.table) if form == "name" else orphan.uri))
+                echo(escape_line(str(orphan.table) if form == "name" else orphan.uri))
         case "json":
             for orphan in wanted:
                 record = orphan_record(orphan)
@@ -118,7 +118,7 @@ def _inside(value: object, path: list[str]) -> object:
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:
-    shown = {key: node.config[key] for key in _CONFIG if node.config.get(key) is not None}
+    config = {key: node.config[key] for key in _CONFIG if node.config.get(key) is not None}
     return {
         "unique_id": node.unique_id,
         "name": node.name,
@@ -126,6 +126,6 @@ def _record(loaded: Loaded, node: Node) -> dict[str, object]:
         "package_name": node.unique_id.package,
         "original_file_path": node.path,
         "tags": list(node.tags),
-        "config": shown,
+        "config": config,
         "depends_on": {"nodes": list(loaded.graph.parents(node.unique_id))},
     }

@@ -22,7 +22,7 @@ from sqlmesh_like.cli.printing.diagnostics import Diagnostic, from_error, from_t
 from sqlmesh_like.errors import SeveralErrors, SmlError
 from sqlmesh_like.limits.child import run_limited, runs_limited
 from sqlmesh_like.limits.settings import ResourceLimitError
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _KINDS = {
     "model": types.CompletionItemKind.Class,
@@ -87,7 +87,7 @@ class ProjectServer(LanguageServer):
             if finding.path:
                 by_file[self.root / finding.path].append(_diagnostic(finding))
             else:
-                self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrubbed(str(finding))))
+                self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrub_text(str(finding))))
         for path in sorted(self._marked | by_file.keys()):  # an empty list clears marks
             params = types.PublishDiagnosticsParams(uri=path.as_uri(), diagnostics=by_file.get(path, []))
             self.text_document_publish_diagnostics(params)
@@ -119,7 +119,7 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
         fitting = offers(server.index, path, text, params.position.line, params.position.character)
         return [
             types.CompletionItem(
-                one.word, kind=_KINDS.get(one.kind), detail=one.detail, documentation=scrubbed(one.description)
+                one.word, kind=_KINDS.get(one.kind), detail=one.detail, documentation=scrub_text(one.description)
             )
             for one in fitting
         ]
@@ -138,7 +138,7 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
         one = declaration_at(server.index, text, params.position.line, params.position.character)
         if one is None:
             return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, scrubbed(hover_text(one))))
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, scrub_text(hover_text(one))))
 
     return server
 
@@ -154,7 +154,7 @@ def _diagnostic(finding: Diagnostic) -> types.Diagnostic:
     level = types.DiagnosticSeverity.Error if finding.level == "error" else types.DiagnosticSeverity.Warning
     text = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
     place = _range(finding.line, finding.column)
-    return types.Diagnostic(place, scrubbed(text), severity=level, code=finding.rule, source="sml")
+    return types.Diagnostic(place, scrub_text(text), severity=level, code=finding.rule, source="sml")
 
 
 def _range(line: int | None, column: int | None) -> types.Range:

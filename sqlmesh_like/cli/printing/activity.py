@@ -16,7 +16,7 @@ from typing import TextIO, cast
 
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.writer import drawing_stream, plain_stream
-from sqlmesh_like.control_characters import shown as without_controls
+from sqlmesh_like.control_characters import escape_line as without_controls
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _AFTER_SECONDS = 1.0

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like import __version__
 from sqlmesh_like.cli.printing.writer import echo, echo_commands
-from sqlmesh_like.control_characters import shown_json
+from sqlmesh_like.control_characters import escape_json
 from sqlmesh_like.errors import Location, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 
@@ -58,13 +58,13 @@ def format_findings(findings: Sequence[Diagnostic], form: str) -> str:
     """
     match form:
         case "json":
-            return shown_json(
+            return escape_json(
                 json.dumps({"findings": [asdict(diagnostic) for diagnostic in findings]}, ensure_ascii=False, indent=2)
             )
         case "github":
             return "\n".join(_annotation(diagnostic) for diagnostic in findings)
         case "sarif":
-            return shown_json(json.dumps(_sarif(findings), ensure_ascii=False, indent=2))
+            return escape_json(json.dumps(_sarif(findings), ensure_ascii=False, indent=2))
         case _:
             return "\n".join(map(str, findings))
 

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Mapping
 
-from sqlmesh_like.control_characters import shown_json
+from sqlmesh_like.control_characters import escape_json
 from sqlmesh_like.invocation_id import INVOCATION_ID
 
 PLAIN_EVENT = "Note"
@@ -32,4 +32,4 @@ def json_line(
         "name": event, "level": level, "msg": message, "ts": time, "invocation_id": INVOCATION_ID,
         "pid": os.getpid(), "thread": threading.current_thread().name,
     }  # fmt: skip
-    return shown_json(json.dumps({"info": info, "data": data or {}}, ensure_ascii=False))
+    return escape_json(json.dumps({"info": info, "data": data or {}}, ensure_ascii=False))

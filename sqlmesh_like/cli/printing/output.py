@@ -74,7 +74,7 @@ class Output:
         """Print a line with the time of day; with `--quiet` only errors."""
         if level == "warn" and self.on_warning is not None:
             self.on_warning(text)
-        self._line(shown_lines(text), level)
+        self._line(escape_lines(text), level)
 
     def _line(
         self,

@@ -89,7 +89,7 @@ def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
     """Return a line for each table with what its newest commits rewrote, in descending order of bytes."""
     rows = [
         (
-            shown(str(catalog.places[cost.unique_id].table)),
+            escape_line(str(catalog.places[cost.unique_id].table)),
             f"{cost.amplification:,.0f} rows written for one that changed",
             f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
             f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
@@ -129,7 +129,7 @@ def _align_cells(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
-    return reason.rule, shown(f"{reason.message}{_hint(reason)}"), _place(plan, reason)
+    return reason.rule, escape_line(f"{reason.message}{_hint(reason)}"), _place(plan, reason)
 
 
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
@@ -181,7 +181,7 @@ def _refusal(plan: PlannedModel) -> str:
 def _because(plan: PlannedModel) -> str:
     if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
         return ""
-    return shown(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
+    return escape_line(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
 
 
 def _place(plan: PlannedModel, reason: Reason) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sqlmesh_like.cli.printing.activity import current
 from sqlmesh_like.cli.printing.writer import drawing_stream, plain
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 
 _MAX_NAMES = 3
 
@@ -58,7 +58,7 @@ class ProgressBar:
     def _words(self) -> str:
         names = list(self._running)
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        return shown(f"{', '.join(names[:_MAX_NAMES])}{more}")
+        return escape_line(f"{', '.join(names[:_MAX_NAMES])}{more}")
 
 
 class _Activities(ProgressColumn):

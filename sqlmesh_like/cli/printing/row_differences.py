@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqlmesh_like.app.operations.environments.environment_diff import EnvironmentDiff
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.duckdb.table_comparison import ChangedCell
 from sqlmesh_like.run.plain_values import flat, plain
 
@@ -34,9 +34,9 @@ def difference_lines(diff: EnvironmentDiff) -> Iterator[str]:
     yield f"{diff.table}: {rows.before:,} rows in production, {rows.after:,} in {diff.environment}, matched {key}"
     yield f"  {rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed"
     if rows.columns:
-        yield f"  columns: {'; '.join(map(shown, rows.columns))}"
+        yield f"  columns: {'; '.join(map(escape_line, rows.columns))}"
     if rows.cells:
-        yield f"  changed cells: {', '.join(f'{shown(name)} {count:,}' for name, count in rows.cells.items())}"
+        yield f"  changed cells: {', '.join(f'{escape_line(name)} {count:,}' for name, count in rows.cells.items())}"
     for sign, samples, count in (("+", rows.added_rows, rows.added), ("-", rows.removed_rows, rows.removed)):
         yield from (f"{sign} {_row_text(row)}" for row in samples)
         if count > len(samples):
@@ -64,4 +64,4 @@ def _row_text(row: Mapping[str, object]) -> str:
 
 
 def _value(value: object) -> str:
-    return "NULL" if value is None else shown(flat(value))
+    return "NULL" if value is None else escape_line(flat(value))

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from sqlmesh_like.control_characters import shown, shown_json
+from sqlmesh_like.control_characters import escape_json, escape_line
 from sqlmesh_like.run.plain_values import flat, plain
 from sqlmesh_like.run.ports import Rows
 
@@ -21,7 +21,7 @@ def as_json(rows: Rows) -> str:
     """
     names = [column.name for column in rows.schema]
     objects = [dict(zip(names, map(plain, row), strict=True)) for row in rows.rows]
-    return shown_json(json.dumps(objects, ensure_ascii=False))
+    return escape_json(json.dumps(objects, ensure_ascii=False))
 
 
 def as_csv(rows: Rows) -> str:
@@ -45,9 +45,11 @@ def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
 
     table = Table(title=title, title_justify="left")
     for column in rows.schema:
-        table.add_column(shown(column.name), justify="right" if _is_number(column.type) else "left", overflow="fold")
+        table.add_column(
+            escape_line(column.name), justify="right" if _is_number(column.type) else "left", overflow="fold"
+        )
     for row in rows.rows:
-        table.add_row(*["NULL" if value is None else shown(flat(value)) for value in row])
+        table.add_row(*["NULL" if value is None else escape_line(flat(value)) for value in row])
     console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from typing import Any, TextIO, cast
 
 import click
 
-from sqlmesh_like.control_characters import shown, shown_json, shown_lines
+from sqlmesh_like.control_characters import escape_json, escape_line, escape_lines
 
 _COLOURS = re.compile(r"(\x1b\[(?:[01]|3[1-6]|9[03])m)")
 _COMMAND = re.compile(r"(?m)^(\s*):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))")
@@ -30,7 +30,7 @@ _RUNNERS = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print a text and a line end, its control characters escaped."""
-    click.echo(shown_lines(str(text)), err=err)
+    click.echo(escape_lines(str(text)), err=err)
 
 
 def echo_styled(text: str, *, color: bool | None = None, err: bool = False) -> None:
@@ -40,17 +40,17 @@ def echo_styled(text: str, *, color: bool | None = None, err: bool = False) -> N
 
 def echo_json(data: object, indent: int | None = None) -> None:
     """Print a value as JSON in which every control character is escaped."""
-    click.echo(shown_json(json.dumps(data, indent=indent, ensure_ascii=False, default=str)))
+    click.echo(escape_json(json.dumps(data, indent=indent, ensure_ascii=False, default=str)))
 
 
 def echo_sql(sql: str) -> None:
     """Print SQL; a control character is written as Spark reads it in a text: `\\u001b`."""
-    click.echo(shown_json(sql))
+    click.echo(escape_json(sql))
 
 
 def echo_commands(text: str) -> None:
     """Print lines that are commands to the runner of CI, which the caller has made."""
-    _write_through(shown_lines(text))
+    _write_through(escape_lines(text))
 
 
 def echo_rows(text: str) -> None:
@@ -63,7 +63,7 @@ def echo_rows(text: str) -> None:
 
 def style_text(text: str, fg: str | None = None, *, bold: bool | None = None) -> str:
     """Return a text with a colour, its control characters escaped."""
-    return click.style(shown(text), fg=fg, bold=bold)
+    return click.style(escape_line(text), fg=fg, bold=bold)
 
 
 def plain(text: str) -> str:
@@ -73,7 +73,7 @@ def plain(text: str) -> str:
     ... .replace("\\x1b", "ESC"))
     a\\x1b[2JbESC[31mcESC[0m
     """
-    return "".join(part if _COLOURS.fullmatch(part) else shown_lines(part) for part in _COLOURS.split(text))
+    return "".join(part if _COLOURS.fullmatch(part) else escape_lines(part) for part in _COLOURS.split(text))
 
 
 def without_commands(text: str) -> str:

@@ -19,7 +19,7 @@ from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _INSTANT = re.compile(r"\d{14,17}")
 OF_WRITERS = tuple(
@@ -41,14 +41,16 @@ def clone_on_store(uri: str, frontier: str, target: str, read: Collection[str] =
     paths |= {path for path in listed if _is_of_table(path)}
     sizes = {path: listed[path] for path in paths if path in listed}
     if gone := paths - sizes.keys():
-        raise RetryableError(f"{scrubbed(uri)}/{min(gone)} is gone, and cannot be copied")
+        raise RetryableError(f"{scrub_text(uri)}/{min(gone)} is gone, and cannot be copied")
     require_copyable(uri, sizes)
     properties = [path for path in PROPERTIES if path in sizes]
     copy_files(uri, target, sorted(paths.difference(properties)))
     fault_point("clone.built")
     now = Timeline(uri)
     if (now.names, {*now.history_names}) != (timeline.names, {*timeline.history_names}):
-        raise RetryableError(f"another call has changed {scrubbed(uri)} while it was cloned", hint="run the same again")
+        raise RetryableError(
+            f"another call has changed {scrub_text(uri)} while it was cloned", hint="run the same again"
+        )
     require_locks(target)
     copy_files(uri, target, properties)
     require_copies(target, sizes)

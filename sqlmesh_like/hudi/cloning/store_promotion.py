@@ -27,7 +27,7 @@ from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE, foreign_names
 from sqlmesh_like.hudi.writer.store_commit import create_completed, finish_commits
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 
 def fast_forward_on_store(uri: str, clone: Timeline) -> None:
@@ -38,7 +38,7 @@ def fast_forward_on_store(uri: str, clone: Timeline) -> None:
     table, clone_uri = finish_commits(uri), clone.uri
     newer = newer_commits(table, clone)
     if newer is None or not {*table.unfinished} <= {instant.requested for instant in newer}:
-        raise CannotPromoteError(f"{scrubbed(uri)} is no longer as it was cloned: another writer was there")
+        raise CannotPromoteError(f"{scrub_text(uri)} is no longer as it was cloned: another writer was there")
     if not newer:
         return
     listed, commits = folder(clone_uri).sizes(), {commit.instant: commit for commit in clone.commits}
@@ -67,7 +67,7 @@ def take_place_on_store(uri: str, source: str | None) -> None:
     if Timeline(uri).exists:
         drop_on_store(uri)
     if left := [path for path in folder(uri).files() if not path.startswith(".hoodie/")]:
-        raise CannotPromoteError(f"{scrubbed(uri)} is not a table, and has files, e.g. {left[0]}")
+        raise CannotPromoteError(f"{scrub_text(uri)} is not a table, and has files, e.g. {left[0]}")
     require_locks(uri)
     put_content(f"{uri}/{MARK}", b"")  # until there are properties, all of it is to be removed
     copied = {path: size for path, size in sizes.items() if path not in PROPERTIES}
@@ -77,7 +77,7 @@ def take_place_on_store(uri: str, source: str | None) -> None:
     require_locks(uri)
     properties = PROPERTIES[-1]
     if ConditionalFile(f"{uri}/{properties}").replace(folder(source).read(properties), None) is None:
-        raise RetryableError(f"another writer has made {scrubbed(uri)}")
+        raise RetryableError(f"another writer has made {scrub_text(uri)}")
     fault_point("promotion.moved")
     delete_files(uri, [MARK])
     forget_timelines([uri])
@@ -87,7 +87,7 @@ def _files(clone_uri: str, commit: Commit, listed: dict[str, int]) -> dict[str, 
     """Base files and the change log of a commit, with their bytes. Raises CannotPromoteError where one is gone."""
     paths = [write.path for write in commit.writes]
     if gone := [path for path in paths if path not in listed]:
-        raise CannotPromoteError(f"{scrubbed(clone_uri)}/{gone[0]} is gone")
+        raise CannotPromoteError(f"{scrub_text(clone_uri)}/{gone[0]} is gone")
     with suppress(NotLoggedError):
         paths += [file.path for file in log_of(commit).files if file.path in listed]
     return {path: listed[path] for path in paths}
@@ -118,7 +118,7 @@ def _add_instant(uri: str, clone: Timeline, instant: Instant, known: set[str]) -
     fault_point("promotion.requested")
     completed = f"{instant.requested}_{instant.completed}.{instant.action}"
     if foreign := foreign_names(Timeline(uri).names, instant.requested, known):
-        raise CannotPromoteError(f"another writer has begun {min(foreign)} in {scrubbed(uri)}")
+        raise CannotPromoteError(f"another writer has begun {min(foreign)} in {scrub_text(uri)}")
     create_completed(uri, completed, clone.folder.read(f"{TIMELINE}/{completed}"))
     fault_point("promotion.committed")
     return {*names, completed}

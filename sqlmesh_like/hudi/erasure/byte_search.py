@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
-from sqlmesh_like.hudi.erasure.searched_files import Finding, SearchedFile, Source, local_file, opened
+from sqlmesh_like.hudi.erasure.searched_files import Finding, SearchedFile, Source, local_file, open_source
 
 SHORTEST = 4
 """Bytes of the shortest text that is searched: shorter ones are in any file."""
@@ -186,7 +186,7 @@ def _texts_of_file(file: SearchedFile, needles: Needles, is_binary: bool) -> lis
 
 def _contents(source: Source, needles: Needles, is_binary: bool) -> Iterator[Piece]:
     """A file's content, decoded where it can be, then its bytes."""
-    with opened(source) as file:
+    with open_source(source) as file:
         start = file.read(4)
     if _is_parquet(source):
         yield from map(Piece, _parquet_values(source, needles))
@@ -194,7 +194,7 @@ def _contents(source: Source, needles: Needles, is_binary: bool) -> Iterator[Pie
     elif start[:3] == b"Obj":
         yield from map(Piece, _avro_values(source))
     elif start[:2] == b"\x1f\x8b":
-        yield from map(Piece, _unzipped(source))
+        yield from map(Piece, _decompress(source))
     elif start == b"PK\x03\x04":
         yield from map(Piece, _members(source))
     is_compressed = start[:3] == b"Obj" or start[:2] in (b"\x1f\x8b", b"PK") or start == b"PAR1"
@@ -204,7 +204,7 @@ def _contents(source: Source, needles: Needles, is_binary: bool) -> Iterator[Pie
 
 def _raw(source: Source, margin: int) -> Iterator[tuple[bytes, int, int]]:
     """Bytes of a file, and which of them are new: they overlap, so that each text is seen with what is around it."""
-    with opened(source) as file:
+    with open_source(source) as file:
         data, start = file.read(_PIECE), 0
         while data:
             more = file.read(_PIECE)
@@ -216,7 +216,7 @@ def _raw(source: Source, margin: int) -> Iterator[tuple[bytes, int, int]]:
 
 def _is_parquet(source: Source) -> bool:
     try:
-        with opened(source) as file:
+        with open_source(source) as file:
             return file.read(4) == b"PAR1" and pq.read_metadata(source) is not None
     except (OSError, pa.ArrowInvalid):
         return False
@@ -259,7 +259,7 @@ def _behind_pages(source: Source) -> bytes:
             # A column without rows has no page.
             starts = [at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at]
             end = max([end, *(at + chunk.total_compressed_size for at in starts[:1])])
-    with opened(source) as file:
+    with open_source(source) as file:
         file.seek(end)
         return file.read()
 
@@ -267,7 +267,7 @@ def _behind_pages(source: Source) -> bytes:
 def _avro_values(source: Source) -> Iterator[bytes]:
     """The records of an Avro file as JSON; of one that is broken, those before the damage."""
     try:
-        with opened(source) as file:
+        with open_source(source) as file:
             for record in fastavro.reader(file):
                 yield json.dumps(record, ensure_ascii=False, default=_plain).encode(errors="surrogatepass")
     except (*NOT_METADATA, *NOT_SCHEMA):
@@ -278,7 +278,7 @@ def _plain(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _unzipped(source: Source) -> Iterator[bytes]:
+def _decompress(source: Source) -> Iterator[bytes]:
     try:
         yield gzip.decompress(_whole(source))
     except (OSError, EOFError, zlib.error):
@@ -286,7 +286,7 @@ def _unzipped(source: Source) -> Iterator[bytes]:
 
 
 def _whole(source: Source) -> bytes:
-    with opened(source) as file:
+    with open_source(source) as file:
         return file.read()
 
 

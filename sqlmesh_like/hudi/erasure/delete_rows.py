@@ -11,7 +11,7 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conformed_piece
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conform_piece
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
@@ -75,7 +75,7 @@ def _rows(timeline: Timeline, match: RowMatch, schema: pa.Schema) -> pa.Table:
     for each in timeline.slices(timeline.frontier).values():
         rows = match.rows_of(timeline.folder.parquet_source(each.path))
         if rows is not None and rows.num_rows:
-            parts.append(conformed_piece(rows, schema).select(wanted.names))
+            parts.append(conform_piece(rows, schema).select(wanted.names))
     rows = pa.concat_tables(parts)
     at = rows.schema.get_field_index(IS_DELETED)
     return rows.set_column(at, rows.schema.field(at), pa.repeat(True, rows.num_rows))

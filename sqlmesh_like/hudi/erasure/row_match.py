@@ -25,7 +25,7 @@ class RowMatch:
         if not all(name.lower() in stored for name in self.columns):
             return None
         names = [stored[name.lower()] for name in self.columns]
-        typed = [combination for text in self.values if (combination := _typed(text, schema, names)) is not None]
+        typed = [combination for text in self.values if (combination := _typed_values(text, schema, names)) is not None]
         columns = schema.names if shown is None else [*names, *(name for name in shown if name not in names)]
         if not typed:
             return schema.empty_table().select(columns)
@@ -38,7 +38,7 @@ class RowMatch:
         return rows.filter(pa.array([each in wanted for each in combinations], pa.bool_()))
 
 
-def _typed(texts: tuple[str, ...], schema: pa.Schema, names: list[str]) -> tuple[object, ...] | None:
+def _typed_values(texts: tuple[str, ...], schema: pa.Schema, names: list[str]) -> tuple[object, ...] | None:
     """The texts in the types of these columns; None where one has no value of its type: no row can match."""
     try:
         return tuple(

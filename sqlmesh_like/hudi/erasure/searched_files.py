@@ -83,7 +83,7 @@ def _copies(uri: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, IO[bytes]
         try:
             while True:
                 while len(waiting) <= _AHEAD and (name := next(rest, None)) is not None:
-                    waiting.append((name, pool.submit(_fetched if sizes[name] else _empty, f"{uri}/{name}")))
+                    waiting.append((name, pool.submit(_download if sizes[name] else _empty, f"{uri}/{name}")))
                 if not waiting:
                     return
                 name, task = waiting.popleft()
@@ -106,7 +106,7 @@ def _empty(_: str) -> IO[bytes]:
     return BytesIO()
 
 
-def _fetched(uri: str) -> IO[bytes] | None:
+def _download(uri: str) -> IO[bytes] | None:
     """An object's content in a file without a name; None where it is gone."""
     from sqlmesh_like.hudi.stores.store_client import client_of, failing, key_of  # needs obstore
 
@@ -125,7 +125,7 @@ def _fetched(uri: str) -> IO[bytes] | None:
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[IO[bytes]]:
+def open_source(source: Source) -> Iterator[IO[bytes]]:
     """The file from its beginning."""
     if isinstance(source, Path):
         with source.open("rb") as file:

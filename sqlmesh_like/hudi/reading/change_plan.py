@@ -109,19 +109,19 @@ def plan_comparison(timeline: Timeline, start: str, end: str, why: str = "") -> 
     touched = touched_groups(commits)
     for frontier in (start, end):
         require_readable(timeline, frontier, touched)
-    old, new = (_touched(timeline, frontier, touched, why) for frontier in (start, end))
+    old, new = (_source_at(timeline, frontier, touched, why) for frontier in (start, end))
     return Comparison(
         old=old,
         new=new,
         key=row_key(timeline, end),
         since=_since(timeline, start, commits),
-        superseded=_superseded(commits) if timeline.is_cow else frozenset(),
+        superseded=_superseded_groups(commits) if timeline.is_cow else frozenset(),
         most_left=_most_left(commits),
         why=why,
     )
 
 
-def _touched(timeline: Timeline, frontier: str, touched: frozenset[FileGroup], why: str) -> Source:
+def _source_at(timeline: Timeline, frontier: str, touched: frozenset[FileGroup], why: str) -> Source:
     """What the file groups held at a frontier.
 
     A replaced group (clustering, `insert_overwrite`) is in the old files and no longer in the new ones, a new one the
@@ -149,7 +149,7 @@ def _numbers_rows(timeline: Timeline, commits: Iterable[Commit]) -> bool:
     return timeline.properties.get("hoodie.record.merge.mode") in _NUMBERED_MERGES and not is_partial
 
 
-def _superseded(commits: Collection[Commit]) -> frozenset[FileGroup]:
+def _superseded_groups(commits: Collection[Commit]) -> frozenset[FileGroup]:
     """File groups of base files that no row can have left unless a newer one of its key replaced it.
 
     Only upserts promise that: plain inserts may repeat a stored key, and replaced groups lose all rows. A row that

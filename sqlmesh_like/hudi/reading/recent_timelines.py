@@ -40,22 +40,22 @@ class _Listed:
 
 
 @cache
-def _listed() -> _Listed:
+def _known_timelines() -> _Listed:
     return _Listed()
 
 
 def listed_timeline(uri: str) -> Timeline:
     """The timeline of a table as it is now."""
     timeline = Timeline(uri)
-    return _listed().add(timeline) if is_store(uri) else timeline
+    return _known_timelines().add(timeline) if is_store(uri) else timeline
 
 
 def forget_timelines(uris: Iterable[str]) -> None:
     """Ask for everything about these tables anew."""
-    _listed().forget(uris)
+    _known_timelines().forget(uris)
 
 
 def timeline_at(uri: str, *frontiers: str) -> Timeline:
     """A timeline for questions about these frontiers of a table; none: about the table as it was listed last."""
-    known = _listed().get(uri.rstrip("/")) if is_store(uri) else None
+    known = _known_timelines().get(uri.rstrip("/")) if is_store(uri) else None
     return known if known is not None and all(map(known.holds, frontiers)) else listed_timeline(uri)

@@ -7,7 +7,6 @@ table has no effect. Temporary views, global ones too, keep the option.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.external_table import external_ddl
@@ -54,8 +53,9 @@ def spark_view(table: TableName, state: TableState) -> list[str]:
     options |= _partition_options(timeline, table, state)
     name, source = (spark_identifier(f"{view_name(table)}{end}") for end in ("", "__hudi"))
     columns = ", ".join(spark_identifier(column.name) for column in state.schema)
+    settings = ", ".join(f"{spark_literal(key)} {spark_literal(value)}" for key, value in options.items())
     return [
-        f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {source} USING hudi OPTIONS ({_listed(options)})",
+        f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {source} USING hudi OPTIONS ({settings})",
         f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW {name} AS SELECT {columns} FROM global_temp.{source}",
     ]
 
@@ -96,10 +96,6 @@ def _partition_options(timeline: Timeline, table: TableName, state: TableState) 
         )
         raise UsageError(message, hint=_HINT)
     return {}
-
-
-def _listed(options: Mapping[str, str]) -> str:
-    return ", ".join(f"{spark_literal(name)} {spark_literal(value)}" for name, value in options.items())
 
 
 def _location(uri: str) -> str:

@@ -23,29 +23,29 @@ from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
-    encoded,
+    encode_record,
     list_of,
     map_of,
-    nullable,
+    nullable_field,
     record_schema,
     record_type,
-    required,
+    required_field,
 )
 from sqlmesh_like.hudi.writer.instant import next_instant
 from sqlmesh_like.names import is_tried_store
 
 _PARTITION = record_type(
     "HoodieSavepointPartitionMetadata",
-    required("partitionPath", STRING),
-    required("savepointDataFile", list_of(STRING)),
+    required_field("partitionPath", STRING),
+    required_field("savepointDataFile", list_of(STRING)),
 )
 _METADATA = record_schema(
     "HoodieSavepointMetadata",
-    required("savepointedBy", STRING),
-    required("savepointedAt", "long"),
-    required("comments", STRING),
-    required("partitionMetadata", map_of(_PARTITION)),
-    nullable("version", "int", 1),
+    required_field("savepointedBy", STRING),
+    required_field("savepointedAt", "long"),
+    required_field("comments", STRING),
+    required_field("partitionMetadata", map_of(_PARTITION)),
+    nullable_field("version", "int", 1),
 )
 
 
@@ -62,7 +62,7 @@ class Savepoint:
 
 def savepoints(timeline: Timeline) -> tuple[Savepoint, ...]:
     """The savepoints of a table, oldest commit first. Raises UnreadableTableError, which names the file."""
-    return tuple(_read(timeline, instant) for instant in timeline.completed if instant.action == "savepoint")
+    return tuple(_read_savepoint(timeline, instant) for instant in timeline.completed if instant.action == "savepoint")
 
 
 def create_savepoint(timeline: Timeline, frontier: str, user: str, comment: str) -> Savepoint:
@@ -83,7 +83,7 @@ def create_savepoint(timeline: Timeline, frontier: str, user: str, comment: str)
     write_file(timeline.folder, f"{TIMELINE}/{instant}.savepoint.inflight", b"")
     fault_point("savepoint.inflight")
     completed = next_instant(timeline.folder_names())
-    write_file(timeline.folder, f"{TIMELINE}/{instant}_{completed}.savepoint", _encoded(savepoint))
+    write_file(timeline.folder, f"{TIMELINE}/{instant}_{completed}.savepoint", _encode_savepoint(savepoint))
     fault_point("savepoint.complete")
     return savepoint
 
@@ -121,7 +121,7 @@ def _require_possible(timeline: Timeline, frontier: str) -> None:
         raise NodeError(f"{len(gone)} data files of {uri} as of {frontier} are gone, e.g. {gone[0]}", hint=hint)
 
 
-def _encoded(savepoint: Savepoint) -> bytes:
+def _encode_savepoint(savepoint: Savepoint) -> bytes:
     record = {
         "savepointedBy": savepoint.user,
         "savepointedAt": int(savepoint.created_at.timestamp() * 1000),
@@ -132,10 +132,10 @@ def _encoded(savepoint: Savepoint) -> bytes:
         },
         "version": 1,
     }
-    return encoded(_METADATA, record)
+    return encode_record(_METADATA, record)
 
 
-def _read(timeline: Timeline, instant: Instant) -> Savepoint:
+def _read_savepoint(timeline: Timeline, instant: Instant) -> Savepoint:
     name = f".hoodie/timeline/{instant.frontier}.savepoint"
     return read_metadata(timeline.folder.read(name), f"{timeline.uri}/{name}", partial(_savepoint, instant.requested))
 

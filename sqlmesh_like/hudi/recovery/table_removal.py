@@ -29,7 +29,7 @@ def remove_table(warehouse: str, uri: str) -> None:
     if is_store(uri):
         drop_on_store(uri)
         return
-    source, dropped = Path(folder(uri).path), _dropped(warehouse)
+    source, dropped = Path(folder(uri).path), _dropped_folder(warehouse)
     target = dropped / f"{source.parent.name}.{source.name}.{datetime.now(UTC):%Y%m%d%H%M%S%f}"
     try:
         dropped.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,12 @@ def delete_remains(warehouse: str, half_dropped: Iterable[str] = ()) -> None:
         finish_drop(uri)
     if is_store(warehouse):
         return
-    dropped = _dropped(warehouse)
+    dropped = _dropped_folder(warehouse)
     for path in sorted(dropped.iterdir()) if dropped.is_dir() else ():
         _delete(path)
 
 
-def _dropped(warehouse: str) -> Path:
+def _dropped_folder(warehouse: str) -> Path:
     return Path(folder(warehouse).path) / "_sml" / "dropped"
 
 

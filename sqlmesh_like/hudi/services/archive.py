@@ -22,7 +22,7 @@ from sqlmesh_like.hudi.commits import Instant
 from sqlmesh_like.hudi.services.timeline_files import create_file, remove_files, write_file
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import ARCHIVED_FILE, TIMELINE, Timeline
-from sqlmesh_like.hudi.writer.avro_records import STRING, nullable, record_type, required
+from sqlmesh_like.hudi.writer.avro_records import STRING, nullable_field, record_type, required_field
 from sqlmesh_like.plan.side_by_side import side_by_side
 
 SLACK = 2
@@ -35,9 +35,9 @@ _MANIFESTS_KEPT = 3
 """Former manifests, whose files a reader may be reading."""
 _AVRO = record_type(
     "HoodieLSMTimelineInstant",
-    *(nullable(name, STRING) for name in ("instantTime", "completionTime", "action")),
-    *(nullable(name, "bytes") for name in ("metadata", "plan")),
-    {**required("version", "int"), "default": 1},
+    *(nullable_field(name, STRING) for name in ("instantTime", "completionTime", "action")),
+    *(nullable_field(name, "bytes") for name in ("metadata", "plan")),
+    {**required_field("version", "int"), "default": 1},
 )
 _SCHEMA = pa.schema(
     [
@@ -124,7 +124,7 @@ def _remove(timeline: Timeline, instants: Collection[Instant]) -> None:
 
 def _archived_instants(timeline: Timeline) -> set[str]:
     """The requested times of all instants in the history."""
-    tables = [_read(timeline, name, ["instantTime"]) for name in _current(timeline)[1]]
+    tables = [_read_history_file(timeline, name, ["instantTime"]) for name in _current(timeline)[1]]
     return {str(instant) for table in tables for instant in table["instantTime"].to_pylist()}
 
 
@@ -136,7 +136,7 @@ def _add(timeline: Timeline, table: pa.Table) -> None:
     level = 0
     while len(full := [name for name in names if _level(name) == level]) >= _MERGED_AT:
         merged = sorted(full)[:_MERGED_AT]
-        whole = pa.concat_tables(_read(timeline, name) for name in merged).sort_by("instantTime")
+        whole = pa.concat_tables(_read_history_file(timeline, name) for name in merged).sort_by("instantTime")
         names = [*(name for name in names if name not in merged), _write(timeline, whole, level=level + 1)]
         level += 1
     sizes = timeline.folder.data_sizes([f"{_HISTORY}/{name}" for name in names])
@@ -153,7 +153,7 @@ def _add(timeline: Timeline, table: pa.Table) -> None:
 def _remove_superseded(timeline: Timeline) -> None:
     """Remove manifests that no reader has, and files that only these name."""
     numbers = sorted(_manifests(timeline))[-_MANIFESTS_KEPT:]
-    named = {name for number in numbers for name in _named(timeline, number)}
+    named = {name for number in numbers for name in _manifest_files(timeline, number)}
     old = [
         name
         for name in timeline.history_names
@@ -175,7 +175,7 @@ def _write(timeline: Timeline, table: pa.Table, level: int) -> str:
     return name
 
 
-def _read(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+def _read_history_file(timeline: Timeline, name: str, columns: Sequence[str] | None = None) -> pa.Table:
     try:
         with timeline.folder.data_file(f"{_HISTORY}/{name}") as file:
             return pq.read_table(file, columns=None if columns is None else [*columns])
@@ -193,14 +193,14 @@ def _current(timeline: Timeline) -> tuple[int, list[str]]:
     number = max(_manifests(timeline), default=0)
     if "_version_" in timeline.history_names:
         number = int(timeline.folder.read(f"{_HISTORY}/_version_") or b"0")
-    return number, _named(timeline, number) if number else []
+    return number, _manifest_files(timeline, number) if number else []
 
 
 def _manifests(timeline: Timeline) -> list[int]:
     return [int(match["number"]) for match in map(_MANIFEST.fullmatch, timeline.history_names) if match]
 
 
-def _named(timeline: Timeline, number: int) -> list[str]:
+def _manifest_files(timeline: Timeline, number: int) -> list[str]:
     """Names of the files of a manifest."""
     path = f"{_HISTORY}/manifest_{number}"
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.hudi.commits import FileGroup, Instant
-from sqlmesh_like.hudi.missing_files import DataFile, data_file, earliest_kept
+from sqlmesh_like.hudi.missing_files import data_file, earliest_kept
 from sqlmesh_like.hudi.timeline import Timeline
 
 
@@ -39,7 +39,7 @@ def plan_clean(timeline: Timeline, retain: int) -> CleanPlan | None:
     kept = earliest_kept(timeline)
     earliest = next((each for each in commits[-retain:] if each.requested >= kept), commits[-retain])
     files: dict[str, list[str]] = defaultdict(list)
-    ended = _ended(timeline)
+    ended = {group: commit.instant.requested for commit in timeline.commits for group in commit.replaced_groups}
     for group, versions in sorted(_versions(timeline).items()):
         files[group[0]] += _superfluous(versions, ended.get(group), earliest.requested)
     removed = {partition: tuple(paths) for partition, paths in files.items() if paths}
@@ -73,17 +73,8 @@ def _versions(timeline: Timeline) -> Mapping[FileGroup, Mapping[str, str]]:
     known = {instant.requested for instant in timeline.commit_instants}
     first = min(known)
     groups: dict[FileGroup, dict[str, str]] = defaultdict(dict)
-    for file in sorted(filter(None, map(data_file, timeline.data_files)), key=_instant_of):
+    for file in sorted(filter(None, map(data_file, timeline.data_files)), key=lambda file: file.instant):
         # What is older than the timeline was archived, and so committed.
         if file.is_base and (file.instant in known or file.instant < first):
             groups[file.group][file.instant] = file.path
     return groups
-
-
-def _instant_of(file: DataFile) -> str:
-    return file.instant
-
-
-def _ended(timeline: Timeline) -> Mapping[FileGroup, str]:
-    """The instants that replaced file groups."""
-    return {group: commit.instant.requested for commit in timeline.commits for group in commit.replaced_groups}

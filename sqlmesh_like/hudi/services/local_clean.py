@@ -24,13 +24,13 @@ from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.avro_records import (
     STRING,
-    encoded,
+    encode_record,
     list_of,
     map_of,
-    nullable,
+    nullable_field,
     record_schema,
     record_type,
-    required,
+    required_field,
 )
 from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline
 
@@ -40,45 +40,52 @@ _VERSION = 2
 """Of Hudi's records of cleans: paths of planned files are whole, those of removed ones are names."""
 _PLAN = record_schema(
     "HoodieCleanerPlan",
-    nullable(
+    nullable_field(
         "earliestInstantToRetain",
-        record_type("HoodieActionInstant", *(required(name, STRING) for name in ("timestamp", "action", "state"))),
+        record_type(
+            "HoodieActionInstant", *(required_field(name, STRING) for name in ("timestamp", "action", "state"))
+        ),
     ),
-    {**required("lastCompletedCommitTimestamp", STRING), "default": ""},
-    required("policy", STRING),
-    nullable("filesToBeDeletedPerPartition", map_of(list_of(STRING))),
-    nullable("version", "int", 1),
-    nullable(
+    {**required_field("lastCompletedCommitTimestamp", STRING), "default": ""},
+    required_field("policy", STRING),
+    nullable_field("filesToBeDeletedPerPartition", map_of(list_of(STRING))),
+    nullable_field("version", "int", 1),
+    nullable_field(
         "filePathsToBeDeletedPerPartition",
         map_of(
             list_of(
                 record_type(
-                    "HoodieCleanFileInfo", nullable("filePath", STRING), nullable("isBootstrapBaseFile", "boolean")
+                    "HoodieCleanFileInfo",
+                    nullable_field("filePath", STRING),
+                    nullable_field("isBootstrapBaseFile", "boolean"),
                 )
             )
         ),
     ),
-    nullable("partitionsToBeDeleted", list_of(STRING)),
-    nullable("extraMetadata", map_of(STRING)),
+    nullable_field("partitionsToBeDeleted", list_of(STRING)),
+    nullable_field("extraMetadata", map_of(STRING)),
 )
 _PARTITION = record_type(
     "HoodieCleanPartitionMetadata",
-    required("partitionPath", STRING),
-    required("policy", STRING),
-    *(required(name, list_of(STRING)) for name in ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")),
-    nullable("isPartitionDeleted", "boolean"),
+    required_field("partitionPath", STRING),
+    required_field("policy", STRING),
+    *(
+        required_field(name, list_of(STRING))
+        for name in ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")
+    ),
+    nullable_field("isPartitionDeleted", "boolean"),
 )
 _DONE = record_schema(
     "HoodieCleanMetadata",
-    required("startCleanTime", STRING),
-    required("timeTakenInMillis", "long"),
-    required("totalFilesDeleted", "int"),
-    required("earliestCommitToRetain", STRING),
-    {**required("lastCompletedCommitTimestamp", STRING), "default": ""},
-    required("partitionMetadata", map_of(_PARTITION)),
-    nullable("version", "int", 1),
-    nullable("bootstrapPartitionMetadata", map_of("org.apache.hudi.avro.model.HoodieCleanPartitionMetadata")),
-    nullable("extraMetadata", map_of(STRING)),
+    required_field("startCleanTime", STRING),
+    required_field("timeTakenInMillis", "long"),
+    required_field("totalFilesDeleted", "int"),
+    required_field("earliestCommitToRetain", STRING),
+    {**required_field("lastCompletedCommitTimestamp", STRING), "default": ""},
+    required_field("partitionMetadata", map_of(_PARTITION)),
+    nullable_field("version", "int", 1),
+    nullable_field("bootstrapPartitionMetadata", map_of("org.apache.hudi.avro.model.HoodieCleanPartitionMetadata")),
+    nullable_field("extraMetadata", map_of(STRING)),
 )
 _REQUEST = re.compile(r"(?P<requested>\d{17})\.clean\.requested")
 _SUPPORTED: Mapping[str, tuple[str, ...]] = {
@@ -195,7 +202,7 @@ def _request(timeline: Timeline, plan: CleanPlan) -> _RequestedClean:
         "extraMetadata": {},
     }
     require_locks(timeline.uri)
-    write_file(place, f"{TIMELINE}/{instant}.clean.requested", encoded(_PLAN, record))
+    write_file(place, f"{TIMELINE}/{instant}.clean.requested", encode_record(_PLAN, record))
     fault_point("clean.requested")
     names = {partition: tuple(path.rpartition("/")[2] for path in paths) for partition, paths in plan.files.items()}
     return _RequestedClean(instant, plan.earliest.requested, plan.newest.requested, names)
@@ -233,5 +240,5 @@ def _complete(timeline: Timeline, clean: _RequestedClean) -> None:
         "extraMetadata": {},
     }
     completed = next_instant(timeline.folder_names())
-    write_file(place, f"{TIMELINE}/{clean.requested}_{completed}.clean", encoded(_DONE, record))
+    write_file(place, f"{TIMELINE}/{clean.requested}_{completed}.clean", encode_record(_DONE, record))
     fault_point("clean.complete")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.errors import MachineError, NodeError
 from sqlmesh_like.hudi.stores.store_client import client_of, failing, key_of
 from sqlmesh_like.names import is_store
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
@@ -90,7 +90,7 @@ def require_lockable(warehouse: str) -> None:
     """Raises MachineError where no locks can be kept: obstore does not reach the place."""
     if not is_store(warehouse):
         raise MachineError(
-            f"{scrubbed(warehouse)}: no locks can be kept there: two calls would overwrite each other's commits",
+            f"{scrub_text(warehouse)}: no locks can be kept there: two calls would overwrite each other's commits",
             hint=ONE_WRITER,
         )
 
@@ -111,7 +111,7 @@ def require_conditional_writes(folder: str) -> None:
         is_kept = False
     if not is_kept:
         raise MachineError(
-            f"the store of {scrubbed(folder)} has no conditional writes (If-None-Match, If-Match): two calls at once "
+            f"the store of {scrub_text(folder)} has no conditional writes (If-None-Match, If-Match): two calls at once "
             "would overwrite each other's commits",
             hint=ONE_WRITER,
         )

@@ -145,13 +145,13 @@ class HdfsClient:
     def list(self, prefix: str | None = None) -> Iterator[Sequence[Mapping[str, Any]]]:
         """All files below a folder, in one batch."""
         with _failing(f"{self._url}/{prefix or ''}"):
-            listed = self._listed(prefix, recursive=True)
+            listed = self._list_files(prefix, recursive=True)
         yield [_meta(each.path.lstrip("/"), each) for each in listed if not each.isdir]
 
     def list_with_delimiter(self, prefix: str | None = None) -> Mapping[str, Any]:
         """The files and folders right below a folder."""
         with _failing(f"{self._url}/{prefix or ''}"):
-            listed = self._listed(prefix, recursive=False)
+            listed = self._list_files(prefix, recursive=False)
         return {
             "common_prefixes": [each.path.lstrip("/") for each in listed if each.isdir],
             "objects": [_meta(each.path.lstrip("/"), each) for each in listed if not each.isdir],
@@ -183,7 +183,7 @@ class HdfsClient:
         with _failing(f"{self._url}/{key}"):
             self._hdfs.delete(f"/{key}", True)
 
-    def _listed(self, prefix: str | None, *, recursive: bool) -> Sequence[FileStatus]:
+    def _list_files(self, prefix: str | None, *, recursive: bool) -> Sequence[FileStatus]:
         """What is below a folder, less what is there for the time of a put."""
         return [each for each in self._all(prefix, recursive=recursive) if f"/{_OWN}" not in each.path]
 

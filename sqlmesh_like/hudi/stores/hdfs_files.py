@@ -21,7 +21,7 @@ class HdfsFiles(AbstractFileSystem):  # type: ignore[misc]
     cachable = False
 
     def info(self, path: str, **_: object) -> dict[str, Any]:
-        client, authority, key = _split(path)
+        client, authority, key = _split_path(path)
         try:
             return _file(authority, client.head(key))
         except FileNotFoundError:
@@ -30,7 +30,7 @@ class HdfsFiles(AbstractFileSystem):  # type: ignore[misc]
         return {"name": f"{authority}/{key}", "size": 0, "type": "directory"}
 
     def ls(self, path: str, detail: bool = False, **_: object) -> Any:
-        client, authority, key = _split(path)
+        client, authority, key = _split_path(path)
         listed = client.list_with_delimiter(key)
         folders = [
             {"name": f"{authority}/{each}", "size": 0, "type": "directory"} for each in listed["common_prefixes"]
@@ -45,7 +45,7 @@ class HdfsFiles(AbstractFileSystem):  # type: ignore[misc]
         """All files below."""
         if maxdepth is not None or withdirs:
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, **kwargs)
-        client, authority, key = _split(path)
+        client, authority, key = _split_path(path)
         files = [_file(authority, each) for batch in client.list(key) for each in batch]
         entries = {file["name"]: file for file in sorted(files, key=lambda file: str(file["name"]))}
         return entries if kwargs.get("detail") else list(entries)
@@ -108,11 +108,11 @@ class _NewFile(BytesIO):
 
 
 def _client(path: str) -> tuple[HdfsClient, str]:
-    client, _, key = _split(path)
+    client, _, key = _split_path(path)
     return client, key
 
 
-def _split(path: str) -> tuple[HdfsClient, str, str]:
+def _split_path(path: str) -> tuple[HdfsClient, str, str]:
     """The client, the file system's name, and the path in it."""
     authority, _, key = path.removeprefix("hdfs://").strip("/").partition("/")
     client = client_of(f"hdfs://{authority}/{key}")

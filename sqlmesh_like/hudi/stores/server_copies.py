@@ -8,7 +8,7 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.store_client import bucket_of, client_of, failing, key_of
 from sqlmesh_like.plan.side_by_side import side_by_side
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 MOST_BYTES = 5 * 1024**3
 """Of a file that S3 copies in one request."""
@@ -17,7 +17,7 @@ MOST_BYTES = 5 * 1024**3
 def require_copyable(uri: str, sizes: Mapping[str, int]) -> None:
     """Raises NodeError where one of these files, with their bytes, is larger than a store copies."""
     if large := [path for path, size in sizes.items() if size > MOST_BYTES]:
-        raise NodeError(f"{scrubbed(uri)}/{large[0]} has more than 5 GB, which S3 does not copy in one request")
+        raise NodeError(f"{scrub_text(uri)}/{large[0]} has more than 5 GB, which S3 does not copy in one request")
 
 
 def copy_files(source: str, target: str, relative: Collection[str]) -> None:
@@ -35,11 +35,11 @@ def copy_files(source: str, target: str, relative: Collection[str]) -> None:
     try:
         side_by_side(copy, [*relative])
     except FileNotFoundError as error:
-        raise RetryableError(f"a file of {scrubbed(source)} is gone: its history was removed meanwhile") from error
+        raise RetryableError(f"a file of {scrub_text(source)} is gone: its history was removed meanwhile") from error
 
 
 def require_copies(target: str, sizes: Mapping[str, int]) -> None:
     """Raises RetryableError unless a folder has these files with their bytes: a store may report a copy too early."""
     copied = folder(target).sizes()
     if lacking := [path for path, size in sizes.items() if copied.get(path) != size]:
-        raise RetryableError(f"{scrubbed(target)}/{lacking[0]} was not copied as a whole", hint="run the same again")
+        raise RetryableError(f"{scrub_text(target)}/{lacking[0]} was not copied as a whole", hint="run the same again")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from sqlmesh_like.errors import MachineError, NodeError, SmlError
 from sqlmesh_like.names import STORE_SCHEMES, is_hdfs, is_store
 from sqlmesh_like.project.reading.store_settings import StoreSettings
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -42,19 +42,19 @@ class _Reached:
 
 
 @cache
-def _reached() -> _Reached:
+def _reached_stores() -> _Reached:
     return _Reached()
 
 
 def uses_stores() -> bool:
     """Whether a warehouse of this process is on a store."""
-    return bool(_reached().buckets)
+    return bool(_reached_stores().buckets)
 
 
 def use_store(uri: str, settings: StoreSettings) -> None:
     """Set how the bucket of a warehouse is reached, and other buckets that no warehouse of this process is in."""
     if is_store(uri):
-        _reached().buckets[bucket_of(uri)] = _reached().latest = settings
+        _reached_stores().buckets[bucket_of(uri)] = _reached_stores().latest = settings
 
 
 def bucket_of(uri: str) -> str:
@@ -87,7 +87,7 @@ def key_of(uri: str) -> str:
 def client_of(uri: str) -> ObjectStore | HdfsClient:
     """Return the client of the bucket, or the HDFS, of a URI. Raises MachineError where the library is missing."""
     bucket = bucket_of(uri)
-    settings = _reached().buckets.get(bucket, _reached().latest)
+    settings = _reached_stores().buckets.get(bucket, _reached_stores().latest)
     return _client(STORE_SCHEMES[uri.partition("://")[0]], bucket, settings)
 
 
@@ -230,7 +230,7 @@ def _in_words(uri: str, error: Exception) -> SmlError | None:
             return None
     elif isinstance(error, AlreadyExistsError | PreconditionError) or not isinstance(error, BaseError):
         return None
-    place = scrubbed(uri)
+    place = scrub_text(uri)
     if "NoSuchBucket" in text or "ContainerNotFound" in text:
         return MachineError(f"{place}: there is no such bucket", hint="create it, or change `warehouse:` of the target")
     if "403 Forbidden" in text or "401 Unauthorized" in text or "credential" in text.lower():
@@ -265,4 +265,4 @@ def _address(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    return scrubbed(text.strip().splitlines()[0]) if text.strip() else "no reason is given"
+    return scrub_text(text.strip().splitlines()[0]) if text.strip() else "no reason is given"

@@ -14,7 +14,7 @@ from time import time
 
 from sqlmesh_like.errors import NewerVersionError
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
@@ -31,9 +31,9 @@ class Lease:
     valid_until: int
     is_released: bool = False
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """
-        >>> Lease("me", 1700000000000).encoded()
+        >>> Lease("me", 1700000000000).encode()
         b'{"expired":false,"validUntil":1700000000000,"owner":"me"}'
         """
         record = {"expired": self.is_released, "validUntil": self.valid_until, "owner": self.owner}
@@ -55,7 +55,9 @@ def parse_lease(content: bytes, uri: str) -> Lease:
         record = json.loads(content)
         return Lease(str(record["owner"]), int(record["validUntil"]), bool(record["expired"]))
     except (ValueError, TypeError, KeyError) as error:
-        raise NewerVersionError(f"the lock of {scrubbed(uri)}", "it is not a record of Hudi's lock provider") from error
+        raise NewerVersionError(
+            f"the lock of {scrub_text(uri)}", "it is not a record of Hudi's lock provider"
+        ) from error
 
 
 class TableLease:
@@ -86,14 +88,14 @@ class TableLease:
             if held is not None and held.owner not in (self._owner, *ended) and held.holds_at(self._clock()):
                 return held
             self.is_takeover = held is not None and not held.is_released and held.owner != self._owner
-            if (taken := self._file.replace(self._next().encoded(), seen)) is not None:
+            if (taken := self._file.replace(self._next().encode(), seen)) is not None:
                 self._seen = taken
                 return None
 
     def renew(self) -> bool:
         """Extend the lease; false where it was taken over, or ended by `sml unlock`."""
         assert self._seen is not None
-        renewed = self._file.replace(self._next().encoded(), self._seen)
+        renewed = self._file.replace(self._next().encode(), self._seen)
         self._seen = renewed or self._seen
         return renewed is not None
 
@@ -101,7 +103,7 @@ class TableLease:
         """Give the lock back, unless another owner has it."""
         if self._seen is not None:
             held = parse_lease(self._seen.content, self.table)
-            self._file.replace(Lease(self._owner, held.valid_until, is_released=True).encoded(), self._seen)
+            self._file.replace(Lease(self._owner, held.valid_until, is_released=True).encode(), self._seen)
             self._seen = None
 
     def _next(self) -> Lease:
@@ -120,6 +122,6 @@ def end_lease(table: str, owner: str | None = None) -> Lease | None:
         held = parse_lease(seen.content, table)
         if held.is_released or owner not in (None, held.owner):
             return None
-        if file.replace(Lease(held.owner, held.valid_until, is_released=True).encoded(), seen) is not None:
+        if file.replace(Lease(held.owner, held.valid_until, is_released=True).encode(), seen) is not None:
             return held
     return None

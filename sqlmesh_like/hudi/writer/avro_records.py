@@ -12,13 +12,13 @@ STRING: dict[str, str] = {"type": "string", "avro.java.string": "String"}
 """Text that Java reads as its own strings."""
 
 
-def nullable(name: str, type_: object, default: object = None) -> dict[str, object]:
+def nullable_field(name: str, type_: object, default: object = None) -> dict[str, object]:
     """A field that may be NULL, which is the default where none is given."""
     types = ["null", type_] if default is None else [type_, "null"]
     return {"name": name, "type": types, "default": default}
 
 
-def required(name: str, type_: object) -> dict[str, object]:
+def required_field(name: str, type_: object) -> dict[str, object]:
     """A field that is never NULL."""
     return {"name": name, "type": type_}
 
@@ -42,7 +42,7 @@ def record_schema(name: str, *fields: dict[str, object]) -> Any:
     return fastavro.parse_schema(record_type(name, *fields))
 
 
-def encoded(schema: Any, record: Mapping[str, object]) -> bytes:
+def encode_record(schema: Any, record: Mapping[str, object]) -> bytes:
     """A file with one record."""
     target = io.BytesIO()
     fastavro.writer(target, schema, [record])

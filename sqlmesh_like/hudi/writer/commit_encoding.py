@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sqlmesh_like.hudi.writer.avro_records import STRING, encoded, list_of, map_of, nullable, record_schema, record_type
+from sqlmesh_like.hudi.writer.avro_records import (
+    STRING,
+    encode_record,
+    list_of,
+    map_of,
+    nullable_field,
+    record_schema,
+    record_type,
+)
 
 if TYPE_CHECKING:
     from sqlmesh_like.hudi.writer.file_merge import MergedFile  # which imports pyarrow
@@ -24,21 +32,23 @@ _COUNTS = (
     "numUpdates",
 )  # fmt: skip
 _WRITE_STAT = record_type(
-    "HoodieWriteStat", *(nullable(name, STRING) for name in _TEXTS), *(nullable(name, "long") for name in _COUNTS)
+    "HoodieWriteStat",
+    *(nullable_field(name, STRING) for name in _TEXTS),
+    *(nullable_field(name, "long") for name in _COUNTS),
 )
-_EXTRA = nullable("extraMetadata", map_of(STRING))
+_EXTRA = nullable_field("extraMetadata", map_of(STRING))
 _FIELDS = (
-    nullable("partitionToWriteStats", map_of(list_of(_WRITE_STAT))),
-    nullable("compacted", "boolean"),
+    nullable_field("partitionToWriteStats", map_of(list_of(_WRITE_STAT))),
+    nullable_field("compacted", "boolean"),
     _EXTRA,
-    nullable("version", "int", 1),
-    nullable("operationType", STRING),
+    nullable_field("version", "int", 1),
+    nullable_field("operationType", STRING),
 )
 _COMMIT = record_schema("HoodieCommitMetadata", *_FIELDS)
 _REPLACE_COMMIT = record_schema(
-    "HoodieReplaceCommitMetadata", *_FIELDS, nullable("partitionToReplaceFileIds", map_of(list_of(STRING)))
+    "HoodieReplaceCommitMetadata", *_FIELDS, nullable_field("partitionToReplaceFileIds", map_of(list_of(STRING)))
 )
-_REPLACE_REQUEST = record_schema("HoodieRequestedReplaceMetadata", nullable("operationType", STRING), _EXTRA)
+_REPLACE_REQUEST = record_schema("HoodieRequestedReplaceMetadata", nullable_field("operationType", STRING), _EXTRA)
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ def inflight_name(instant: str, action: Action) -> str:
 
 def encode_request(action: Action) -> bytes:
     """The bytes of the file that requests a commit."""
-    return b"" if action == "commit" else encoded(_REPLACE_REQUEST, {})
+    return b"" if action == "commit" else encode_record(_REPLACE_REQUEST, {})
 
 
 def encode_commit(content: CommitContent) -> bytes:
@@ -81,9 +91,9 @@ def encode_commit(content: CommitContent) -> bytes:
         "operationType": content.operation,
     }
     if content.replaced is None:
-        return encoded(_COMMIT, record)
+        return encode_record(_COMMIT, record)
     replaced = {partition: list(ids) for partition, ids in content.replaced.items()}
-    return encoded(_REPLACE_COMMIT, {**record, "partitionToReplaceFileIds": replaced})
+    return encode_record(_REPLACE_COMMIT, {**record, "partitionToReplaceFileIds": replaced})
 
 
 def _write_stat(file: MergedFile) -> Mapping[str, object]:

@@ -94,7 +94,7 @@ def merge_file(merge: GroupMerge, schema: pa.Schema, footer: Mapping[str, str]) 
 def _write(target: Path, work: _Merge, schema: pa.Schema, footer: Mapping[str, str]) -> None:
     with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as file:
         pending: list[pa.Table] = []
-        for piece in (*work.merged_pieces(), work.inserted()):
+        for piece in (*work.merged_pieces(), work.inserted_rows()):
             pending.append(piece)
             if sum(each.num_rows for each in pending) >= _ROW_GROUP:
                 file.write_table(pa.concat_tables(pending), row_group_size=_ROW_GROUP)
@@ -134,30 +134,27 @@ class _Merge:
             piece = pa.Table.from_batches([batch])
             if self.merge.replaces:  # other columns of the file are no matter: none of its rows stays
                 piece = piece.select([name for name in piece.column_names if name in self.schema.names])
-            yield self._counted(self._merged(conformed_piece(piece, self.schema)))
+            yield self._count_piece(self._merge_piece(conform_piece(piece, self.schema)))
 
-    def inserted(self) -> pa.Table:
+    def inserted_rows(self) -> pa.Table:
         """Rows with keys that the previous file did not have."""
         flags = self.merge.actions.column(IS_DELETED)
         new = [n for n, gone in enumerate(flags.to_pylist()) if not gone and n not in self.matched]
         self.inserts = len(new)
         self.won.update(new)
-        return self._counted(self.entering.take(pa.array(new, pa.int64())))
+        return self._count_piece(self.entering.take(pa.array(new, pa.int64())))
 
     def result(self, size: int) -> MergedFile | None:
         if not self.won:
             return None
-        shown = self.schema.names
-        entered = self.entering.take(pa.array(sorted(self._upserted()), pa.int64())).select(shown)
+        flags = self.merge.actions.column(IS_DELETED)
+        upserted = sorted(number for number in self.won if not flags[number].as_py())
+        entered = self.entering.take(pa.array(upserted, pa.int64())).select(self.schema.names)
         left = pa.concat_tables(self.left) if self.left else self.schema.empty_table()
         return MergedFile(
             self.merge.partition, self.merge.file_id, self.merge.path, self.merge.previous,
             self.rows, self.inserts, self.updates, self.deletes, size, left, entered,
         )  # fmt: skip
-
-    def _upserted(self) -> Iterator[int]:
-        flags = self.merge.actions.column(IS_DELETED)
-        return (n for n in self.won if not flags[n].as_py())
 
     @property
     def key_range(self) -> dict[str, str]:
@@ -166,8 +163,8 @@ class _Merge:
             return {}
         return {"hoodie_min_record_key": self.lowest_key, "hoodie_max_record_key": self.highest_key}
 
-    def _merged(self, old: pa.Table) -> pa.Table:
-        renamed = self._renamed(old)
+    def _merge_piece(self, old: pa.Table) -> pa.Table:
+        renamed = self._set_file_name(old)
         at = pc.index_in(old.column(self.merge.key), value_set=self.keys).combine_chunks()
         is_met = pc.is_valid(at)
         met_rows = pc.indices_nonzero(is_met)
@@ -220,11 +217,11 @@ class _Merge:
         columns = [meta[name] if name in meta else merge.actions.column(name) for name in self.schema.names]
         return pa.table(columns, schema=self.schema)
 
-    def _renamed(self, old: pa.Table) -> pa.Table:
+    def _set_file_name(self, old: pa.Table) -> pa.Table:
         index = self.schema.get_field_index(FILE_NAME)
         return old.set_column(index, self.schema.field(index), pa.repeat(self.merge.file_name, old.num_rows))
 
-    def _counted(self, piece: pa.Table) -> pa.Table:
+    def _count_piece(self, piece: pa.Table) -> pa.Table:
         self.rows += piece.num_rows
         if piece.num_rows:
             ends = pc.min_max(piece.column(RECORD_KEY)).as_py()
@@ -233,17 +230,17 @@ class _Merge:
         return piece
 
 
-def conformed_piece(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform_piece(piece: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows of a file with the table's columns: columns that are newer than the file are NULL.
 
     Raises UnsupportedRowsError where the file has a column that the table lacks, or one of another type.
     """
     if unknown := set(piece.schema.names) - set(schema.names):
         raise UnsupportedRowsError(f"a file with the column {min(unknown)}")
-    return pa.table([_conformed_column(piece, wanted) for wanted in schema], schema=schema)
+    return pa.table([_conform_column(piece, wanted) for wanted in schema], schema=schema)
 
 
-def _conformed_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.Array:
+def _conform_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.Array:
     index = piece.schema.get_field_index(wanted.name)
     if index < 0 and wanted.nullable:
         return pa.nulls(piece.num_rows, wanted.type)

@@ -233,9 +233,9 @@ def next_instant(names: Iterable[str]) -> str:
     """The present time in UTC as an instant, or one right after the newest instant where that is not later."""
     newest = max((text for name in names for text in _INSTANT.findall(name)), default="")
     now = datetime.now(UTC)
-    if newest >= _spelt(now):
+    if newest >= _format_instant(now):
         now = _moment(newest) + timedelta(milliseconds=1)
-    return _spelt(now)
+    return _format_instant(now)
 
 
 def require_clock_past(timeline: Timeline) -> None:
@@ -261,7 +261,7 @@ def _moment(instant: str) -> datetime:
     return datetime.strptime(instant, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
 
 
-def _spelt(moment: datetime) -> str:
+def _format_instant(moment: datetime) -> str:
     return moment.strftime("%Y%m%d%H%M%S%f")[:17]
 
 

@@ -76,14 +76,14 @@ class NewTable:
         Readers see no rows or all of them. Raises UnsupportedRowsError for types that only Spark writes, RetryableError
         where another writer was there first; no rows are there then.
         """
-        avro, marked = table_schema(self), _marked(rows)
+        avro, upserts = table_schema(self), _as_upserts(rows)
         if not is_store(self.uri):
-            create_table(self.uri, partial(self._build, avro, marked, metadata))
+            create_table(self.uri, partial(self._build, avro, upserts, metadata))
             return
         from sqlmesh_like.hudi.writer.store_table import begin_table  # needs obstore
 
         timeline = begin_table(self.uri, self._properties())
-        upsert(Upsert(timeline, None, marked, self.buckets, metadata, self.partition_field, avro=avro))
+        upsert(Upsert(timeline, None, upserts, self.buckets, metadata, self.partition_field, avro=avro))
 
     def replace(self, rows: pa.Table, metadata: Mapping[str, str]) -> None:
         """The same in the place of a table with another layout, whose history ends.
@@ -93,7 +93,7 @@ class NewTable:
         """
         avro = table_schema(self)
         if not is_store(self.uri):
-            replace_table(self.uri, self.name, partial(self._build, avro, _marked(rows), metadata))
+            replace_table(self.uri, self.name, partial(self._build, avro, _as_upserts(rows), metadata))
             return
         from sqlmesh_like.hudi.recovery.store_drop import drop_on_store  # needs obstore
 
@@ -107,8 +107,8 @@ class NewTable:
 
         Raises UnsupportedRowsError, and RetryableError where another writer was there; then nothing is committed.
         """
-        field, marked, avro = self.partition_field, _marked(rows), table_schema(self)
-        upsert(Upsert(timeline, previous, marked, self.buckets, metadata, field, avro=avro, overwrites=True))
+        field, upserts, avro = self.partition_field, _as_upserts(rows), table_schema(self)
+        upsert(Upsert(timeline, previous, upserts, self.buckets, metadata, field, avro=avro, overwrites=True))
 
     def _build(self, avro: str, rows: pa.Table, metadata: Mapping[str, str], beside: str) -> None:
         root = Path(folder(beside).path)
@@ -124,8 +124,7 @@ class NewTable:
         return text.encode("ascii")
 
 
-def _marked(rows: pa.Table) -> pa.Table:
-    """The rows as upserts."""
+def _as_upserts(rows: pa.Table) -> pa.Table:
     return rows.append_column(IS_DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
 
 

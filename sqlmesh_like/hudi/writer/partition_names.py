@@ -36,13 +36,13 @@ def partition_name(values: Sequence[object]) -> str:
     >>> partition_name(["a b", 3, None]), partition_name([datetime.date(2024, 1, 2)])
     ('_x612062__3___null', '2024-01-02')
     """
-    whole = "__".join(map(_encoded, values))
+    whole = "__".join(map(_encode_value, values))
     if len(whole) <= LONGEST_PARTITION:
         return whole
     return f"{whole[: LONGEST_PARTITION - 40]}_h{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
 
 
-def _encoded(value: object) -> str:
+def _encode_value(value: object) -> str:
     match value:
         case None:
             return "_null"

@@ -35,9 +35,9 @@ class Claim:
     name: str = ""
     content: bytes = b""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """
-        >>> Claim("t", "ready", (), "1_2.commit", b"x").encoded()
+        >>> Claim("t", "ready", (), "1_2.commit", b"x").encode()
         b'{"token": "t", "state": "ready", "others": [], "name": "1_2.commit"}\\nx'
         """
         head = {"token": self.token, "state": self.state, "others": self.others, "name": self.name}
@@ -46,7 +46,7 @@ class Claim:
 
 def parse_claim(content: bytes, uri: str) -> Claim:
     """
-    >>> parse_claim(Claim("t", "ready", ("a",), "n", b"x").encoded(), "") == Claim("t", "ready", ("a",), "n", b"x")
+    >>> parse_claim(Claim("t", "ready", ("a",), "n", b"x").encode(), "") == Claim("t", "ready", ("a",), "n", b"x")
     True
     """
     head, _, rest = content.partition(b"\n")
@@ -91,7 +91,7 @@ class ClaimFile:
 
     def _replace(self, claim: Claim) -> bool:
         try:
-            written = self._file.replace(claim.encoded(), self._seen)
+            written = self._file.replace(claim.encode(), self._seen)
         except FileNotFoundError:  # AWS's answer where there is nothing to replace
             return False
         if written is None:

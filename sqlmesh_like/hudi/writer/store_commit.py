@@ -45,7 +45,7 @@ from sqlmesh_like.hudi.writer.store_removal import (
     remove_commit,
     timeline_names,
 )
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _ATTEMPTS = 4
 """How often the completed instant is put, where it is not known whether it arrived."""
@@ -207,4 +207,4 @@ def create_completed(uri: str, name: str, content: bytes) -> None:
             problem = error.message
             time.sleep(0.2 * 2**attempt)
     hint = "run the same command again: the next call completes the commit if it is not"
-    raise RetryableError(f"{scrubbed(uri)}: it is not known whether {name} was written: {problem}", hint=hint)
+    raise RetryableError(f"{scrub_text(uri)}: it is not known whether {name} was written: {problem}", hint=hint)

@@ -30,7 +30,7 @@ def begin_table(uri: str, properties: bytes) -> Timeline:
         raise RetryableError(f"another writer has made {uri}")
     if timeline.unfinished or timeline.history_names:
         raise UnsupportedRowsError("a table that another writer has begun")
-    if left := _left_files(uri):
+    if left := _remaining_files(uri):
         # Readers of Hudi take a file that is older than the first commit for one of an archived commit.
         raise UnsupportedRowsError(f"a folder that has files, e.g. {left[0]}")
     require_locks(uri)
@@ -42,7 +42,7 @@ def begin_table(uri: str, properties: bytes) -> Timeline:
     return timeline
 
 
-def _left_files(uri: str) -> list[str]:
+def _remaining_files(uri: str) -> list[str]:
     """Files in the table's folder, but for those that only say that there is a partition."""
     files = folder(uri).files()
     return [path for path in files if not path.startswith(".hoodie/") and path.rpartition("/")[2] != PARTITION_FILE]

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
-from sqlmesh_like.hudi.commits import Slice, tagged
+from sqlmesh_like.hudi.commits import Slice, extra_metadata
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
 from sqlmesh_like.hudi.writer.begin import Commit, open_commit
@@ -74,17 +74,17 @@ def upsert(work: Upsert) -> UpsertResult:
     if avro is None:
         raise UnsupportedRowsError("a table whose commits do not say its columns")
     schema = file_schema(avro)
-    groups = list(_groups(work, _conformed(work.rows, schema))) if work.rows is not None else []
+    groups = list(_groups(work, _conform_rows(work.rows, schema))) if work.rows is not None else []
     _require_small(work, groups)
     commit = open_commit(work.timeline, work.previous, "replacecommit" if work.overwrites else "commit")
     groups = [replace(group, instant=commit.instant) for group in groups]
     try:
-        files = _written(commit, groups, schema, file_footer(avro))
+        files = _write_files(commit, groups, schema, file_footer(avro))
         fault_point("hudi.commit.files")
         log = _log(work, files)
         fault_point("hudi.commit.log")
-        extra = {"schema": avro, **tagged({**work.metadata, **(log.metadata if log else {})})}
-        frontier = commit.complete(CommitContent(_operation(work), tuple(files), extra, _replaced(work)))
+        extra = {"schema": avro, **extra_metadata({**work.metadata, **(log.metadata if log else {})})}
+        frontier = commit.complete(CommitContent(_operation(work), tuple(files), extra, _replaced_groups(work)))
     except BaseException:
         commit.abandon(group.path for group in groups)
         raise
@@ -108,7 +108,7 @@ def _operation(work: Upsert) -> str:
     return "BULK_INSERT" if work.previous is None else "UPSERT"
 
 
-def _replaced(work: Upsert) -> Mapping[str, Sequence[str]] | None:
+def _replaced_groups(work: Upsert) -> Mapping[str, Sequence[str]] | None:
     """The file groups that end with the commit, by partition; None for an upsert."""
     if not work.overwrites or work.previous is None:
         return None
@@ -118,7 +118,7 @@ def _replaced(work: Upsert) -> Mapping[str, Sequence[str]] | None:
     return replaced
 
 
-def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _conform_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with exactly the table's columns. Raises UnsupportedRowsError for other columns or types."""
     wanted = [field for field in schema if field.name not in HUDI_COLUMNS]
     if set(rows.column_names) != {field.name for field in wanted}:
@@ -181,7 +181,7 @@ def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
     return entries
 
 
-def _written(
+def _write_files(
     commit: Commit, groups: Sequence[GroupMerge], schema: pa.Schema, footer: Mapping[str, str]
 ) -> list[MergedFile]:
     """Write the file of each group, several at a time."""
@@ -212,11 +212,11 @@ def _log(work: Upsert, files: Sequence[MergedFile]) -> ChangeLog | None:
         return ChangeLog(work.previous)
     names = [column.name for column in shown]
 
-    def signed(rows: pa.Table, weight: int) -> pa.Table:
+    def with_weight(rows: pa.Table, weight: int) -> pa.Table:
         return rows.select(names).append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), rows.num_rows))
 
     def write(path: str, metadata: Mapping[str, str]) -> int:
-        parts = [part for file in files for part in (signed(file.left, -1), signed(file.entered, 1))]
+        parts = [part for file in files for part in (with_weight(file.left, -1), with_weight(file.entered, 1))]
         table = pa.concat_tables(parts)
         with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as file:
             file.write_table(table)

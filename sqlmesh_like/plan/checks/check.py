@@ -128,10 +128,10 @@ class _Check:
                 if model.python is not None:
                     self._check_python(model, model.python)
                     return None
-                facts = self._checked(model)
+                facts = self._check_query(model)
                 self._check_config(facts.model)
                 refuse_unstorable(facts, self._schemas.get(model.unique_id))
-                shown = self._shown(facts)
+                shown = self._output_schema(facts)
                 declared_partitions(facts, shown)
                 refuse_breach(model, shown, column_places(facts) if model.has_contract else None)
                 if model.branch is not None:
@@ -169,7 +169,7 @@ class _Check:
         name = (test.column_name or "").lower()
         return any(column.name.lower() == name for column in self._compiler.columns(test.inputs[0]) or ())
 
-    def _checked(self, model: RenderedModel) -> QueryFacts:
+    def _check_query(self, model: RenderedModel) -> QueryFacts:
         if not self._has_functions:
             _refuse_unknown_functions(model)
         if odd := first_odd_character(model.sql):
@@ -218,7 +218,7 @@ class _Check:
                 raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
             self.warnings.append(mismatch)
 
-    def _shown(self, facts: QueryFacts) -> Schema | None:
+    def _output_schema(self, facts: QueryFacts) -> Schema | None:
         """Columns of the query; a type that cannot be derived is that of the stored table."""
         known = facts.schema or self._schemas.get(facts.model.unique_id)
         stored = {column.name.lower(): column.type for column in self._stored.get(facts.model.unique_id) or ()}
@@ -232,7 +232,7 @@ class _Check:
         _check_predicates(branch)
         this = replace(branch, unique_id=NodeId.parse(f"{branch.unique_id}{_BRANCH}"))
         self._schemas[branch.unique_id] = shown
-        this_schema = self._shown(self._checked(this))
+        this_schema = self._output_schema(self._check_query(this))
         have = {column.name.lower(): column.type for column in this_schema or ()}
         for column in shown or () if this_schema else ():
             if column.name.lower() not in have and branch.config.on_schema_change == "append_new_columns":
@@ -256,7 +256,7 @@ class _Check:
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
         refuse_unnamed(model, tree)
-        shown = _shown_columns(output_names(facts.tree, columns_of), written)
+        shown = _output_columns(output_names(facts.tree, columns_of), written)
         self._schemas[model.unique_id] = with_versions(model, shown)
 
     def _columns_of(self, model: RenderedModel) -> ColumnsOf:
@@ -283,7 +283,7 @@ class _Check:
                     )
 
 
-def _shown_columns(names: Sequence[str] | None, written: WrittenTypes | None) -> Schema | None:
+def _output_columns(names: Sequence[str] | None, written: WrittenTypes | None) -> Schema | None:
     """Columns of a query that is not in the algebra, with types where they are proven."""
     outputs = (written.outputs() if written is not None else None) or []
     lowered = [name.lower() for name, _ in outputs]

@@ -5,7 +5,7 @@ Source: `TypeCoercion` of Spark 3.5 without ANSI. Reports only if both types are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from sqlmesh_like.analyze.expressions.types import INTEGERS, infer
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.checks.lint import joined_kinds, united_kinds, with_types
+from sqlmesh_like.plan.checks.lint import join_type_mismatches, set_operation_type_mismatches, with_types
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 
@@ -39,7 +39,10 @@ def _as_written(model: RenderedModel, schemas: Callable[[InputRef], Schema | Non
     if tree.find(exp.Join, exp.SetOperation) is None:
         return
     typed = with_types(tree, model, {ref.unique_id: schemas(ref) for ref in model.inputs})
-    for rule, find, never in (("LNT001", joined_kinds, NEVER_EQUAL), ("LNT002", united_kinds, _NEVER_ONE)):
+    for rule, find, never in (
+        ("LNT001", join_type_mismatches, NEVER_EQUAL),
+        ("LNT002", set_operation_type_mismatches, _NEVER_ONE),
+    ):
         for met in find(typed) if typed is not None else ():
             yield TypeWarning(rule, met.message, locate(model, offset_of(met.node)), met.kinds in never)
 
@@ -51,13 +54,11 @@ def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
         if left and right and left != right:
             offset = offset_of(equal)
             place = locate(facts.model, offset if offset is not None else join.offset)
-            message = f"this join compares {left} with {right}: {_written(equal, known)}"
+            sides = (
+                f"{one.sql(SPARK, comments=False)} is {infer(one, known)}" for one in (equal.this, equal.expression)
+            )
+            message = f"this join compares {left} with {right}: {', '.join(sides)}"
             yield TypeWarning("LNT001", message, place, {left, right} in NEVER_EQUAL)
-
-
-def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
-    sides = (f"{side.sql(SPARK, comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
-    return ", ".join(sides)
 
 
 def type_family(type_: str | None) -> str | None:

@@ -65,14 +65,14 @@ def refuse_unlike(model: RenderedModel, derived: Schema | None, computed: Schema
     known = {column.name.lower(): column.type for column in derived or ()}
     promised = {column.name.lower(): normalize(_spark_name(column.type or "")) for column in model.declared}
 
-    def seen(column: Column) -> str | None:
+    def derived_type(column: Column) -> str | None:
         name = column.name.lower()
         if known.get(name) is not None:
             return known[name]
         families = {type_family(column.type), type_family(promised.get(name))}
         return column.type if len(families - {None}) == 2 else None
 
-    refuse_breach(model, tuple(Column(column.name, seen(column)) for column in computed))
+    refuse_breach(model, tuple(Column(column.name, derived_type(column)) for column in computed))
 
 
 def is_kept(promised: str, type_: str) -> bool:

@@ -95,7 +95,7 @@ class Meeting:
     kinds: frozenset[str]
 
 
-def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+def join_type_mismatches(tree: exp.Expr) -> Iterator[Meeting]:
     """Comparisons of two kinds of types in the joins of a typed query."""
     for join in tree.find_all(exp.Join):
         on = join.args.get("on")
@@ -106,7 +106,7 @@ def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
                 yield Meeting(text, equal, frozenset({left, right}))
 
 
-def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+def set_operation_type_mismatches(tree: exp.Expr) -> Iterator[Meeting]:
     """Columns of set operations in a typed query whose sides are of two kinds."""
     for union in tree.find_all(exp.SetOperation):
         left, right = union.left, union.right
@@ -120,12 +120,12 @@ def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
 
 
 def _join_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for met in joined_kinds(query.typed) if query.typed is not None else ():
+    for met in join_type_mismatches(query.typed) if query.typed is not None else ():
         yield met.message, met.node
 
 
 def _union_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for met in united_kinds(query.typed) if query.typed is not None else ():
+    for met in set_operation_type_mismatches(query.typed) if query.typed is not None else ():
         yield met.message, met.node
 
 
@@ -160,7 +160,7 @@ def _watermark(query: _Query) -> Iterator[tuple[str, Location]]:
         yield f"{RULES[rule].meaning} ({RULES[rule].advice})", query.model.place_of("is_incremental")
 
 
-def _undelivered(query: _Query) -> Iterator[tuple[str, Location]]:
+def _missing_described_columns(query: _Query) -> Iterator[tuple[str, Location]]:
     """Columns that the YAML describes and the query does not have; a snapshot adds columns of its own."""
     names = [column.name for column in query.shown or ()]
     for name, place in query.model.column_places.items() if names and query.model.config.snapshot is None else ():
@@ -195,5 +195,5 @@ LINT_RULES = (
     LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),
     LintRule("LNT004", "a column of a CTE that nothing reads", _unread_columns),
     LintRule("LNT005", "a watermark of the author's, by is_incremental()", _watermark),
-    LintRule("LNT006", "a column that is described and that the query does not have", _undelivered),
+    LintRule("LNT006", "a column that is described and that the query does not have", _missing_described_columns),
 )

@@ -90,7 +90,7 @@ def _as_written(written: WrittenTypes) -> Refused:
             yield node, types, outcome
     for clause in written.tree.find_all(exp.Where, exp.Having):
         yield from _not_boolean([clause.this], types)
-    yield from ((node, types, refusal) for node, refusal in written.united())
+    yield from ((node, types, refusal) for node, refusal in written.incompatible_set_columns())
 
 
 def _hint(node: exp.Expr, types: ExpressionTypes) -> str:

@@ -58,7 +58,7 @@ class WrittenTypes:
                 return [(item.alias_or_name, _type(self.types.of(item.unalias()))) for item in query.selects]
         return None
 
-    def united(self) -> Iterator[tuple[exp.Expr, Refusal]]:
+    def incompatible_set_columns(self) -> Iterator[tuple[exp.Expr, Refusal]]:
         """Columns of UNION, INTERSECT and EXCEPT whose types have no common one, each with its second query."""
         for query in self.tree.find_all(exp.SetOperation):
             left, right = self._outputs(query.this), self._outputs(query.expression)

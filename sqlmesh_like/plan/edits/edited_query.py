@@ -36,7 +36,7 @@ def _edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
     merges = after.classification.strategy == "aggregate_merge"
     if (before.classification.strategy == "aggregate_merge") != merges:
         is_below = not merges and not after.table.state and has_plain_group_keys(old)
-        return _computed(joined_rows(old, new)) if is_below and not after.table.keyed_by else None
+        return _column_edit(joined_rows(old, new)) if is_below and not after.table.keyed_by else None
     if before.facts.schema == after.facts.schema and before.table.state == after.table.state:
 
         def table(marked: Relation) -> TablePlan:
@@ -49,10 +49,10 @@ def _edit_between(before: CompiledModel, after: CompiledModel) -> Edit | None:
     if not merges and any(each.table.state != _ordered_by(each) for each in (before, after)):
         return None
     has_other_keys = merges or after.table.keyed_by
-    return _computed(edited_columns(old, new, merges=merges) or (None if has_other_keys else joined_rows(old, new)))
+    return _column_edit(edited_columns(old, new, merges=merges) or (None if has_other_keys else joined_rows(old, new)))
 
 
-def _computed(edited: EditedColumns | None) -> Edit | None:
+def _column_edit(edited: EditedColumns | None) -> Edit | None:
     if edited is None:
         return None
     computed = [f"{' and '.join(edited.computed)} computed alone"] * bool(edited.computed)

@@ -150,16 +150,18 @@ def _has_key_of(record: TableRecord, unique_key: tuple[str, ...]) -> bool:
 def _has_columns(compiled: CompiledModel, target: TableState) -> bool:
     """Whether the table has the query's columns in their order, and its state, with their types."""
     shown, stored = compiled.facts.schema, target.stored
-    if shown is None or stored is None or _named(visible(stored)) != _named(shown):
+    if shown is None or stored is None or _stored_columns(visible(stored)) != _stored_columns(shown):
         return False
-    state = {name: type_ for name, type_ in _named(stored) if is_hidden(name) and not name.startswith(_OWN_COLUMNS)}
+    state = {
+        name: type_ for name, type_ in _stored_columns(stored) if is_hidden(name) and not name.startswith(_OWN_COLUMNS)
+    }
     build = compiled.table.build
     assert build is not None
-    wanted = _named(compiled.table.state)
+    wanted = _stored_columns(compiled.table.state)
     is_state = state.keys() == {name for name in build.named_selects if is_hidden(name)}
     return is_state and all(type_ is None or state.get(name) == type_ for name, type_ in wanted)
 
 
-def _named(schema: Schema) -> list[tuple[str, str | None]]:
+def _stored_columns(schema: Schema) -> list[tuple[str, str | None]]:
     """Names and types as a table stores them."""
     return [(column.name, stored_type(column.type)) for column in schema]

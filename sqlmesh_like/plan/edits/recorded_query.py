@@ -36,7 +36,7 @@ from sqlmesh_like.plan.edits.widened_inputs import recorded_schema
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query
 from sqlmesh_like.plan.history import TableRecord
 from sqlmesh_like.render.rendered import InputRef, SourceMap
-from sqlmesh_like.secrets import scrubbed
+from sqlmesh_like.secrets import scrub_text
 
 _MOST = 12_000
 """Characters of a query that is recorded; each commit of its table has them."""
@@ -50,7 +50,7 @@ def recorded_query(compiled: CompiledModel) -> str:
     used, schemas = used_columns(relation), scanned_columns(relation)
     read = {name: [[c.name, c.type] for c in schema if c.name in used[name]] for name, schema in schemas.items()}
     sql = compiled.facts.tree.sql(SPARK, comments=False)
-    if scrubbed(sql) != sql:
+    if scrub_text(sql) != sql:
         return ""
     tables = {ref.unique_id: [ref.table.schema, ref.table.identifier] for ref in compiled.facts.inputs}
     text = json.dumps({"sql": sql, "read": read, "tables": tables}, separators=(",", ":"))

@@ -64,14 +64,14 @@ def over_recorded_types(relation: Relation, before: Relation) -> Relation:
 def _cast(relation: Relation, narrower: Mapping[str, Schema], done: dict[int, Relation]) -> Relation:
     if id(relation) not in done:
         if isinstance(relation, Scan) and relation.input_id in narrower:
-            done[id(relation)] = _widened(relation, narrower[relation.input_id])
+            done[id(relation)] = _widen_scan(relation, narrower[relation.input_id])
         else:
             below = tuple(_cast(child, narrower, done) for child in children(relation))
             done[id(relation)] = with_children(relation, below)
     return done[id(relation)]
 
 
-def _widened(scan: Scan, recorded: Schema) -> Projection:
+def _widen_scan(scan: Scan, recorded: Schema) -> Projection:
     types, items = {each.name: each.type for each in recorded}, list[Named]()
     for each in scan.schema:
         own: exp.Expr = column(each.name)

@@ -28,7 +28,9 @@ def kept_partitions(
     recorded = record.frozen_before if record is not None else ""
     if frozen is None:
         if recorded and not full_refresh:
-            raise _lost(compiled, f"partitions before {recorded} are frozen, and {KEY} is not set any more")
+            raise _frozen_rows_error(
+                compiled, f"partitions before {recorded} are frozen, and {KEY} is not set any more"
+            )
         return None
     if not target.exists:
         return None
@@ -39,12 +41,12 @@ def kept_partitions(
     elif names := _unreadable_columns(compiled, target):
         why = f"its stored rows cannot be read with the query's columns: {names}"
     elif recorded and not frozen.keeps(recorded) and not full_refresh:
-        raise _lost(compiled, f"partitions before {recorded} are frozen, and {KEY} is {frozen.before} now")
+        raise _frozen_rows_error(compiled, f"partitions before {recorded} are frozen, and {KEY} is {frozen.before} now")
     else:
         return frozen
     if full_refresh and not recorded:
         return None
-    raise _lost(compiled, why)
+    raise _frozen_rows_error(compiled, why)
 
 
 def kept_strategy(
@@ -81,7 +83,7 @@ def require_tables(compiled: CompiledModel, frozen: FrozenPartitions | None, kin
         raise NodeError(message, location=config_place(compiled.model, KEY), hint=hint)
 
 
-def _lost(compiled: CompiledModel, why: str) -> NodeError:
+def _frozen_rows_error(compiled: CompiledModel, why: str) -> NodeError:
     model = compiled.model
     hint = "undo that; or, to make all rows of what the inputs have now, take frozen_before out (or lower it) and run"
     return NodeError(

@@ -20,7 +20,7 @@ from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import required
+from sqlmesh_like.project.sources import required_text
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -84,13 +84,13 @@ def _function(
     node: YamlNode, paths: Sequence[Path], root: Path, folders: Sequence[str], project: str, descriptions: Descriptions
 ) -> FunctionFile:
     FUNCTION.check(node)
-    name, place = required(node, "name", "a function"), node.children["name"].location
+    name, place = required_text(node, "name", "a function"), node.children["name"].location
     _check_name("a function", name, place)
     settings = node.get("config")
     config = {} if settings is None else FUNCTION_CONFIG.read(settings)
     path = _file_of(name, [path for path in paths if path.stem == name], root, folders, place)
     unique_id = NodeId("function", project, name)
-    if (fault := _unsupported(name, config, path)) is not None:
+    if (fault := _unsupported_reason(name, config, path)) is not None:
         warn(place, f"{fault[0]}: queries cannot call it", fault[1])
         return FunctionFile(unique_id, name, relative(path, root), "", (), "", place, place, unsupported=fault)
     arguments = _arguments(node, descriptions)
@@ -143,7 +143,7 @@ def _file_of(name: str, files: list[Path], root: Path, folders: Sequence[str], p
     return files[0]
 
 
-def _unsupported(name: str, config: dict[str, object], path: Path) -> tuple[str, str] | None:
+def _unsupported_reason(name: str, config: dict[str, object], path: Path) -> tuple[str, str] | None:
     """Why a function cannot be written into a query as an expression, and what to do; None if it can."""
     if path.suffix.lower() != ".py" and (config.get("entry_point") or config.get("runtime_version")):
         return (
@@ -180,7 +180,7 @@ def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgu
     arguments: list[FunctionArgument] = []
     for entry in () if listed is None else listed.sequence("arguments"):
         FUNCTION_ARGUMENT.check(entry)
-        name, place = required(entry, "name", "an argument"), entry.children["name"].location
+        name, place = required_text(entry, "name", "an argument"), entry.children["name"].location
         _check_name("an argument", name, place)
         if name.lower() in {argument.name.lower() for argument in arguments}:
             raise ProjectError(f"argument {name!r} is declared twice", location=place, hint="rename one")

@@ -13,7 +13,7 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
-    unchecked,
+    unchecked_value,
     without_effect,
 )
 
@@ -54,6 +54,6 @@ COLUMN_KEYS = {
     "config": Key(entry(COLUMN_CONFIG), help="Settings.", example={"tags": ["pii"]}),
     "granularity": Key(any_granularity, help="Of a time column: the granularity of its values.", example="day"),
     "policy_tags": without_effect("list of texts", ["pii"], "no privileges of columns are set"),
-    "docs": Key(unchecked("mapping", {"show": False}), help="Settings of dbt's site; not read here."),
+    "docs": Key(unchecked_value("mapping", {"show": False}), help="Settings of dbt's site; not read here."),
 }  # fmt: skip
 COLUMN = Shape("a column", COLUMN_KEYS, others="warn")

@@ -16,7 +16,7 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
-    unchecked,
+    unchecked_value,
     without_effect,
 )
 
@@ -48,7 +48,7 @@ FUNCTION_CONFIG = Shape("the config of a function", {
     "database": without_effect("text", "main", _INLINED),
     "schema": without_effect("text", "udf", _INLINED),
     "alias": without_effect("text", "cents", _INLINED),
-    "docs": Key(unchecked("mapping", {"show": False}), help="Settings of dbt's site; not read here."),
+    "docs": Key(unchecked_value("mapping", {"show": False}), help="Settings of dbt's site; not read here."),
 }, others="warn")  # fmt: skip
 FUNCTION = Shape("a function", {
     "name": Key(text, is_required=True, help="Its file, without suffix; queries call it by this name.",

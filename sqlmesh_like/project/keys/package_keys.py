@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import each, text, unchecked
+from sqlmesh_like.project.keys.value_types import each, text, unchecked_value
 
 PACKAGE = Shape("a package", {
     "local": Key(text, help="A folder.", example="../shared"),
@@ -13,12 +13,14 @@ PACKAGE = Shape("a package", {
     "tarball": Key(text, help="Address of an archive.", example="https://files.example.com/shared.tar.gz"),
     "package": Key(text, help="Name in dbt's hub; it must be installed already: the hub is not used.",
                    example="dbt-labs/dbt_utils"),
-    "version": Key(unchecked("text or list of texts", [">=1.1.0", "<2.0.0"]), help="Of `package`; not checked."),
-    "name": Key(unchecked("text", "shared"), help="dbt's; the name is that of the package's project."),
-    "warn-unpinned": Key(unchecked("true or false", False), help="dbt's; no effect here."),
-    "private": Key(unchecked("text", "shop/shared"), help="dbt's; no effect here: give `git`."),
+    "version": Key(unchecked_value("text or list of texts", [">=1.1.0", "<2.0.0"]), help="Of `package`; not checked."),
+    "name": Key(unchecked_value("text", "shared"), help="dbt's; the name is that of the package's project."),
+    "warn-unpinned": Key(unchecked_value("true or false", False), help="dbt's; no effect here."),
+    "private": Key(unchecked_value("text", "shop/shared"), help="dbt's; no effect here: give `git`."),
 })  # fmt: skip
 PACKAGES = Shape("packages.yml", {
     "packages": Key(each(PACKAGE), help="The packages.", example=[{"local": "../shared"}]),
-    "projects": Key(unchecked("list", [{"name": "shared"}]), help="dbt's; no effect here: give `local` or `git`."),
+    "projects": Key(
+        unchecked_value("list", [{"name": "shared"}]), help="dbt's; no effect here: give `local` or `git`."
+    ),
 })  # fmt: skip

@@ -19,14 +19,14 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 def _count(minimum: int) -> Form:
     """A whole number of at least this, or its text, which `env_var` returns."""
 
-    def read(node: YamlNode, key: str) -> int:
+    def read_count(node: YamlNode, key: str) -> int:
         if isinstance(node.value, str) and node.value.strip().isdigit():
             node = replace(node, value=int(node.value))
         return node.integer(key, minimum)
 
     texts = {"type": "string", "pattern": r"^\s*\d+\s*$"}
     schema = {"anyOf": [{"type": "integer", "minimum": minimum}, texts]}
-    return Form(read, f"whole number of at least {minimum}", schema, example=minimum)
+    return Form(read_count, f"whole number of at least {minimum}", schema, example=minimum)
 
 
 _COUNT = _count(1)

@@ -20,7 +20,7 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
-    unchecked,
+    unchecked_value,
     without_effect,
 )
 from sqlmesh_like.project.semantic.metrics import METRIC
@@ -32,10 +32,10 @@ _NAME = Key(text, is_required=True, help="Its name.", example="orders")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
-_OWN_META = Key(unchecked("mapping", {"owner": "sales"}), help="Any values of the project's own.")
-_DOCS = Key(unchecked("mapping", {"show": False}), help="Settings of dbt's site; not read here.")
-_DEPRECATION = Key(unchecked("date", "2025-12-31"), help="When it goes; documentation only.")
-_UNREAD_CONFIG = Key(unchecked("mapping", {"meta": {"owner": "sales"}}), help="Settings; not read here.")
+_OWN_META = Key(unchecked_value("mapping", {"owner": "sales"}), help="Any values of the project's own.")
+_DOCS = Key(unchecked_value("mapping", {"show": False}), help="Settings of dbt's site; not read here.")
+_DEPRECATION = Key(unchecked_value("date", "2025-12-31"), help="When it goes; documentation only.")
+_UNREAD_CONFIG = Key(unchecked_value("mapping", {"meta": {"owner": "sales"}}), help="Settings; not read here.")
 _TESTS = Key(data_tests, help="Data tests of the table.", example=[{"unique": {"arguments": {"column_name": "id"}}}])
 _OLD_TESTS = Key(data_tests, help="The old name of `data_tests`.", example=["unique"])
 _CONFIG = Key(entry(CONFIG), help="Settings; they override the project's and are overridden by in-file config().",

@@ -14,7 +14,7 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
-    unchecked,
+    unchecked_value,
     without_effect,
 )
 
@@ -84,7 +84,7 @@ PROJECT_SETTINGS = Shape("the project's settings", {
     "query-comment": Key(anything, help="Ignored with a warning: comments are not added to statements.",
                          example="run by {{ target.name }}"),
     **{old: Key(texts, help=f"The old name of {new}.", example=[PATH_DEFAULTS[new]]) for old, new in OLD_PATHS.items()},
-    "config-version": Key(unchecked("whole number", 2), help="Version of the format: 2."),
-    "dbt-cloud": Key(unchecked("mapping", {"project-id": 1}), help="Settings of dbt's cloud; not read here."),
+    "config-version": Key(unchecked_value("whole number", 2), help="Version of the format: 2."),
+    "dbt-cloud": Key(unchecked_value("mapping", {"project-id": 1}), help="Settings of dbt's cloud; not read here."),
     **_WITHOUT_EFFECT,
 })  # fmt: skip

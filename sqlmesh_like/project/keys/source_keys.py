@@ -23,7 +23,7 @@ from sqlmesh_like.project.keys.value_types import (
     settings,
     text,
     texts,
-    unchecked,
+    unchecked_value,
     without_effect,
 )
 from sqlmesh_like.project.nodes import CdcFormat, TableType, TimeUnit
@@ -33,7 +33,9 @@ _NAME = Key(text, is_required=True, help="Its name.", example="shop")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
 _META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
-_NO_QUERY = Key(unchecked("SQL", "select max(sold_at) from sales"), help="dbt's; not supported: use loaded_at_field.")
+_NO_QUERY = Key(
+    unchecked_value("SQL", "select max(sold_at) from sales"), help="dbt's; not supported: use loaded_at_field."
+)
 _NO_SOURCE_TESTS = without_effect("list", ["unique"], "a source has no data tests; its tables have")
 _TESTS = Key(data_tests, help="Data tests, as for models.", example=["unique"])
 

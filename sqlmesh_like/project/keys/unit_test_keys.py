@@ -15,7 +15,7 @@ from sqlmesh_like.project.keys.value_types import (
     plain_mapping,
     text,
     texts,
-    unchecked,
+    unchecked_value,
 )
 from sqlmesh_like.project.testing.unit_test_spec import FixtureFormat
 
@@ -46,7 +46,7 @@ UNIT_CONFIG = Shape("the config of a unit test", {
     "tags": Key(texts, help="Tags to select by.", example=["nightly"]),
     "meta": Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"}),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
-    "static_analysis": Key(unchecked("text", "strict"), help="dbt's; no effect here: SQL is always analyzed."),
+    "static_analysis": Key(unchecked_value("text", "strict"), help="dbt's; no effect here: SQL is always analyzed."),
 })  # fmt: skip
 UNIT_VERSIONS = Shape("versions", {
     "include": Key(texts, help="Versions of the model that are tested. Default: all.", example=["2"]),

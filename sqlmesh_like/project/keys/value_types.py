@@ -88,14 +88,14 @@ anything = Form(lambda node, _key: node.value, "anything", {}, example="…")
 """Any value, unchanged."""
 
 
-def unchecked(words: str, example: object) -> Form:
+def unchecked_value(words: str, example: object) -> Form:
     """A value that is not checked; `words` describe what it is meant to be."""
     return Form(lambda node, _key: node.value, words, {}, example=example)
 
 
 def without_effect(words: str, example: object, instead: str) -> Key:
     """A key of dbt's that is accepted, and said to change nothing here: `instead` says what happens."""
-    return Key(unchecked(words, example), help=f"dbt's; no effect here: {instead}.", instead=instead)
+    return Key(unchecked_value(words, example), help=f"dbt's; no effect here: {instead}.", instead=instead)
 
 
 NO_EFFECT_ON_QUOTES = without_effect("mapping", {"identifier": True}, "names are quoted where they need it")

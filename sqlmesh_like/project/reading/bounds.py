@@ -1,8 +1,8 @@
 """How much a template may use: size of a value, CPU seconds, memory. Owns the limits and their enforcement.
 
 A single operation that could create a huge value is refused before it begins (`BoundedSandbox`). The total of many
-small ones is watched from a separate thread, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
-itself twice, a regular expression that backtracks.
+small ones is watched from a separate thread, which ends the rendering (`enforce_limits`): a loop in a loop, a macro
+that calls itself twice, a regular expression that backtracks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _check_method(function: object, args: tuple[object, ...]) -> None:
         _require(len(owner) + _size(args[0]))
 
 
-def _checked(filter_: Callable[..., object], check: Callable[..., None]) -> Callable[..., object]:
+def _guard_filter(filter_: Callable[..., object], check: Callable[..., None]) -> Callable[..., object]:
     @wraps(filter_)  # Jinja marks filters by attributes
     def call(*args: object, **named: object) -> object:
         check(*args, *named.values())
@@ -154,10 +154,10 @@ def _check_join_filter(_: object, values: object, between: object = "", *_rest: 
 
 
 _CHECKED_FILTERS = {
-    **{name: _checked(FILTERS[name], lambda *values: _check_numbers(values)) for name in _SIZED_FILTERS},
-    "format": _checked(FILTERS["format"], _check_format_filter),
-    "replace": _checked(FILTERS["replace"], _check_replace_filter),
-    "join": _checked(FILTERS["join"], _check_join_filter),
+    **{name: _guard_filter(FILTERS[name], lambda *values: _check_numbers(values)) for name in _SIZED_FILTERS},
+    "format": _guard_filter(FILTERS["format"], _check_format_filter),
+    "replace": _guard_filter(FILTERS["replace"], _check_replace_filter),
+    "join": _guard_filter(FILTERS["join"], _check_join_filter),
 }
 """Jinja's filters whose result may be many times as large as what they are given."""
 
@@ -167,7 +167,7 @@ class _Generator(CodeGenerator):
 
     @optimizeconst
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
-        self.write("environment.joined((")
+        self.write("environment.join_operands((")
         for part in node.nodes:
             self.visit(part, frame)
             self.write(", ")
@@ -209,7 +209,7 @@ class BoundedSandbox(SandboxedEnvironment):
         return "".join(texts)
 
     @staticmethod
-    def joined(parts: tuple[object, ...]) -> str:
+    def join_operands(parts: tuple[object, ...]) -> str:
         """The result of `a ~ b`."""
         _require(_text_size(parts))
         return str_join(parts)
@@ -222,11 +222,11 @@ class BoundedSandbox(SandboxedEnvironment):
             return formatted
 
         @wraps(formatted)
-        def checked(*args: object, **named: object) -> str:
+        def format_checked(*args: object, **named: object) -> str:
             _check_format(text, (*args, *named.values()))
             return formatted(*args, **named)
 
-        return checked
+        return format_checked
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """The result. Raises SecurityError if it would be too large."""
@@ -285,7 +285,7 @@ def _memory() -> int:
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def enforce_limits() -> Iterator[None]:
     """A context in which this thread gets TemplateLimit if it uses too much. If nested, the outermost counts."""
     thread = threading.get_ident()
     if thread in _watches:
@@ -304,8 +304,8 @@ def bounded() -> Iterator[None]:
 
 
 @contextmanager
-def unbounded() -> Iterator[None]:
-    """A context within `bounded` that waits for something with limits of its own: it does not count."""
+def pause_limits() -> Iterator[None]:
+    """A context within `enforce_limits` that waits for something with limits of its own: it does not count."""
     watch = _watches.get(threading.get_ident())
     if watch is None:
         yield

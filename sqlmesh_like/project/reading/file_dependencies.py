@@ -40,7 +40,7 @@ class FileDependencies:
         return (
             all(content_hash(os.environ.get(name)) == value for name, value in self.variables.items())
             and all(_entries(folder) == value for folder, value in self.folders.items())
-            and all(_listed(*asked) == value for asked, value in self.listings.items())
+            and all(_hash_listing(*asked) == value for asked, value in self.listings.items())
             and all(_content(path) == value for path, value in self.files.items())
         )
 
@@ -99,7 +99,7 @@ def record_content(path: Path, content: bytes) -> None:
 def record_listing(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> None:
     for reads in _OPEN.get():
         asked = (str(root), tuple(folders), suffixes)
-        reads.listings[asked] = _listed(*asked)
+        reads.listings[asked] = _hash_listing(*asked)
 
 
 def record_folder(path: Path) -> None:
@@ -139,7 +139,7 @@ def _content(path: str) -> str | None:
         return None
 
 
-def _listed(root: str, folders: tuple[str, ...], suffixes: tuple[str, ...]) -> str:
+def _hash_listing(root: str, folders: tuple[str, ...], suffixes: tuple[str, ...]) -> str:
     return str(content_hash("\n".join(list_files(Path(root), folders, suffixes))))
 
 

@@ -39,7 +39,7 @@ def compile_pattern(pattern: str) -> None:
     sqlmesh_like.project.reading.patterns.PatternError: it has a negative lookahead, '(?!'
     """
     if not _PLAIN.fullmatch(pattern):
-        _compiled(pattern)
+        _compile_pattern(pattern)
 
 
 def matches_whole(pattern: str, name: str) -> bool:
@@ -50,7 +50,7 @@ def matches_whole(pattern: str, name: str) -> bool:
     """
     if _PLAIN.fullmatch(pattern):
         return pattern == name
-    return _compiled(pattern).fullmatch(_encodable(name)) is not None
+    return _compile_pattern(pattern).fullmatch(_encodable(name)) is not None
 
 
 def names_of(pattern: str) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _encodable(text: str) -> str:
 
 
 @cache
-def _compiled(pattern: str) -> Any:
+def _compile_pattern(pattern: str) -> Any:
     import re2  # most projects have no pattern
 
     options = re2.Options()

@@ -27,10 +27,10 @@ class RepeatedWarning:
     place: Location
 
 
-def shown_once(warnings: Iterable[RepeatedWarning]) -> Iterator[str]:
+def merge_repeated(warnings: Iterable[RepeatedWarning]) -> Iterator[str]:
     """A line for each text: its first place, and how many others there are.
 
-    >>> list(shown_once(RepeatedWarning("config 'grants' has no effect", Location("a.sql", n)) for n in (3, 1, 2)))
+    >>> list(merge_repeated(RepeatedWarning("config 'grants' has no effect", Location("a.sql", n)) for n in (3, 1, 2)))
     ["warning: a.sql:1: config 'grants' has no effect, here and in 2 other places"]
     """
     places: dict[str, set[tuple[str, int, int]]] = {}

@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import JinjaError, ProjectError, SmlError, UsageError, nearest
 from sqlmesh_like.limits.record import note_place
-from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
+from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, enforce_limits
 from sqlmesh_like.project.reading.file_dependencies import record_variable
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
@@ -60,7 +60,7 @@ class ProjectVars:
         if name in self._values:
             value = self._values[name]
             # A template may change the value it gets.
-            return self._rendered(name, value) if has_jinja(value) else copy.deepcopy(value)
+            return self._render_var(name, value) if has_jinja(value) else copy.deepcopy(value)
         if default is not _NOTHING:
             return default
         if self._is_parsing():
@@ -71,7 +71,7 @@ class ProjectVars:
     def has_var(self, name: str) -> bool:
         return name in self._values
 
-    def _rendered(self, name: str, value: object) -> str:
+    def _render_var(self, name: str, value: object) -> str:
         if name in self._asked:
             raise MissingValue(f"var {name!r} asks for itself", _call("var", name), None)
         self._asked.append(name)
@@ -201,7 +201,7 @@ class ValueRenderer:
         self._environment = _ValueSandbox(undefined=undefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
-        self._environment.globals["var"] = ProjectVars(variables, self._rendered_var)
+        self._environment.globals["var"] = ProjectVars(variables, lambda _name, text: self._template(text).render())
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
         self._environment.globals.update(functions or {})
         # A setting of a folder is rendered for each node below it.
@@ -227,13 +227,13 @@ class ValueRenderer:
         text = str(node.value)
         note_place(node.location)
         try:
-            with bounded():
-                return self._rendered(text)
+            with enforce_limits():
+                return self._render_text(text)
         except UndefinedError as error:
             hint = f"{', '.join(self._environment.globals)} are known here"
-            raise JinjaError(self._shown(str(error.message), text), location=node.location, hint=hint) from error
+            raise JinjaError(self._safe_message(str(error.message), text), location=node.location, hint=hint) from error
         except TemplateError as error:
-            message = self._shown(str(error.message), text)
+            message = self._safe_message(str(error.message), text)
             raise JinjaError(f"invalid Jinja: {message}", location=node.location) from error
         except JinjaError as error:
             raise JinjaError(error.message, location=node.location, hint=error.hint) from error
@@ -245,10 +245,10 @@ class ValueRenderer:
             raise
         except Exception as error:  # whatever a template's code raises is the template's error
             what = "this template" if self._is_private else repr(text)
-            message = f"cannot evaluate {what}: {self._shown(str(error), text)}"
+            message = f"cannot evaluate {what}: {self._safe_message(str(error), text)}"
             raise JinjaError(message, location=node.location) from error
 
-    def _rendered(self, text: str) -> object:
+    def _render_text(self, text: str) -> object:
         whole = _WHOLE.fullmatch(text)
         if whole and self._is_typed:
             value: object = self._expression(whole[1])()
@@ -257,10 +257,7 @@ class ValueRenderer:
             return str(value) if isinstance(value, Undefined) else value
         return self._template(text).render()
 
-    def _rendered_var(self, _name: str, text: str) -> str:
-        return self._template(text).render()
-
-    def _shown(self, message: str, template: str) -> str:
+    def _safe_message(self, message: str, template: str) -> str:
         """Jinja's message, unless it quotes a value that may be secret, which words of the template are not."""
         quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
         is_harmless = all(words in template or words.endswith(" object") for words in quoted)

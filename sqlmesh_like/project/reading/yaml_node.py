@@ -164,9 +164,9 @@ def parse_yaml(text: str, path: str) -> YamlNode:
     """
     try:
         _require_shallow(text, path)
-        return _parsed(text, path, _Fast)
+        return _parse_with(text, path, _Fast)
     except (yaml.YAMLError, UnicodeEncodeError):  # from libyaml: Python's parser has better messages and positions
-        return _parsed_slowly(text, path)
+        return _parse_with_python(text, path)
     except RecursionError as error:
         raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
 
@@ -197,9 +197,9 @@ def _require_shallow(text: str, path: str) -> None:
             depth -= 1
 
 
-def _parsed_slowly(text: str, path: str) -> YamlNode:
+def _parse_with_python(text: str, path: str) -> YamlNode:
     try:
-        return _parsed(text, path, yaml.SafeLoader)
+        return _parse_with(text, path, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         message, place = yaml_fault(error, text, path)
         raise ProjectError(f"invalid YAML: {message}", location=place) from error
@@ -210,7 +210,7 @@ def _parsed_slowly(text: str, path: str) -> YamlNode:
         raise ProjectError(message, location=Location(path, line, column)) from error
 
 
-def _parsed(text: str, path: str, kind: Any) -> YamlNode:
+def _parse_with(text: str, path: str, kind: Any) -> YamlNode:
     loader = kind(text)
     try:
         root = loader.get_single_node()
@@ -299,14 +299,14 @@ class _Converter:
                 raise ProjectError("invalid YAML: a key must be plain text", location=self._at(key))
             self._require_whole(key.value, self._at(key))
             if key.tag == "tag:yaml.org,2002:merge":
-                merged = {**self._merged(value), **merged}
+                merged = {**self._merge_mappings(value), **merged}
             else:
                 if key.value in own:  # as in dbt the last one counts
                     warn(self._at(key), f"key {key.value!r} occurs twice: the value before this one is ignored")
                 own[key.value] = self.convert(value, key)
         return {**merged, **own}
 
-    def _merged(self, value: _Marked) -> Mapping[str, YamlNode]:
+    def _merge_mappings(self, value: _Marked) -> Mapping[str, YamlNode]:
         nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
         merged: dict[str, YamlNode] = {}
         for node in reversed(nodes):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.settings import checked
+from sqlmesh_like.project.settings import check_setting_at
 
 SettingsKey = Literal["semantic-models", "metrics", "saved-queries"]
 Config = Mapping[str, object]
@@ -39,7 +39,7 @@ def _settings(
 
 
 def _value(name: str, node: YamlNode) -> object:
-    return checked(name, node) if name in _CHECKED else node.value
+    return check_setting_at(name, node) if name in _CHECKED else node.value
 
 
 def merge(levels: Iterable[Config]) -> dict[str, object]:
@@ -51,10 +51,10 @@ def merge(levels: Iterable[Config]) -> dict[str, object]:
     config: dict[str, object] = {"enabled": True, "group": None, "meta": {}}
     for level in levels:
         for key, value in level.items():
-            config[key] = _combined(config.get(key), value) if key == "meta" else value
+            config[key] = _merge_meta(config.get(key), value) if key == "meta" else value
     return config
 
 
-def _combined(old: object, new: object) -> dict[object, object]:
+def _merge_meta(old: object, new: object) -> dict[object, object]:
     metas = (meta for meta in (old, new) if isinstance(meta, Mapping))
     return {key: value for meta in metas for key, value in meta.items()}

@@ -28,7 +28,7 @@ def check_test_setting(key: str, value: object) -> object:
     return None if value is None else TEST_SETTINGS[key].check(key, value)
 
 
-def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
+def check_test_setting_at(key: str, node: YamlNode, values: ValueRenderer) -> object:
     """The normal form of a value in YAML, with Jinja rendered. Raises ProjectError; warns about an unknown key."""
     value = values.render(node).value
     try:
@@ -45,23 +45,23 @@ def setting_by_folder(key: str, node: YamlNode, values: ValueRenderer) -> tuple[
     name = canonical(key)
     if not key.startswith("+") and isinstance(node.value, dict):
         return None
-    return name, checked_test_setting(name, node, values)
+    return name, check_test_setting_at(name, node, values)
 
 
-def merged(*levels: Mapping[str, object]) -> dict[str, object]:
+def merge_settings(*levels: Mapping[str, object]) -> dict[str, object]:
     """Levels of checked settings as one, the weakest first.
 
-    >>> merged({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
+    >>> merge_settings({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
     {'tags': ('a', 'b'), 'limit': 2}
     """
     settings: dict[str, object] = {}
     for level in levels:
         for key, value in level.items():
-            settings[key] = _combined(key, settings.get(key), value)
+            settings[key] = _combine_setting(key, settings.get(key), value)
     return settings
 
 
-def _combined(key: str, old: object, new: object) -> object:
+def _combine_setting(key: str, old: object, new: object) -> object:
     if key == "tags" and isinstance(old, tuple) and isinstance(new, tuple):
         return tuple(dict.fromkeys((*old, *new)))
     if key == "meta" and isinstance(old, Mapping) and isinstance(new, Mapping):

@@ -13,7 +13,7 @@ from sqlmesh_like.project.keys.config_keys import TEST_SETTINGS
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.testing.data_test_config import checked_test_setting, merged
+from sqlmesh_like.project.testing.data_test_config import check_test_setting_at, merge_settings
 
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
@@ -46,7 +46,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     given, metadata = _given_name(body), _metadata(macro, tested, arguments)
     name = given or _derived_name(metadata, tested)
     fqn = (tested.project, *settings.folders(node.location.path), name)
-    weaker = merged(settings.test_config(fqn), {"tags": tested.tags} if tested.tags else {})
+    weaker = merge_settings(settings.test_config(fqn), {"tags": tested.tags} if tested.tags else {})
     effective = {**weaker, **config}
     if effective.get("enabled") is False:
         return None
@@ -106,7 +106,7 @@ def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
     written = {**{key: child for key, child in body.items() if key in TEST_SETTINGS}, **inner}
-    return {key: checked_test_setting(key, child, values) for key, child in written.items()}
+    return {key: check_test_setting_at(key, child, values) for key, child in written.items()}
 
 
 def _arguments(body: YamlNode) -> Mapping[str, object]:
@@ -161,13 +161,13 @@ def _identity(name: str, metadata: TestMetadata) -> str:
     >>> _identity("unique_customers_customer_id", _metadata("unique", tested, {}))
     'c5af1ff4b1'
     """
-    return _md5(f"{name}{_spelt(vars(metadata))!r}")[-10:]
+    return _md5(f"{name}{_texts_in_order(vars(metadata))!r}")[-10:]
 
 
-def _spelt(value: object) -> object:
+def _texts_in_order(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _spelt(value[key]) for key in sorted(value)}
-    return [_spelt(part) for part in value] if isinstance(value, list) else str(value)
+        return {key: _texts_in_order(value[key]) for key in sorted(value)}
+    return [_texts_in_order(part) for part in value] if isinstance(value, list) else str(value)
 
 
 def _md5(text: str) -> str:
@@ -216,10 +216,10 @@ def jinja_literal(value: object) -> str:
             whole = _WHOLE.fullmatch(text)
             if whole or _EXPRESSION.fullmatch(text):
                 return whole[1].strip() if whole else text
-            return _joined(text) if _PART.search(text) else repr(text)
+            return _concatenation(text) if _PART.search(text) else repr(text)
 
 
-def _joined(text: str) -> str:
+def _concatenation(text: str) -> str:
     """Text that contains templates, as an expression that joins its parts when the test is rendered."""
     parts: list[str] = []
     position = 0

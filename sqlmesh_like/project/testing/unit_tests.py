@@ -23,7 +23,7 @@ from sqlmesh_like.project.keys.unit_test_keys import (
 )
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import optional, required, text_list
+from sqlmesh_like.project.sources import optional_text, required_text, text_list
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.versions import Version
 
@@ -41,7 +41,7 @@ def parse_unit_test(
 ) -> UnitTestFile | None:
     """One entry of `unit_tests:`, None if it is disabled. Raises ProjectError at the first wrong key or value."""
     UNIT_TEST.check(node)
-    name, model = required(node, "name", "a unit test"), required(node, "model", "a unit test")
+    name, model = required_text(node, "name", "a unit test"), required_text(node, "model", "a unit test")
     config = _config(node, values)
     if config.get("enabled") is False:
         return None
@@ -57,12 +57,12 @@ def parse_unit_test(
         name=name,
         model=model,
         path=node.location.path,
-        description=optional(node, "description") or "",
-        given=tuple(_given(entry, fixtures) for entry in _listed(node, "given")),
-        expect=_expected(expect, fixtures),
+        description=optional_text(node, "description") or "",
+        given=tuple(_read_given(entry, fixtures) for entry in _entries(node, "given")),
+        expect=_read_expect(expect, fixtures),
         declared_at=node.location,
         model_at=node.children["model"].location,
-        changes=tuple(_changed(entry) for entry in _listed(node, "changes")),
+        changes=tuple(_read_change(entry) for entry in _entries(node, "changes")),
         overrides=_overrides(overrides),
         now=None if overrides is None else _now(overrides),
         tags=tuple(dict.fromkeys((*text_list(node, "tags"), *_tags(config)))),
@@ -124,19 +124,19 @@ def _check(test: UnitTestFile, known: tuple[str, ...], seen: Mapping[str, UnitTe
         raise ProjectError(f"unit test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
 
 
-def _listed(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
+def _entries(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
     child = node.get(key)
     return () if child is None else child.sequence(key)
 
 
-def _given(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> GivenInput:
+def _read_given(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> GivenInput:
     GIVEN.check(node)
     return GivenInput(
-        required(node, "input", "an entry of given"), node.children["input"].location, _fixture(node, fixtures)
+        required_text(node, "input", "an entry of given"), node.children["input"].location, _fixture(node, fixtures)
     )
 
 
-def _expected(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
+def _read_expect(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
     EXPECT.check(node)
     fixture = _fixture(node, fixtures)
     if fixture.is_silent:
@@ -144,9 +144,9 @@ def _expected(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
     return fixture
 
 
-def _changed(node: YamlNode) -> ChangedInput:
+def _read_change(node: YamlNode) -> ChangedInput:
     CHANGE.check(node)
-    name = required(node, "input", "an entry of changes")
+    name = required_text(node, "input", "an entry of changes")
     if node.get("upsert") is None and node.get("delete") is None:
         raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
     return ChangedInput(

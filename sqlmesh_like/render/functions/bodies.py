@@ -10,7 +10,7 @@ from sqlmesh_like.project.keys.config_values import ConfigFault
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.functions.expression import SELECT
 from sqlmesh_like.render.functions.library import FunctionBody, FunctionLibrary
-from sqlmesh_like.render.functions.pieces import Piece, joined
+from sqlmesh_like.render.functions.pieces import Piece, join_pieces
 from sqlmesh_like.render.rendered import SourceMap
 
 _UNREAD = SourceMap("", "")
@@ -35,7 +35,7 @@ def _body(function: FunctionFile, around: RenderEnvironment) -> FunctionBody:
     findings = RenderTrace()
     scope = build_scope(around, None, node, this, ConfigCall({}, findings, _refuse_config), findings)
     text = around.templates.render(function.path, function.raw_sql, scope)
-    return FunctionBody(function, joined(text, [Piece(SELECT, 0), Piece(text.compiled, 0, is_copied=True)]))
+    return FunctionBody(function, join_pieces(text, [Piece(SELECT, 0), Piece(text.compiled, 0, is_copied=True)]))
 
 
 def _refuse_config(name: str, value: object) -> object:

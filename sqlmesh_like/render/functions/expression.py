@@ -66,7 +66,7 @@ def read_expression(text: str, functions: Collection[str], place: Place, functio
     try:
         sql = read_sql(text, functions)
     except ParseError as error:
-        raise SqlError(_said(name, error), location=place(_offset(text, error))) from None
+        raise SqlError(_parse_error_message(name, error), location=place(_offset(text, error))) from None
     except (SqlglotError, RecursionError) as error:
         raise SqlError(f"function {name!r} is not an expression: {error}", location=place(len(SELECT))) from None
     first = sql.tokens[1]
@@ -215,7 +215,7 @@ def _is_unit(tokens: Sequence[Token], number: int) -> bool:
     return is_after_unit or before.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN)
 
 
-def _said(name: str, error: ParseError) -> str:
+def _parse_error_message(name: str, error: ParseError) -> str:
     described = error.errors[0].get("description", "") if error.errors else ""
     said = str(described).partition(". ")[0].rstrip(".")
     said = "a value is missing" if "<class" in said else said

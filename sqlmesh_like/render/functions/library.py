@@ -26,7 +26,7 @@ from sqlmesh_like.render.functions.expression import (
     require_name,
     require_type,
 )
-from sqlmesh_like.render.functions.pieces import Hole, Piece, joined
+from sqlmesh_like.render.functions.pieces import Hole, Piece, join_pieces
 from sqlmesh_like.render.functions.syntax import Call, Sql, read_sql, words_of
 from sqlmesh_like.render.rendered import RenderedFunction, RepeatedArgument, SourceMap
 
@@ -62,7 +62,7 @@ class FunctionLibrary:
     def _mentions(self) -> re.Pattern[str]:
         return re.compile(rf"\b(?:{'|'.join(map(re.escape, self._bodies))})\b", re.IGNORECASE)
 
-    def named(self, name: str) -> FunctionFile | None:
+    def find(self, name: str) -> FunctionFile | None:
         body = self._bodies.get(name.lower())
         return None if body is None else body.function
 
@@ -92,9 +92,9 @@ class FunctionLibrary:
             return text, ()
         pieces = [piece for piece in writer.pieces(0, len(text.compiled)) if isinstance(piece, Piece)]
         used = sorted(self._bodies[call.name].function.unique_id for call in writer.calls.values())
-        return joined(text, pieces, writer.repeated), tuple(dict.fromkeys(used))
+        return join_pieces(text, pieces, writer.repeated), tuple(dict.fromkeys(used))
 
-    def rendered(self) -> Iterator[RenderedFunction]:
+    def rendered_functions(self) -> Iterator[RenderedFunction]:
         """The functions as the project has them after rendering."""
         known = ((name, body.function) for name, body in self._bodies.items() if body.function.unsupported is None)
         return (RenderedFunction(function, self._query_of(name), self._calls[name]) for name, function in known)
@@ -109,7 +109,7 @@ class FunctionLibrary:
             for piece in self._expression(name)
         ]
         after = f"\n) as {function.returns}) as result from arguments"
-        return joined(body.text, [Piece(before, 0), *pieces, Piece(after, 0)])
+        return join_pieces(body.text, [Piece(before, 0), *pieces, Piece(after, 0)])
 
     def _expression(self, name: str) -> tuple[Piece | Hole, ...]:
         """A function's expression without calls of others, and with holes for its arguments."""
@@ -125,12 +125,12 @@ class FunctionLibrary:
                 raise ProjectError(message, location=body.place(0), hint="write the innermost ones out")
             self._open.append(name)
             try:
-                self._expressions[name] = self._compiled(body)
+                self._expressions[name] = self._compile_body(body)
             finally:
                 self._open.pop()
         return self._expressions[name]
 
-    def _compiled(self, body: FunctionBody) -> tuple[Piece | Hole, ...]:
+    def _compile_body(self, body: FunctionBody) -> tuple[Piece | Hole, ...]:
         function = body.function
         check_function_name(function)
         require_type(function.returns, function.returns_at)
@@ -160,7 +160,7 @@ class FunctionLibrary:
                 length += len(part.text)
             else:
                 given, argument = arguments[part.parameter], function.arguments[part.parameter]
-                pieces += [Piece("cast((", call.start), *_bound(given, part.bound, function.name, place)]
+                pieces += [Piece("cast((", call.start), *_bind_argument(given, part.bound, function.name, place)]
                 pieces.append(Piece(f") as {argument.type})", call.start))
                 length += size + len(f"cast(() as {argument.type})")
             if length > MAX_CHARACTERS:
@@ -201,7 +201,7 @@ class _Writer:
                 break
             if offset < at:  # within the call before it
                 continue
-            yield self._copied(at, offset)
+            yield self._source_piece(at, offset)
             if offset in self.calls:
                 call = self.calls[offset]
                 yield from self._call(call)
@@ -210,14 +210,14 @@ class _Writer:
                 name = self._names[offset]
                 yield Hole(name.parameter, offset, name.bound)
                 at = name.end
-        yield self._copied(at, end)
+        yield self._source_piece(at, end)
 
-    def _copied(self, start: int, end: int) -> Piece:
+    def _source_piece(self, start: int, end: int) -> Piece:
         return Piece(self._sql.text[start:end], start, is_copied=True)
 
     def _call(self, call: Call) -> list[Piece | Hole]:
         place = self._place(call.start)
-        function = self._library.named(call.name)
+        function = self._library.find(call.name)
         assert function is not None
         check_call(call, function, place)
         arguments: list[list[Piece | Hole]] = [list(self.pieces(*span)) for span in call.arguments]
@@ -239,7 +239,7 @@ class _Writer:
             self.repeated.append(RepeatedArgument(function.name, sql, place.line or 1, place.column or 1))
 
 
-def _bound(
+def _bind_argument(
     argument: Sequence[Piece | Hole], bound: frozenset[str], function: str, place: Location
 ) -> Iterator[Piece | Hole]:
     """An argument below lambdas. Raises SqlError if it has a name that would mean one of their variables there."""

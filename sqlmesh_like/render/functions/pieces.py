@@ -31,11 +31,11 @@ class Hole:
     bound: frozenset[str] = frozenset()
 
 
-def joined(source: SourceMap, pieces: Iterable[Piece], repeated: Iterable[RepeatedArgument] = ()) -> SourceMap:
+def join_pieces(source: SourceMap, pieces: Iterable[Piece], repeated: Iterable[RepeatedArgument] = ()) -> SourceMap:
     """The text of the pieces, each of whose characters is where its piece came from in the raw file of `source`.
 
     >>> source = SourceMap("select f(a)", "select f(a)")
-    >>> new = joined(source, [Piece("select ", 0, True), Piece("(", 7), Piece("a", 9, True), Piece(" + 1)", 7)])
+    >>> new = join_pieces(source, [Piece("select ", 0, True), Piece("(", 7), Piece("a", 9, True), Piece(" + 1)", 7)])
     >>> new.compiled, new.locate(8), new.locate(10)
     ('select (a + 1)', (1, 10), (1, 8))
     """

@@ -79,7 +79,7 @@ def read_sql(text: str, names: Collection[str]) -> Sql:
     if _depth(tokens) > MAX_BRACKETS:
         raise SqlglotError("nested too deep")
     marked = [
-        _marked(token) if _is_call(tokens, number) and token.text.lower() in names else token
+        _prefix_token(token) if _is_call(tokens, number) and token.text.lower() in names else token
         for number, token in enumerate(tokens)
     ]
     trees = SPARK.parser().parse(readable(marked), text)
@@ -94,7 +94,7 @@ def _is_call(tokens: Sequence[Token], number: int) -> bool:
     return tokens[number + 1].token_type == TokenType.L_PAREN and not is_qualified
 
 
-def _marked(token: Token) -> Token:
+def _prefix_token(token: Token) -> Token:
     name = _PREFIX + token.text.lower()
     return Token(TokenType.VAR, name, token.line, token.col, token.start, token.end, token.comments)
 

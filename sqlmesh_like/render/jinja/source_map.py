@@ -32,18 +32,19 @@ def mark(tree: nodes.Template, raw: str, environment: Environment) -> nodes.Temp
     offsets = _offsets(raw, environment)
     literals = list(tree.find_all(nodes.TemplateData))
     places = {id(node): place for node, place in zip(literals, offsets.data, strict=True)}
-    expressions = [child for output in tree.find_all(nodes.Output) for child in output.nodes if not _is_literal(child)]
+    expressions = [
+        child
+        for output in tree.find_all(nodes.Output)
+        for child in output.nodes
+        if not isinstance(child, nodes.TemplateData)
+    ]
     # `{% print %}` is an output without `{{`: then tags cannot be paired, and only literal text is marked.
     if len(expressions) == len(offsets.expressions):
         starts = zip(expressions, offsets.expressions, strict=True)
         places.update({id(node): (start, start) for node, start in starts})
     for output in _open_outputs(tree):
-        output.nodes = [marked for child in output.nodes for marked in _marked(child, places)]
+        output.nodes = [marked for child in output.nodes for marked in _mark_node(child, places)]
     return tree
-
-
-def _is_literal(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.TemplateData)
 
 
 def _offsets(raw: str, environment: Environment) -> _Offsets:
@@ -67,7 +68,7 @@ def _open_outputs(node: nodes.Node) -> Iterator[nodes.Output]:
             yield from _open_outputs(child)
 
 
-def _marked(node: nodes.Expr, places: dict[int, tuple[int, int]]) -> list[nodes.Expr]:
+def _mark_node(node: nodes.Expr, places: dict[int, tuple[int, int]]) -> list[nodes.Expr]:
     if id(node) not in places:
         return [node]
     start, end = places[id(node)]

@@ -39,7 +39,7 @@ def template_syntax_fault(raw: str, line: int, said: str) -> TemplateSyntaxFault
     >>> template_syntax_fault("{% if a %} b", 1, "Unexpected end of template. … needs to be closed is 'if'.")
     TemplateSyntaxFault(message='invalid Jinja: this `if` is never closed', offset=0, hint='end it with {% endif %}')
     """
-    text = _without_comments(raw)
+    text = re.sub(r"\{#.*?#\}", lambda comment: re.sub(r"[^\n]", " ", comment[0]), raw, flags=re.DOTALL)
     if said.startswith("Missing end of comment"):
         return _fault("this comment is never closed", text.rfind("{#"), "end it with #}")
     if (quote := _open_quote(text)) is not None:
@@ -125,10 +125,6 @@ def _quotes(text: str) -> Iterator[tuple[int, int, int]]:
             closing = re.compile(rf"(?:\\.|[^\\{token[0]}])*{token[0]}", re.DOTALL).match(text, token.end())
             at = closing.end() if closing else len(text)
             yield opening.start(), token.start(), at
-
-
-def _without_comments(raw: str) -> str:
-    return re.sub(r"\{#.*?#\}", lambda comment: re.sub(r"[^\n]", " ", comment[0]), raw, flags=re.DOTALL)
 
 
 def _line_start(text: str, line: int) -> int:

@@ -41,7 +41,7 @@ class MacroReturn(BaseException):
         self.value = value
 
 
-def explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+def explain_error(error: BaseException, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
     """Message, patterns that find the position of the cause, and hint."""
     tag = r"\{[{%]"
     match error:
@@ -50,7 +50,7 @@ def explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, t
         case SmlError():
             return error.message, (tag,), error.hint
         case UndefinedError():
-            return explained_undefined(error.message or "something is undefined", scope)
+            return explain_undefined(error.message or "something is undefined", scope)
         case TemplateLimit():
             return f"this template is not rendered: {error.reason}", (tag,), None
         case MemoryError():
@@ -82,7 +82,7 @@ def _wrong_call(said: str) -> tuple[str, str, str | None] | None:
     return None
 
 
-def explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+def explain_undefined(message: str, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
     missing = re.fullmatch(r"'(\w+)' is undefined", message)
     if missing:
         name = missing[1].removeprefix(MACRO_PREFIX)

@@ -13,7 +13,7 @@ from jinja2 import Template, TemplateSyntaxError, nodes
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.limits.record import note_place, note_template
-from sqlmesh_like.project.reading.bounds import TemplateLimit, bounded
+from sqlmesh_like.project.reading.bounds import TemplateLimit, enforce_limits
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.jinja.environment import environment, refuse_undefined
 from sqlmesh_like.render.jinja.fast_render import render_plain
@@ -22,8 +22,8 @@ from sqlmesh_like.render.jinja.syntax_errors import template_syntax_fault
 from sqlmesh_like.render.jinja.template_errors import (
     MACRO_PREFIX,
     MacroReturn,
-    explained,
-    explained_undefined,
+    explain_error,
+    explain_undefined,
     frames_of,
     line_start,
     place_of,
@@ -70,10 +70,10 @@ class Templates:
         if path.startswith(BUILTIN):
             return cache(lambda: self._builtin(path, raw)), _builtin_lines(raw)
         try:
-            with bounded():
+            with enforce_limits():
                 return self._macros_of(path, raw)
         except TemplateLimit as error:
-            raise JinjaError(explained(error, {})[0], location=Location(path, 1, 1)) from None
+            raise JinjaError(explain_error(error, {})[0], location=Location(path, 1, 1)) from None
         except RecursionError as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
 
@@ -115,10 +115,10 @@ class Templates:
         `is_silent`: without warnings, since the template is rendered again if its text is needed.
         """
         try:
-            with bounded(), self._rendering(path, scope, is_silent=is_silent):
+            with enforce_limits(), self._rendering(path, scope, is_silent=is_silent):
                 return self._render(path, raw, scope)
         except TemplateLimit as error:  # while it was parsed
-            raise JinjaError(explained(error, scope)[0], location=Location(path, 1, 1)) from None
+            raise JinjaError(explain_error(error, scope)[0], location=Location(path, 1, 1)) from None
         except RecursionError as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
 
@@ -157,12 +157,12 @@ class Templates:
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
         """The result of a call that runs template code; its errors become JinjaErrors with their location."""
         try:
-            with bounded(), self._rendering(path, scope):
+            with enforce_limits(), self._rendering(path, scope):
                 return call()
         except MacroReturn as error:
             raise JinjaError("return() outside of a macro", location=Location(path)) from error
         except (Exception, TemplateLimit) as error:  # whatever a template's code raises is the template's error
-            raise self._located(error, path, scope) from error
+            raise self._locate_error(error, path, scope) from error
 
     def _parse(self, path: str, raw: str) -> nodes.Template:
         self._raw[path] = raw
@@ -206,13 +206,13 @@ class Templates:
             place = self._find(path, error.lineno, (pattern, r"\{[{%#]"))
         return JinjaError(fault.message, location=place, hint=hint or fault.hint)
 
-    def _located(self, error: BaseException, path: str, scope: Mapping[str, object]) -> SmlError:
+    def _locate_error(self, error: BaseException, path: str, scope: Mapping[str, object]) -> SmlError:
         if isinstance(error, SmlError) and error.location is not None:
             return error
         frames = [frame for frame in frames_of(error.__traceback__) if frame[0] in self._raw] or [(path, 1)]
         own = [frame for frame in frames if not frame[0].startswith(BUILTIN)] or [(path, 1)]
         (file, line), called_from = own[-1], own[0]
-        message, patterns, hint = explained(error, scope)
+        message, patterns, hint = explain_error(error, scope)
         place = self._find(file, line, patterns)
         if called_from[0] != file:
             caller = f"called from {called_from[0]}:{called_from[1]}"
@@ -222,7 +222,7 @@ class Templates:
     def _warn_undefined(self, undefined: str) -> None:
         if self._is_compiling:  # Jinja tries to fold a constant: if that is refused, it is left to rendering
             refuse_undefined(undefined)
-        message, patterns, hint = explained_undefined(undefined, self._scope)
+        message, patterns, hint = explain_undefined(undefined, self._scope)
         self._warn(f"{message}; it is an empty text here", patterns, hint)
 
     def warn(self, message: str, pattern: str, hint: str | None = None, once: bool = False) -> None:

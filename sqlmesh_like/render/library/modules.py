@@ -49,7 +49,7 @@ class Utc(datetime.tzinfo):
         return self.zone
 
 
-def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterator[object]]:
+def _make_interruptible(function: Callable[..., Iterable[object]]) -> Callable[..., Iterator[object]]:
     """Yield the same items, each in a step of Python: iteration in C alone cannot be interrupted."""
 
     @wraps(function, assigned=("__name__", "__doc__"))
@@ -81,5 +81,7 @@ MODULES = SimpleNamespace(
         tzinfo=datetime.tzinfo,
     ),
     re=SimpleNamespace(**{name: getattr(re, name) for name in _OF_RE.split()}),
-    itertools=SimpleNamespace(**{name: _stepped(getattr(itertools, name)) for name in _OF_ITERTOOLS.split()}),
+    itertools=SimpleNamespace(
+        **{name: _make_interruptible(getattr(itertools, name)) for name in _OF_ITERTOOLS.split()}
+    ),
 )

@@ -27,7 +27,7 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
         "path": path.partition("/")[2] or path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
-        "config": _copied({**DEFAULT_SETTINGS, **config}, file.path),
+        "config": _copy_config({**DEFAULT_SETTINGS, **config}, file.path),
         "package_name": file.unique_id.package,
         "database": None,
         "schema": table.schema,
@@ -38,7 +38,7 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
     }
 
 
-def _copied(config: Mapping[str, object], path: str) -> object:
+def _copy_config(config: Mapping[str, object], path: str) -> object:
     """A copy that templates may change. Raises ProjectError for a value other than data, such as an iterator."""
     try:
         return copy.deepcopy(config)

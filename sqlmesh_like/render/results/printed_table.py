@@ -30,7 +30,10 @@ def printed_table(
     shown = [row[:max_columns] for row in islice(listed, max_rows)]
     kinds = list(types or ["Text"] * len(names))[:max_columns]
     columns = [
-        [_clipped(name, max_width), *(_clipped(text, max_width) for text in _texts(kind, values, max_precision))]
+        [
+            _truncate_text(name, max_width),
+            *(_truncate_text(text, max_width) for text in _texts(kind, values, max_precision)),
+        ]
         for name, kind, values in zip(
             names, kinds, zip(*shown, strict=True) if shown else [()] * len(kinds), strict=False
         )
@@ -60,5 +63,5 @@ def _texts(kind: str, values: Sequence[object], max_precision: int | None) -> li
     return ["" if n is None else f"{n:,.{kept}f}" + ("…" if kept < places else "") for n in numbers]
 
 
-def _clipped(text: str, width: int | None) -> str:
+def _truncate_text(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else text[: width - len(_CUT)] + _CUT

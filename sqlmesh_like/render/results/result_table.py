@@ -75,18 +75,15 @@ class MappedSequence(Generic[_Value]):
         return self._values
 
     def items(self) -> tuple[tuple[str, _Value], ...]:
-        return tuple(zip(self._named(), self._values, strict=True))
+        if self._keys is None:
+            raise TypeError("these values have no names")
+        return tuple(zip(self._keys, self._values, strict=True))
 
     def get(self, key: str, default: object = None) -> object:
         return self[key] if str(key).lower() in self._positions else default
 
     def dict(self) -> OrderedDict[str, _Value]:
         return OrderedDict(self.items())
-
-    def _named(self) -> tuple[str, ...]:
-        if self._keys is None:
-            raise TypeError("these values have no names")
-        return self._keys
 
 
 class ResultRow(MappedSequence[object]):

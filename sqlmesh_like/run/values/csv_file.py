@@ -68,12 +68,12 @@ class CsvFile:
 
     def _field(self, offset: int) -> tuple[CsvField, int]:
         if self.text.startswith('"', offset):
-            return self._quoted(offset)
+            return self._quoted_field(offset)
         match = re.compile(rf"[^\r\n{re.escape(self.delimiter)}]*").match(self.text, offset)
         assert match is not None
         return CsvField(match[0], offset), match.end()
 
-    def _quoted(self, offset: int) -> tuple[CsvField, int]:
+    def _quoted_field(self, offset: int) -> tuple[CsvField, int]:
         match = _QUOTED.match(self.text, offset)
         if match is None:
             raise self.error("this quote is never closed", offset, 'close it; a quote inside a field is written ""')

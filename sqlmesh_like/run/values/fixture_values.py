@@ -14,10 +14,10 @@ _DIGITS = 15
 _ARRAY = re.compile(r"array<(.+)>", re.DOTALL)
 
 
-def typed(value: object, type_: str) -> object:
+def convert_value(value: object, type_: str) -> object:
     """Convert a value for DuckDB; times become naive and in UTC. Raises ValueError whose text, if any, is a hint.
 
-    >>> typed("5.00", "decimal(10,2)"), typed(5, "string"), typed("2024-01-02", "date")
+    >>> convert_value("5.00", "decimal(10,2)"), convert_value(5, "string"), convert_value("2024-01-02", "date")
     (Decimal('5.00'), '5', datetime.date(2024, 1, 2))
     """
     if value is None:
@@ -25,7 +25,7 @@ def typed(value: object, type_: str) -> object:
     if match := _ARRAY.fullmatch(type_):
         if not isinstance(value, list):
             raise ValueError("write a list")
-        return [typed(element, match[1]) for element in value]
+        return [convert_value(element, match[1]) for element in value]
     if type_.startswith(("struct<", "map<")):
         if not isinstance(value, dict):
             raise ValueError("write a mapping")
@@ -33,13 +33,13 @@ def typed(value: object, type_: str) -> object:
     if isinstance(value, list | dict):
         raise ValueError("")
     if type_ == "string":
-        return _spelt(value)
+        return _to_text(value)
     if type_ == "binary":
-        return value if isinstance(value, bytes) else _spelt(value).encode()
-    return _converted(_spelt(value), type_.replace("timestamp_ntz", "timestamp"))
+        return value if isinstance(value, bytes) else _to_text(value).encode()
+    return _convert_text(_to_text(value), type_.replace("timestamp_ntz", "timestamp"))
 
 
-def _converted(text: str, type_: str) -> object:
+def _convert_text(text: str, type_: str) -> object:
     try:
         converted = declared_type(type_).convert(text.strip())
     except ValueError as error:
@@ -51,7 +51,7 @@ def _converted(text: str, type_: str) -> object:
     return converted
 
 
-def _spelt(value: object) -> str:
+def _to_text(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -88,14 +88,14 @@ def type_of(values: Sequence[object], *, is_text: bool = False) -> str:
     if is_text:
         return infer_type(list(map(str, values))).name
     if any(isinstance(value, str | list | dict | bytes) for value in values):
-        return _nested(values)
+        return _nested_type(values)
     kinds = {type(value) for value in values}
     if bool in kinds and len(kinds) > 1:
         return "string"
-    return infer_type([_spelt(value) for value in values]).name
+    return infer_type([_to_text(value) for value in values]).name
 
 
-def _nested(values: Sequence[object]) -> str:
+def _nested_type(values: Sequence[object]) -> str:
     if all(isinstance(value, list) for value in values):
         elements = [element for value in values if isinstance(value, list) for element in value if element is not None]
         return f"array<{type_of(elements)}>"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.commits import STATE_PREFIX, tagged
+from sqlmesh_like.hudi.commits import STATE_PREFIX, extra_metadata
 from sqlmesh_like.hudi.file_sizing import BUCKETS
 from sqlmesh_like.hudi.recovery.interrupted_restore import require_no_restore
 from sqlmesh_like.hudi.storage import folder
@@ -75,7 +75,7 @@ def write(
     require_no_restore(table.uri)
     finish_interrupted(table.uri)
     require_clock_past(Timeline(table.uri))
-    chosen = {**write_options(table), **table.options, **(options or {}), **tagged(metadata)}
+    chosen = {**write_options(table), **table.options, **(options or {}), **extra_metadata(metadata)}
     chosen["hoodie.datasource.write.operation"] = operation
     chosen[BUCKETS] = str(table.buckets)  # overrides the user's option: the table was created with this number
     with guarded_commit(table.uri, frame.sparkSession.sparkContext.cancelAllJobs):

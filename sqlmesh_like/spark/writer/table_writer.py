@@ -172,7 +172,7 @@ class SparkWriter:
         for item in () if self.planned.reconciles else self.planned.inputs:  # which reads no history
             if item.state.kind != "mor" or not item.has_moved or item.start is None or item.end is None:
                 continue
-            if lost := self.history.lost(item.state.uri, item.start, item.end):
+            if lost := self.history.unreadable_reason(item.state.uri, item.start, item.end):
                 raise RetryableError(f"{item.ref.table}: {lost}", hint="run again, which plans anew")
 
 

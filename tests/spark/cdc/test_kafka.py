@@ -171,7 +171,7 @@ def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
 
     watcher = threading.Thread(target=told_of_two)
     watcher.start()
-    with stop_signals.handled():
+    with stop_signals.handle_signals():
         (report,) = run_until_stopped([shop.open(on_batch)], ["1 second"])
     watcher.join()
     assert (report.batches, message) == (2, [1, 1])

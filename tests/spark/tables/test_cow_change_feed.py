@@ -175,8 +175,8 @@ def test_a_rolled_back_commit_that_was_consumed_is_reported_lost(people: Table, 
     spark.sql(f"call rollback_to_instant(table => 'people_rolled', instant_time => '{instant}')").collect()
     spark.sql("drop table people_rolled")
     assert people.frontier() == start
-    assert LakeHistory().lost(people.uri, start, start) is None
-    assert "no longer on the timeline" in (LakeHistory().lost(people.uri, consumed, start) or "")
+    assert LakeHistory().unreadable_reason(people.uri, start, start) is None
+    assert "no longer on the timeline" in (LakeHistory().unreadable_reason(people.uri, consumed, start) or "")
     assert snapshot(people, start) == [(1, "a", "m1")]
     end = people.upsert((3, "c", "m1"))
     assert changed(people, start, end) == [(1, 3, "c", "m1")]
@@ -210,8 +210,8 @@ def test_archived_commits_leave_a_right_snapshot_and_lost_ranges(lake: Lake) -> 
     wide.write((2, 21, "y", "f"), operation="insert_overwrite")
     frontiers = [wide.upsert((1, number, "x", None)) for number in range(4)]
     end = wide.upsert((1, 5, "x", None), **archiving(2))
-    assert "no longer on the timeline" in (LakeHistory().lost(wide.uri, first, end) or "")
-    assert LakeHistory().lost(wide.uri, frontiers[-1], end) is None
+    assert "no longer on the timeline" in (LakeHistory().unreadable_reason(wide.uri, first, end) or "")
+    assert LakeHistory().unreadable_reason(wide.uri, frontiers[-1], end) is None
     assert snapshot(wide, end) == [(1, 5, "x", None), (2, 21, "y", "f"), (3, 2**40, "z", "e")]
     assert changed(wide, frontiers[-1], end) == [(-1, 1, 3, "x", None), (1, 1, 5, "x", None)]
 
@@ -228,7 +228,7 @@ def test_a_slice_of_an_archived_commit_that_was_cleaned_is_lost(lake: Lake) -> N
     end = table.write((9, 9, "other"), **{**archiving(4), **CLEAN_OLD_VERSIONS})
     history = LakeHistory()
     assert table.timeline.holds(start), "the frontier itself is still there"
-    assert "cleaned" in (history.lost(table.uri, start, end) or "")
+    assert "cleaned" in (history.unreadable_reason(table.uri, start, end) or "")
 
 
 def test_rows_inserted_beside_rows_of_the_same_key_take_nothing_away(lake: Lake) -> None:

@@ -77,7 +77,7 @@ def test_changes_and_snapshots_through_log_files_compaction_and_overwrites(peopl
     assert changed(people, first, last) == [
         (-1, 1, "a", "m1"), (-1, 2, "b", "m1"), (-1, 3, "c", "m2"), (1, 4, "d", "m3"),
     ]  # fmt: skip
-    assert LakeHistory().lost(people.uri, first, last) is None
+    assert LakeHistory().unreadable_reason(people.uri, first, last) is None
 
 
 @pytest.mark.release
@@ -197,17 +197,17 @@ def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> No
     other = people.upsert((1, "AA", "m1"), **COMPACT)
     end = people.upsert((2, "B", "m2"), **CLEAN_OLD_VERSIONS)
     history = LakeHistory()
-    assert "cleaned" in (history.lost(people.uri, start, end) or "")
-    assert "cleaned" in (history.lost(people.uri, middle, end) or "")
+    assert "cleaned" in (history.unreadable_reason(people.uri, start, end) or "")
+    assert "cleaned" in (history.unreadable_reason(people.uri, middle, end) or "")
     with pytest.raises(RetryableError, match="cleaned"):
         people.feed().changes(start, end)
     # The compaction after `other` holds its rows, and is still there.
-    assert history.lost(people.uri, other, end) is None
+    assert history.unreadable_reason(people.uri, other, end) is None
     assert changed(people, other, end) == [(-1, 2, "b", "m2"), (1, 2, "B", "m2")]
     assert snapshot(people, end) == [(1, "AA", "m1"), (2, "B", "m2")]
     (gone,) = [path for path in Path(people.uri).glob("ym=m2/.*.log.*") if not path.name.endswith(".crc")]
     gone.unlink()
-    assert "cleaned" in (history.lost(people.uri, other, end) or "")
+    assert "cleaned" in (history.unreadable_reason(people.uri, other, end) or "")
 
 
 @pytest.mark.release
@@ -220,7 +220,7 @@ def test_a_slice_of_archived_commits_that_was_cleaned_is_lost(lake: Lake) -> Non
     end = table.write((9, 9, "other"), **{**archiving(6), **CLEAN_OLD_VERSIONS})
     assert table.timeline.holds(start), "the frontier itself is still there"
     assert not table.timeline.holds(f"{table.timeline.commits[0].instant.requested}_1")
-    assert "cleaned" in (LakeHistory().lost(table.uri, start, end) or "")
+    assert "cleaned" in (LakeHistory().unreadable_reason(table.uri, start, end) or "")
     assert snapshot(table, end) == [(2, 20, "x"), (9, 9, "other")]
 
 

@@ -14,6 +14,6 @@ def test_kept_commits_stay_readable_and_lost_ones_are_known(lake: Lake) -> None:
     clean_history(lake.spark, table.uri, retain=3)
     assert len(table.timeline.data_files) < 12
     assert signed(table.feed().changes(frontiers[-3], frontiers[-1])) == before
-    assert LakeHistory().lost(table.uri, frontiers[-3], frontiers[-1]) is None
-    assert LakeHistory().lost(table.uri, frontiers[0], frontiers[-1]) is not None
+    assert LakeHistory().unreadable_reason(table.uri, frontiers[-3], frontiers[-1]) is None
+    assert LakeHistory().unreadable_reason(table.uri, frontiers[0], frontiers[-1]) is not None
     assert table.frontier() == frontiers[-1]

@@ -162,7 +162,7 @@ def test_before_anything_is_written_a_call_is_interrupted(monkeypatch: pytest.Mo
 def test_a_second_signal_ends_the_process_at_once(project: Path) -> None:
     code = (
         "import sys, time; from sqlmesh_like import stop_signals\n"
-        "with stop_signals.handled('wish\\n'), stop_signals.deferred():\n"
+        "with stop_signals.handle_signals('wish\\n'), stop_signals.defer_signals():\n"
         "    print('up', flush=True); time.sleep(600)"
     )
     with start(code) as process:
@@ -174,14 +174,14 @@ def test_a_second_signal_ends_the_process_at_once(project: Path) -> None:
 
 def test_what_was_there_before_handles_signals_after_a_call() -> None:
     before = [signal.getsignal(number) for number in SIGNALS]
-    with stop_signals.handled():
+    with stop_signals.handle_signals():
         assert [signal.getsignal(number) for number in SIGNALS] != before
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 def test_a_library_call_changes_no_handler() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with stop_signals.deferred():
+    with stop_signals.defer_signals():
         assert signal.getsignal(signal.SIGTERM) is before and not stop_signals.is_wished()
 
 
@@ -218,5 +218,5 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
         Finalized()
         time.sleep(300)
 
-    with pytest.raises(stop_signals.Interrupted), stop_signals.handled():
+    with pytest.raises(stop_signals.Interrupted), stop_signals.handle_signals():
         finalize()

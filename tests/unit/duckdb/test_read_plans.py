@@ -74,8 +74,8 @@ def those_that_data_commits_touched(commits: Iterable[Commit]) -> frozenset[File
 
 NAIVE: dict[str, tuple[str, ModuleType, str, object]] = {
     "time of the frontier": ("deleted after a rewrite", change_plan, "_since", at_the_frontier),
-    "every group superseded": ("inserted beside the same key", change_plan, "_superseded", touched_groups),
-    "deletes overlooked": ("moved", change_plan, "_superseded", without_a_look_at_deletes),
+    "every group superseded": ("inserted beside the same key", change_plan, "_superseded_groups", touched_groups),
+    "deletes overlooked": ("moved", change_plan, "_superseded_groups", without_a_look_at_deletes),
     "services overlooked": ("clustered and updated", change_plan, "touched_groups", those_that_data_commits_touched),
     "rows by key": ("moved", local_files, "ROW", (RECORD_KEY,)),
     "records by key": ("records of two partitions", local_files, "RECORD", (RECORD_KEY,)),

@@ -91,10 +91,10 @@ def test_a_consumer_that_has_not_read_the_commits_is_to_be_rebuilt(tmp_path: Pat
     made = table(tmp_path / "t")
     start = made.frontier
     delete_rows(str(made.root), RowMatch(("id",), [("3",)]))
-    assert LakeHistory().lost(str(made.root), start, made.frontier) is None
+    assert LakeHistory().unreadable_reason(str(made.root), start, made.frontier) is None
     remove_old_versions(str(made.root))
-    assert "were cleaned" in (LakeHistory().lost(str(made.root), start, made.frontier) or "")
-    assert LakeHistory().lost(str(made.root), made.frontier, made.frontier) is None
+    assert "were cleaned" in (LakeHistory().unreadable_reason(str(made.root), start, made.frontier) or "")
+    assert LakeHistory().unreadable_reason(str(made.root), made.frontier, made.frontier) is None
 
 
 def test_a_partition_without_files_leaves_no_name(tmp_path: Path) -> None:

@@ -76,10 +76,12 @@ def test_a_lost_start_and_a_cleaned_file_say_so(lake: Lake) -> None:
     start = lake.commit(1, ["a"])
     end = lake.commit(3, ["a"], merged_from={"a": 1})
     history, uri = LakeHistory(), str(lake.root)
-    assert history.lost(uri, start, end) is None
-    assert "no longer on the timeline" in (history.lost(uri, "20230101000000000_20230101000000001", end) or "")
+    assert history.unreadable_reason(uri, start, end) is None
+    assert "no longer on the timeline" in (
+        history.unreadable_reason(uri, "20230101000000000_20230101000000001", end) or ""
+    )
     (lake.root / f"p=1/a_0-1-2_{at(1)}.parquet").unlink()
-    assert "were cleaned" in (history.lost(uri, start, end) or "")
+    assert "were cleaned" in (history.unreadable_reason(uri, start, end) or "")
 
 
 def test_a_data_file_of_now_that_is_missing_is_seen_and_one_that_was_clustered_since_is_not(lake: Lake) -> None:

@@ -131,7 +131,7 @@ def test_what_a_clean_took_of_archived_commits_is_missed(lake: Lake) -> None:
     assert sorted(missing_files(lake.timeline, start)) == sorted([f"p=1/{base(1)}", f"p=1/{log(3)}"])
     assert missing_files(lake.timeline, start, {("p=1", "other")}) == []
     assert missing_files(lake.timeline, end) == []
-    assert "cleaned" in (LakeHistory().lost(str(lake.root), start, end) or "")
+    assert "cleaned" in (LakeHistory().unreadable_reason(str(lake.root), start, end) or "")
 
 
 def test_a_clean_of_older_slices_takes_nothing_that_is_needed(lake: Lake) -> None:
@@ -174,4 +174,4 @@ def test_a_commit_that_a_compaction_overtook_is_no_frontier_until_it_can_be_read
     last = lake.commit(4, log(4), completed=10)
     assert lake.timeline.frontier == last
     assert lake.timeline.as_of(last) == at(6)
-    assert "overtaken" in (LakeHistory().lost(str(lake.root), slow, last) or "")
+    assert "overtaken" in (LakeHistory().unreadable_reason(str(lake.root), slow, last) or "")

@@ -64,7 +64,7 @@ def test_a_commit_is_read_once_however_often_the_table_is_asked(lake: Lake, read
     for _ in range(3):
         history.state(uri)
         assert history.pending_commits(uri, start, end) == 2
-        assert history.lost(uri, end, end) is None
+        assert history.unreadable_reason(uri, end, end) is None
     assert len(reads) == len(set(reads))
 
 

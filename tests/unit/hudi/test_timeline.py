@@ -265,7 +265,7 @@ def test_files_of_commits_that_were_archived_after_a_savepoint_count(lake: Lake,
     assert paths(lake.timeline, newest) == {"a": at(3), "b": at(7), "c": at(5)}
     # What changed since then is not on the timeline any more.
     assert not lake.timeline.holds(saved) and lake.timeline.holds(newest)
-    assert "no longer on the timeline" in str(LakeHistory().lost(str(lake.root), saved, newest))
+    assert "no longer on the timeline" in str(LakeHistory().unreadable_reason(str(lake.root), saved, newest))
     assert [commit.instant.frontier for commit in lake.timeline.commits] == [newest]
     assert sorted(lake.timeline.sizes(newest)) == [("p=1", "a"), ("p=1", "b"), ("p=1", "c")]
 
@@ -285,10 +285,10 @@ def test_a_table_is_refused_while_hudi_does_not_see_files_of_the_gap(lake: Lake)
     state = LakeHistory().state(str(lake.root))
     assert state.frontier == newest
     # As of the commit before, Hudi's reader would return fewer rows.
-    assert "was archived after" in str(LakeHistory().lost(str(lake.root), seventh, newest))
+    assert "was archived after" in str(LakeHistory().unreadable_reason(str(lake.root), seventh, newest))
     with pytest.raises(NodeError, match="was archived after"):
         state_at(state, seventh)
-    assert LakeHistory().lost(str(lake.root), newest, newest) is None
+    assert LakeHistory().unreadable_reason(str(lake.root), newest, newest) is None
 
 
 def test_a_merge_on_read_table_with_a_gap_is_refused(lake: Lake) -> None:

@@ -182,7 +182,7 @@ class _History:
     def missing(self, uri: str) -> str | None:
         return None
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         return None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
@@ -200,7 +200,7 @@ class _History:
     def exceeds(self, uri: str, commits: int) -> bool:
         return False
 
-    def uncompacted(self, uri: str) -> int:
+    def uncompacted_commits(self, uri: str) -> int:
         return 0
 
     def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:

@@ -39,4 +39,4 @@ def test_the_columns_of_a_query_have_the_types_of_what_they_are_made_of(sql: str
 def test_branches_without_a_common_type_are_named() -> None:
     types = written("select true as x from ods.t union all select d from ods.u limit 3")
     assert types is not None
-    assert ["the column 'x' of UNION" in refusal.message for _, refusal in types.united()] == [True]
+    assert ["the column 'x' of UNION" in refusal.message for _, refusal in types.incompatible_set_columns()] == [True]

@@ -50,7 +50,7 @@ class Lake:
     def missing(self, uri: str) -> str | None:
         return None
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         return "gone" if int(start) <= self.gone else None
 
     @contextmanager

@@ -15,7 +15,7 @@ from sqlmesh_like.project.functions.reading import without_foreign_python
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.functions.expression import SELECT
 from sqlmesh_like.render.functions.library import FunctionBody, FunctionLibrary
-from sqlmesh_like.render.functions.pieces import Piece, joined
+from sqlmesh_like.render.functions.pieces import Piece, join_pieces
 from sqlmesh_like.render.rendered import RenderedModel, SourceMap
 
 HERE = Location("f.yml", 1, 1)
@@ -31,7 +31,7 @@ def body(name: str, sql: str, arguments: str = "a int, b string", returns: str =
         NodeId("function", "p", name), name, f"functions/{name}.sql", sql, tuple(declared), returns, HERE, HERE
     )
     text = SourceMap(sql, sql)
-    return FunctionBody(function, joined(text, [Piece(SELECT, 0), Piece(sql, 0, is_copied=True)]))
+    return FunctionBody(function, join_pieces(text, [Piece(SELECT, 0), Piece(sql, 0, is_copied=True)]))
 
 
 def written(sql: str, *bodies: FunctionBody) -> SourceMap:
@@ -40,7 +40,7 @@ def written(sql: str, *bodies: FunctionBody) -> SourceMap:
 
 def check(library: FunctionLibrary) -> None:
     library.require_sound()
-    check_functions(library.rendered())
+    check_functions(library.rendered_functions())
 
 
 INC = body("inc", "a + 1", "a int", "bigint")

@@ -36,13 +36,13 @@ class _History:
     def missing(self, uri: str) -> str | None:
         return None
 
-    def lost(self, uri: str, start: str, end: str) -> str | None:
+    def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:
         return None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         return ChangeVolume()
 
-    def uncompacted(self, uri: str) -> int:
+    def uncompacted_commits(self, uri: str) -> int:
         return self.logged
 
     def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:

@@ -10,7 +10,7 @@ import pytest
 from sqlmesh_like.publish.columns import _as_json
 from sqlmesh_like.run.plain_values import flat, plain
 from sqlmesh_like.run.row_diff import _same
-from sqlmesh_like.run.values.fixture_values import type_of, typed
+from sqlmesh_like.run.values.fixture_values import convert_value, type_of
 
 EAST = timezone(timedelta(hours=2))
 TYPED = [
@@ -56,14 +56,14 @@ PLAIN = [
 
 @pytest.mark.parametrize(("value", "type_", "expected"), TYPED)
 def test_a_value_becomes_one_of_its_columns_type(value: object, type_: str, expected: object) -> None:
-    result = typed(value, type_)
+    result = convert_value(value, type_)
     assert (result, type(result)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(("value", "type_", "hint"), WRONG)
 def test_what_cannot_become_one_says_how_to_write_it(value: object, type_: str, hint: str) -> None:
     with pytest.raises(ValueError, match=f"^{hint}$"):
-        typed(value, type_)
+        convert_value(value, type_)
 
 
 def test_types_are_inferred_from_all_values() -> None:

@@ -129,7 +129,7 @@ def _delete_in(erasure: Erasure, place: TablePlace, match: RowMatch) -> int:
 def _compact(erasure: Erasure) -> None:
     """Merge the log files of merge-on-read tables, which keep deleted rows, and their base files do too."""
     for uri in erasure.uris:
-        if erasure.lake.catalog.history.uncompacted(uri):
+        if erasure.lake.catalog.history.uncompacted_commits(uri):
             erasure.lake.engine.compact(uri)
 
 
