@@ -26,7 +26,7 @@ from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.json_log import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
 from sqlmesh_like.cli.printing.writer import echo, echo_styled, plain_streams, style_text
-from sqlmesh_like.control_characters import shown_lines
+from sqlmesh_like.control_characters import escape_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.fault_points import check_variable
 from sqlmesh_like.remedies import remedy
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with scrubbing(), plain_streams(), stop_signals.handled(_stop_message(words)):
+        with scrubbing(), plain_streams(), stop_signals.handle_signals(_stop_message(words)):
             code = _run_command(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
@@ -294,4 +294,4 @@ def _print_error(message: str, words: Sequence[str]) -> None:
         echo(json_line("error", message, "MainEncounteredError"), err=True)
         return
     label = "error:" if "--no-color" in words else style_text("error:", "red", bold=True)
-    echo_styled(f"{label} {shown_lines(message)}", err=True)
+    echo_styled(f"{label} {escape_lines(message)}", err=True)

@@ -128,4 +128,4 @@ class StoredReleases:
         raise RetryableError(f"{scrub_text(self.uri)}: other calls were faster {_TURNS} times")
 
     def _decode(self, seen: Version | None) -> Releases:
-        return Releases() if seen is None else decode_releases(seen.content, scrubbed(self.uri))
+        return Releases() if seen is None else decode_releases(seen.content, scrub_text(self.uri))

@@ -99,7 +99,7 @@ class CallLocks:
         table = uri.rstrip("/")
         with self._lock:
             if not self._lost and not self._renew_leases([table]):
-                self._lose(f"another call has taken over the locks of {scrubbed(self.warehouse)}, or they were ended")
+                self._lose(f"another call has taken over the locks of {scrub_text(self.warehouse)}, or they were ended")
             reason = self._lost
             if not reason and table not in self._leases and table in written_tables(self.holder.locks):
                 # It may have been made since the call began.

@@ -182,7 +182,7 @@ def _sequence(seen: Version | None) -> int:
 
 
 def _parse_entries(content: bytes, warehouse: str) -> tuple[Entry, ...]:
-    what = f"the record of locks of {scrubbed(warehouse)}"
+    what = f"the record of locks of {scrub_text(warehouse)}"
     try:
         record = json.loads(content)
         if record["version"] != VERSION:

@@ -28,8 +28,8 @@ def command(flags: Flags, name: str, output: str) -> int:
         return 0
     for column in traced.columns:
         lines = _lines(column, traced.names)
-        echo(f"{traced.model.table}.{shown(column.name)}{_type_suffix(column)}")
-        for line in (*map(shown, lines), ""):
+        echo(f"{traced.model.table}.{escape_line(column.name)}{_type_suffix(column)}")
+        for line in (*map(escape_line, lines), ""):
             echo(line)
     return 0
 

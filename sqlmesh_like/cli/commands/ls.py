@@ -85,7 +85,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
             return [node.path for node in nodes]
         case "json":
             make = _manifest_lookup(loaded, keys) if keys else lambda node: _record(loaded, node)
-            return [shown_json(json.dumps(make(node), ensure_ascii=False, default=str)) for node in nodes]
+            return [escape_json(json.dumps(make(node), ensure_ascii=False, default=str)) for node in nodes]
         case _:
             return [_selector(node) for node in nodes]
 

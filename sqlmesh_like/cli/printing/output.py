@@ -14,7 +14,7 @@ import click
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cli.printing.json_log import PLAIN_EVENT, json_line
 from sqlmesh_like.cli.printing.writer import style_text
-from sqlmesh_like.control_characters import shown, shown_lines
+from sqlmesh_like.control_characters import escape_line, escape_lines
 
 if TYPE_CHECKING:
     from sqlmesh_like.cli.printing.progress_bar import ProgressBar
@@ -170,12 +170,12 @@ class Output:
     ) -> None:
         if self._bar is not None and status != "RUN":
             self._bar.end_node(step.name, step.total)
-        head = shown(f"{step.index} of {step.total} {text} ")
+        head = escape_line(f"{step.index} of {step.total} {text} ")
         # The time of day is part of the width, so that brackets are aligned as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
         event = {"RUN": "LogStartLine", "SKIP": "SkippingDetails"}.get(status, step.result_event)
-        self._line(f"{dotted} [{self._color(shown(status), colour)}]", level, event, step.data)
+        self._line(f"{dotted} [{self._color(escape_line(status), colour)}]", level, event, step.data)
 
     def _color(self, text: str, colour: str | None) -> str:
         return style_text(text, colour) if self.color and colour else text

@@ -14,7 +14,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.writer import style_text
-from sqlmesh_like.control_characters import shown
+from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
@@ -52,7 +52,7 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
     branches = [
         Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
-        Branch("reads", rows=tuple((shown(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
+        Branch("reads", rows=tuple((escape_line(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
         Branch("next run", f"{_color_word(plan.strategy)}{_refusal(plan)}{_because(plan)}"),
@@ -135,7 +135,7 @@ def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
 def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     reason = verdict.reason
     why = f"{reason.rule} {reason.message}{_hint(reason)}" if reason.rule != "AGG001" else ""
-    return _color_word(verdict.verdict), shown(verdict.sql), _place(plan, reason), shown(why)
+    return _color_word(verdict.verdict), escape_line(verdict.sql), _place(plan, reason), escape_line(why)
 
 
 def _input_state(item: InputVersion) -> str:

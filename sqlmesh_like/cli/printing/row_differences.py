@@ -43,7 +43,7 @@ def difference_lines(diff: EnvironmentDiff) -> Iterator[str]:
             yield f"{sign} … and {count - len(samples):,} more"
     for cell in rows.changed_cells:
         where = f" of {_row_text(cell.key)}" if cell.key else ""
-        yield f"~ {shown(cell.column)}{where}: {_value(cell.before)} → {_value(cell.after)}"
+        yield f"~ {escape_line(cell.column)}{where}: {_value(cell.before)} → {_value(cell.after)}"
     left = sum(rows.cells.values()) - len(rows.changed_cells)
     if left > 0:
         yield f"~ … and {left:,} more cells"
@@ -60,7 +60,7 @@ def _plain(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def _row_text(row: Mapping[str, object]) -> str:
-    return ", ".join(f"{shown(name)}={_value(value)}" for name, value in row.items())
+    return ", ".join(f"{escape_line(name)}={_value(value)}" for name, value in row.items())
 
 
 def _value(value: object) -> str:
