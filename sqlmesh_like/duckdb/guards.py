@@ -30,7 +30,7 @@ def guard_in(message: str) -> str | None:
     return match[1] if match else None
 
 
-def guarded(tree: exp.Expr) -> exp.Expr:
+def add_guards(tree: exp.Expr) -> exp.Expr:
     """A copy of the query that fails on values on which the engines are not known to agree."""
     made = tree.copy()
     for node in list(made.walk()):
@@ -91,7 +91,7 @@ def _guard_number(node: exp.Expr) -> None:
                 if not isinstance(operand, exp.Literal):
                     _guard(operand, _EXACT_DOUBLE, "the double of")
         case exp.Avg():
-            whole, value = _computed_whole(node), _averaged(node)
+            whole, value = _computed_whole(node), _average_argument(node)
             operand = value if isinstance(whole, exp.Window) else exp.Min(this=value.copy())
             _guard_result(whole, _AVERAGED, "AVG of decimals", {"a": operand})
             _guard(value, _SUMMED_EXACTLY, "AVG of")
@@ -156,7 +156,7 @@ def _computed_whole(aggregate: exp.Expr) -> exp.Expr:
     return whole
 
 
-def _averaged(average: exp.Avg) -> exp.Expr:
+def _average_argument(average: exp.Avg) -> exp.Expr:
     value: exp.Expr = average.this.expressions[0] if isinstance(average.this, exp.Distinct) else average.this
     return value
 

@@ -92,7 +92,7 @@ class LocalTable:
         for log in logs:
             types = _types_of(log.schema)
             items = [self._item(column, types, RowKey(is_stored=True)) for column in self.change_schema]
-            parts.append(self._read(items, log.paths))
+            parts.append(self._select_from_files(items, log.paths))
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
 
     def _select_difference(self, plan: Comparison) -> str:
@@ -125,7 +125,7 @@ class LocalTable:
         for written, paths in paths_by_schema(self.timeline, slices).items():
             types = _types_of(written)
             items = [self._item(column, types, key) for column in self.schema]
-            parts.append(self._read([*items, *extra, *at], paths, options))
+            parts.append(self._select_from_files([*items, *extra, *at], paths, options))
         if parts:
             return " UNION ALL ".join(parts)
         added = (
@@ -134,7 +134,7 @@ class LocalTable:
         )
         return _no_rows((*self.schema, *added))
 
-    def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
+    def _select_from_files(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
         # A merged slice has an absolute path. DuckDB estimates the size of all files from the first: if that were a
         # small one, a join would build its hash table from the whole table, not from the few keys that are looked up.
         named = sorted(paths)

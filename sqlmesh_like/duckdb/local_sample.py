@@ -70,7 +70,7 @@ class _Comparison:
         shown = visible(self.planned.target.schema or ())
         self._create_view(_STORED, self.planned.target, shown, self._live())
         self._create_expected(shown)
-        keys, condition = self._sampled(sample_columns(self.planned.compiled, shown), sample)
+        keys, condition = self._sample_keys(sample_columns(self.planned.compiled, shown), sample)
         names = ", ".join(duck_quoted(column.name) for column in shown)
         sides = " UNION ALL ".join(
             f"SELECT {names}, CAST({sign} AS BIGINT) AS {_COPIES} FROM {side} {condition}"
@@ -91,7 +91,7 @@ class _Comparison:
 
         return replace(close_difference(int(str(total)), rows_of, floats, limit), keys=keys)
 
-    def _sampled(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
+    def _sample_keys(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
         """The keys to compare, and the condition for their rows: a hash among the smallest of the table."""
         if not names:
             return ComparedKeys((), 0, is_all=True, up_to=LargestHash(_ENGINE, None)), ""

@@ -21,22 +21,22 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Win
 from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
-from sqlmesh_like.delta.aggregates import current_states, finished
-from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, narrowed
+from sqlmesh_like.delta.aggregates import current_states, finalize_states
+from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, select_columns
 from sqlmesh_like.delta.edits.same_columns import (
     CALL,
     Comparison,
     Names,
     OtherRowsError,
     Values,
-    read,
+    map_columns,
     require_same_keys,
 )
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import rows, stacked, subquery
+from sqlmesh_like.delta.rows import rows, subquery, union_all
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
@@ -89,7 +89,7 @@ def _of_values(
         return None
     rest = tuple(name for name, _ in values.after if name not in stored)
     names = [name for name, _ in values.after]
-    query = _joined(names, stored, _narrow(after, rest) if rest or added else None)
+    query = _join_stored_and_added(names, stored, _narrow(after, rest) if rest or added else None)
     return EditedColumns(query, rest)
 
 
@@ -115,7 +115,7 @@ def _of_conditions(old: Relation, new: Relation) -> EditedColumns | None:
     query = edited.rows
     if gone:
         entering = after.select(leaf_items(after, gone))
-        query = stacked([query, entering.where(is_not_true(gone), copy=False)])
+        query = union_all([query, entering.where(is_not_true(gone), copy=False)])
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
     return EditedColumns(query, edited.computed, words)
 
@@ -129,7 +129,7 @@ def _narrow(relation: Relation, names: Collection[str]) -> exp.Select:
             shown = {each.name for item in items for each in item.expression.find_all(exp.Column)}
             narrow = replace(narrow, calls=tuple(call for call in narrow.calls if call.name in shown))
         return rows(pruned_columns(narrow))
-    return narrowed(relation, {name.lower() for name in names})
+    return select_columns(relation, {name.lower() for name in names})
 
 
 def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> EditedColumns:
@@ -154,7 +154,7 @@ def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> E
         groups = groups.join(_added_rows(current_states(narrow)), on=_same_key(), join_type="inner")
     names = {call.name for call in part.calls}
     shown = (i.name for i in after.items if names & {each.name for each in i.expression.find_all(exp.Column)})
-    return EditedColumns(finished(groups.subquery("g"), after), tuple(shown))
+    return EditedColumns(finalize_states(groups.subquery("g"), after), tuple(shown))
 
 
 _Identity = tuple[str, exp.Expr | None, str, tuple[exp.Expr, ...]]
@@ -166,11 +166,11 @@ def _identities(aggregate: Aggregate, names: Names) -> set[_Identity]:
 
 def _identity(state: AggregateState, names: Names) -> _Identity:
     """What a state holds, whatever its name is."""
-    order = tuple(read(argument, names) for argument in state.order_arguments)
-    return state.kind, None if state.argument is None else read(state.argument, names), state.type, order
+    order = tuple(map_columns(argument, names) for argument in state.order_arguments)
+    return state.kind, None if state.argument is None else map_columns(state.argument, names), state.type, order
 
 
-def _joined(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:
+def _join_stored_and_added(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:
     """Stored columns and added ones of the rows that have the same key; a stored row without one is left out."""
     sources = [stored[name] if name in stored else column(name, _ADDED) for name in names]
     items = [exp.alias_(source, name, quoted=True) for name, source in zip(names, sources, strict=True)]

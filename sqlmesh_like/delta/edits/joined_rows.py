@@ -33,7 +33,7 @@ from sqlmesh_like.delta.edits.join_tree import (
     joined_leaves,
     leaf_item,
     leaves_in,
-    renamed,
+    renumber_columns,
     without_leaves,
 )
 from sqlmesh_like.delta.edits.key_parts import MOST_PLACE, part_of
@@ -53,7 +53,7 @@ def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     numbers = _matches(old, new)
     if numbers is None:
         return None
-    old = old.renumbered(numbers)
+    old = old.renumber(numbers)
     gone, added = old.leaves.keys() - new.leaves.keys(), new.leaves.keys() - old.leaves.keys()
     entering, conditions = changed_conditions(old.conditions, new.conditions)
     if old.key == new.key or entering or any(leaves_of(each) & gone for each in old.conditions):
@@ -107,7 +107,7 @@ def _is_same(old: Leaf, new: Leaf, numbers: Mapping[int, int]) -> bool:
     """Whether both have the same rows, and these are joined by the same conditions where leaves have other numbers."""
     if (old.relation, old.kind) != (new.relation, new.kind):
         return False
-    before = split_conditions(renamed(each, numbers) for each in old.on)
+    before = split_conditions(renumber_columns(each, numbers) for each in old.on)
     return before.keys() == split_conditions(new.on).keys()
 
 
@@ -208,7 +208,7 @@ def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | Non
         elif isinstance(wanted, tuple) and isinstance(stored, tuple) and wanted[: len(stored)] == stored:
             further = [made_key(part, stored, key) for part in wanted[len(stored) :]]
             ends = [encode([each]) for each in further if each is not None]
-            return _listed([key, *ends]) if len(ends) == len(further) else None
+            return _append_key_parts([key, *ends]) if len(ends) == len(further) else None
     if isinstance(wanted, int):
         return column(KEY, alias(wanted))
     parts = [made_key(part, stored, key) for part in wanted]
@@ -228,7 +228,7 @@ def _part(stored: KeyTree, wanted: KeyTree, key: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def _listed(keys: Sequence[exp.Expr]) -> exp.Expr:
+def _append_key_parts(keys: Sequence[exp.Expr]) -> exp.Expr:
     """A list of encoded parts that begins as another one: `encode` separates them in the same way."""
     made = keys[0].copy()
     for each in keys[1:]:

@@ -98,8 +98,8 @@ class Comparison:
                 return self._groups(before, after)
             case Windowed(), Windowed():
                 same = self.same(before.child, after.child)
-                old = [(item.name, read(item.expression, same.before)) for item in before.items]
-                return Values(old, [(item.name, read(item.expression, same.after)) for item in after.items])
+                old = [(item.name, map_columns(item.expression, same.before)) for item in before.items]
+                return Values(old, [(item.name, map_columns(item.expression, same.after)) for item in after.items])
             case Join(), Join() if before.kind == after.kind:
                 return self._join(before, after)
             case UnionAll(), UnionAll() if len(before.branches) == len(after.branches):
@@ -129,14 +129,14 @@ class Comparison:
     def _groups(self, before: Aggregate, after: Aggregate) -> Values:
         same = self.same(before.child, after.child)
         require_same_keys(before, after, same)
-        old = [(name, read(value, same.before)) for name, value in over_rows(before)]
-        return Values(old, [(name, read(value, same.after)) for name, value in over_rows(after)])
+        old = [(name, map_columns(value, same.before)) for name, value in over_rows(before)]
+        return Values(old, [(name, map_columns(value, same.after)) for name, value in over_rows(after)])
 
     def _join(self, before: Join, after: Join) -> Values:
         left, right = self.same(before.left, after.left), self.same(before.right, after.right)
         same = Same({**left.before, **right.before}, {**left.after, **right.after})
         old, new = (
-            None if join.condition is None else read(join.condition, names)
+            None if join.condition is None else map_columns(join.condition, names)
             for join, names in ((before, same.before), (after, same.after))
         )
         if old != new:
@@ -160,7 +160,7 @@ class Comparison:
 
     def _elements(self, before: Explode, after: Explode) -> Values:
         same = self.same(before.child, after.child)
-        if read(after.array, same.after) != read(before.array, same.before):
+        if map_columns(after.array, same.after) != map_columns(before.array, same.before):
             raise OtherRowsError
         added = [{each.position.lower(): _PLACE, each.element.name.lower(): _ELEMENT} for each in (before, after)]
         return Values(_named_as(before, {**same.before, **added[0]}), _named_as(after, {**same.after, **added[1]}))
@@ -179,12 +179,12 @@ class Comparison:
 
 def require_same_keys(before: Aggregate, after: Aggregate, same: Same) -> None:
     """Raise OtherRowsError unless rows that are the same are grouped by the same keys."""
-    old = [(read(key.expression, same.before), key.type) for key in before.keys]
-    if old != [(read(key.expression, same.after), key.type) for key in after.keys]:
+    old = [(map_columns(key.expression, same.before), key.type) for key in before.keys]
+    if old != [(map_columns(key.expression, same.after), key.type) for key in after.keys]:
         raise OtherRowsError
 
 
-def read(value: exp.Expr, names: Names) -> exp.Expr:
+def map_columns(value: exp.Expr, names: Names) -> exp.Expr:
     """An expression over the columns that have the same values; one that has none is told apart."""
 
     def change(node: exp.Expr) -> exp.Expr:

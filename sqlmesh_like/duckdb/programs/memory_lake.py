@@ -34,7 +34,7 @@ from sqlmesh_like.duckdb.programs.memory_steps import (
     MemoryWriter,
     RowActions,
     bound_text,
-    described,
+    describe_columns,
 )
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
@@ -159,25 +159,25 @@ class MemoryLake:
         shown = ", ".join(duck_quoted(name) for name in self.columns())
         return self._db.execute(f"SELECT {shown} FROM {STORED}").fetchall()
 
-    def stored(self) -> list[tuple[Value, ...]]:
+    def stored_rows(self) -> list[tuple[Value, ...]]:
         """All columns of the target's rows, including keys and hidden state, in no particular order."""
         return self._db.execute(f"SELECT * FROM {STORED}").fetchall()
 
     def verify(self, compiled: CompiledModel) -> StateMismatch:
         """Compare the target's visible rows with the model's own query over the current inputs."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
-        return self._difference(shown, self._expected(compiled))
+        return self._difference(shown, self._expected_query(compiled))
 
-    def _expected(self, compiled: CompiledModel) -> str:
+    def _expected_query(self, compiled: CompiledModel) -> str:
         build = compiled.table.build
         is_tied = any(reason.rule in TIED for reason in compiled.classification.reasons)
         return self._whole(build) if is_tied and build is not None else self._as_written(compiled)
 
-    def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
+    def recomputed_rows(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
         """The rows that `verify` expects."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in shown)
-        return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
+        return self._db.execute(f"SELECT {cast} FROM ({self._expected_query(compiled)})").fetchall()
 
     def bind(self, compiled: CompiledModel, tree: exp.Expr) -> None:
         """Bind a variant of the model's own query, for its errors."""
@@ -227,8 +227,8 @@ class MemoryLake:
     def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> StateMismatch:
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
         plain = ", ".join(duck_quoted(name) for name, _ in columns)
-        expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
-        stored = _counted(self._db.execute(f"SELECT {plain} FROM {STORED}").fetchall())
+        expected = _count_rows(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
+        stored = _count_rows(self._db.execute(f"SELECT {plain} FROM {STORED}").fetchall())
         return StateMismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
 
     def _remember_only(self, compiled: CompiledModel) -> None:
@@ -277,7 +277,7 @@ class MemoryLake:
         return frozen(tree, self._now).transform(bind, copy=False)
 
     def _columns(self) -> list[tuple[str, str]]:
-        return described(self._db, STORED)
+        return describe_columns(self._db, STORED)
 
     def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
@@ -321,16 +321,16 @@ def _keyed_by_content(query: str) -> str:
     return f"SELECT * EXCLUDE (_sml_hash), _sml_hash || ':' || {number} AS {KEY} FROM ({hashed})"
 
 
-def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
-    return Counter(tuple(_rounded(value) for value in row) for row in rows)
+def _count_rows(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
+    return Counter(tuple(_comparable_value(value) for value in row) for row in rows)
 
 
-def _rounded(value: Value) -> Value:
+def _comparable_value(value: Value) -> Value:
     """A value that is hashable and equal to itself, unlike lists, structs and NaN; floats of `_DIGITS` digits."""
     if isinstance(value, dict):
-        return tuple((name, _rounded(field)) for name, field in value.items())
+        return tuple((name, _comparable_value(field)) for name, field in value.items())
     if isinstance(value, list):
-        return tuple(_rounded(element) for element in value)
+        return tuple(_comparable_value(element) for element in value)
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
     return value

@@ -13,7 +13,7 @@ import sqlglot
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
-from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, guard_in, type_checked
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ UNPROVEN = {
 def test_what_both_engines_compute_alike_passes(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     tree = sqlglot.parse_one(f"select {expression} as x from t where i is not null", dialect="spark")
     assert first_unproven(tree) is None
-    (row,) = table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
+    (row,) = table.execute(duck_text(add_guards(tree).transform(without_zone))).fetchall()
     assert row == (AGREED[expression],)
 
 
@@ -168,7 +168,7 @@ def test_a_value_on_which_they_may_differ_fails_with_the_value(
     tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
     assert first_unproven(tree) is None
     with pytest.raises(duckdb.Error) as caught:
-        table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
+        table.execute(duck_text(add_guards(tree).transform(without_zone))).fetchall()
     assert guard_in(str(caught.value)) == DOUBTED[expression]
 
 
