@@ -78,7 +78,9 @@ class Classification:
 def classify(facts: QueryFacts) -> Classification:
     """The cheapest sound strategy of a model's query, with reasons; the author strategy if the model has one."""
     if (strategy := facts.model.author_strategy) is not None:
-        return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
+        place = facts.model.place_of("is_incremental")
+        authors = reason("CFG005", f"incremental_strategy: {strategy}", (place.line, place.column))
+        return Classification(strategy, (), (authors,))
     if facts.unsupported_reason is not None or facts.relation is None:
         assert facts.unsupported_reason is not None
         unsupported_reason = facts.unsupported_reason
@@ -95,11 +97,6 @@ def classify(facts: QueryFacts) -> Classification:
     chosen = _ladder(facts, relation, verdicts)
     tied = () if chosen.strategy == "full_refresh" else (v.reason for v in verdicts if v.reason.rule in TIED)
     return replace(chosen, reasons=(*dict.fromkeys((*chosen.reasons, *tied)), *clock_reasons(relation, facts)))
-
-
-def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
-    place = facts.model.place_of("is_incremental")
-    return place.line, place.column
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
@@ -295,7 +292,7 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
 
 
 def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Reason]:
-    place = _limit_place(limit, facts)
+    place = facts.position(limit.offset, limit.keyword)
     several = "all rows" if limit.count is None else f"the first {limit.count} rows"
     first = "the first row" if limit.count == 1 else several
     first += f" behind {limit.skipped}" if limit.skipped else ""
@@ -305,10 +302,6 @@ def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Re
         if has_total_order(limit)
         else [kept, reason("LIM002", f"the row key ends ORDER BY of {limit.keyword}", place)]
     )
-
-
-def _limit_place(limit: TopK, facts: QueryFacts) -> tuple[int | None, int | None]:
-    return facts.position(limit.offset, limit.keyword)
 
 
 def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Windowed
-from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.classify.group_tops import GroupTop
 from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.delta.affected_keys import keys_of
@@ -82,7 +82,7 @@ def _is_stored(top: GroupTop, affected: str) -> exp.Expr:
     """Whether a row of the table is of one of the affected groups."""
     stored = _stored_values(top)
     keys = [
-        replaced(each, lambda node: operand(stored[node.name.lower()]) if isinstance(node, exp.Column) else node)
+        replace_nodes(each, lambda node: operand(stored[node.name.lower()]) if isinstance(node, exp.Column) else node)
         for each in top.keys
     ]
     return Match.by(keys, affected).condition()

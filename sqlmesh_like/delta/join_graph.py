@@ -16,7 +16,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, columns
-from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.keys import column, encode
@@ -101,10 +101,10 @@ class JoinGraph:
                 return column(node.name, places[node.table])
             return column(core_column(node), alias(0))
 
-        left = [replaced(p, change) for p in self.predicates if p not in self.within(core)]
-        items = tuple((name, replaced(value, change)) for name, value in self.items)
+        left = [replace_nodes(p, change) for p in self.predicates if p not in self.within(core)]
+        items = tuple((name, replace_nodes(value, change)) for name, value in self.items)
         leaves = (self.leaves[min(core)], *(self.leaves[leaf] for leaf in others))
-        return JoinGraph(leaves, tuple(left), items, replaced(self.key, change))
+        return JoinGraph(leaves, tuple(left), items, replace_nodes(self.key, change))
 
     def resolve_to_leaves(self, expression: exp.Expr) -> exp.Expr:
         """An expression over the graph's output as one over columns of its leaves."""
@@ -235,7 +235,7 @@ def substitute_columns(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> e
         is_own = isinstance(node, exp.Column) and not node.table and node.name.lower() in known
         return operand(known[node.name.lower()]) if is_own else node
 
-    return replaced(expression, change)
+    return replace_nodes(expression, change)
 
 
 def unqualify_columns(expression: exp.Expr) -> exp.Expr:
@@ -245,7 +245,7 @@ def unqualify_columns(expression: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and _LEAF.fullmatch(node.table)
         return column(node.name) if is_own else node
 
-    return replaced(expression, change)
+    return replace_nodes(expression, change)
 
 
 def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:

@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.ties import by_row_key, is_tied
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
@@ -271,7 +271,7 @@ def _group_rows(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
 
 def _repeatable(expression: exp.Expr, types: Mapping[str, str | None]) -> exp.Expr:
     """The expression with windows whose value is a function of their rows, wherever it is known how."""
-    return replaced(
+    return replace_nodes(
         _with_tie_break(expression),
         lambda node: (isinstance(node, exp.Window) and value_of_frame(node, types)) or node,
     )

@@ -33,7 +33,7 @@ _DAY_OF_WEEK = re.compile("E{1,3}")
 """Patterns of one meaning. Source: https://spark.apache.org/docs/3.5.0/sql-ref-datetime-pattern.html"""
 
 
-def _corrected(tree: exp.Expr) -> exp.Expr:
+def _correct_tree(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place, without nodes that stand for another function than the author's.
 
     A hint stays a text: what it names are neither functions nor tables, and no other part of the tree refers to it.
@@ -266,7 +266,7 @@ class SparkNames(SparkTexts):
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         tokens = readable(self.tokenize(sql))
         trees = self.parser(**opts).parse(tokens, sql)
-        made = (None if tree is None else _with_units(_corrected(tree), sql) for tree in trees)
+        made = (None if tree is None else _with_units(_correct_tree(tree), sql) for tree in trees)
         return [None if tree is None else with_flat_notes(_with_truncated_units(tree, tokens)) for tree in made]
 
     @classmethod

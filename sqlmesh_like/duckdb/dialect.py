@@ -150,7 +150,7 @@ def _without_time_window(select: exp.Select) -> exp.Select:
         return select
     made = written_out(select, window.whole(), window.field("start"), window.field("end"))
     if window.is_sliding:
-        made.append("laterals", window.repeated())
+        made.append("laterals", window.lateral_view())
     return made.where(window.condition(), copy=False)
 
 

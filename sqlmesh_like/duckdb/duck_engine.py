@@ -99,7 +99,7 @@ class DuckEngine:
             if self._warn is not None:
                 count = self._build(planned, self._to_duck_sql)
                 return WriteResult("full_refresh", count, 0, True, warning=_doubt(error))
-            hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
+            hint = f"rows in fixtures/{MODELS}/{model.name}.csv can stand for it; {_CHECK_THERE}"
             raise NodeError(str(error), location=Location(model.path), hint=hint) from None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
@@ -321,10 +321,6 @@ def _computed_by(statement: exp.Expr) -> Iterator[exp.Expr]:
 
 def _doubt(error: NotCheckable) -> str:
     return f"{error}; computed by DuckDB (on_unproven: warn), its rows may not be Spark's"
-
-
-def _home(name: str) -> str:
-    return f"fixtures/{MODELS}/{name}.csv"
 
 
 def _table_sql(name: TableName) -> str:

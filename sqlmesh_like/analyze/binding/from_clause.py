@@ -25,7 +25,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, written_rows
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
-from sqlmesh_like.analyze.binding.pivots import pivoted
+from sqlmesh_like.analyze.binding.pivots import apply_pivot
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
 from sqlmesh_like.analyze.binding.subqueries.lateral_queries import joined_lateral
 from sqlmesh_like.analyze.expressions.types import infer
@@ -74,9 +74,9 @@ class FromReader:
         first.set("joins", None)
         if (join := using_behind_comma(joins)) is not None:
             raise Unsupported("QRY009", "a USING JOIN behind a comma", join, "JOIN")
-        if (nested := self._nested(first)) is not None and not select.args.get("laterals"):
+        if (nested := self._nested_joins(first)) is not None and not select.args.get("laterals"):
             for join in joins:
-                nested = self._joined(nested, join)
+                nested = self._read_join(nested, join)
             return nested
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
@@ -84,19 +84,19 @@ class FromReader:
             if joins or views:
                 # Spark pivots all that FROM joins.
                 raise Unsupported("QRY009", "PIVOT of a join", pivot, "PIVOT")
-            relation = pivoted(relation, alias, pivot)
+            relation = apply_pivot(relation, alias, pivot)
             alias = (pivot.alias or alias).lower()
         if not joins and not views:
             return Scope(relation, (ScopeSource(alias, tuple((c.name, c.name) for c in columns(relation))),))
-        scope = _qualified(alias, relation)
+        scope = _item_scope(alias, relation)
         for join in joins:
             is_lateral = isinstance(join.this, exp.Lateral)
-            scope = self._joined_lateral(scope, join) if is_lateral else self._joined(scope, join)
+            scope = self._joined_lateral(scope, join) if is_lateral else self._read_join(scope, join)
         for number, view in enumerate(views):
             scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
 
-    def _nested(self, item: exp.Expr) -> Scope | None:
+    def _nested_joins(self, item: exp.Expr) -> Scope | None:
         """The scope of joins in parentheses, whose names stay what they are without an alias; None for another item.
 
         With an alias they are one table, whose columns are those of `*`.
@@ -114,7 +114,7 @@ class FromReader:
         if not item.args.get("alias"):
             return inner
         names = [name.name for name in item.args["alias"].columns]
-        return _qualified(item.alias.lower(), _as_table(inner, names, item))
+        return _item_scope(item.alias.lower(), _as_table(inner, names, item))
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
         if _pivot_of(item) is not None:
@@ -148,10 +148,10 @@ class FromReader:
             raise Unsupported("INP001", f"the columns of {relation.input_id} are not known before it is built", table)
         return Scan(relation.input_id, relation.schema)
 
-    def _joined(self, left: Scope, join: exp.Join) -> Scope:
-        right = self._nested(join.this)
+    def _read_join(self, left: Scope, join: exp.Join) -> Scope:
+        right = self._nested_joins(join.this)
         if right is None:
-            right = _qualified(*self._item(join.this))
+            right = _item_scope(*self._item(join.this))
         if str(join.args.get("method") or "").upper() == "NATURAL":
             join = _by_shared_names(join, left, right)
         kind = _kind(join)
@@ -180,14 +180,14 @@ class FromReader:
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
 
-    def _read(self, query: exp.Expr) -> Relation:
+    def _read_query(self, query: exp.Expr) -> Relation:
         return self.read(with_names(query), self.lookup, self.ctes)
 
     def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
         """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
         if not isinstance(join.this.this, exp.Query):
             return _joined_view(left, join)
-        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read)
+        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read_query)
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.
@@ -367,7 +367,7 @@ def _with_merged(
     return Projection(joined, (*kept, *added)), tuple(names)
 
 
-def _qualified(alias: str, relation: Relation) -> Scope:
+def _item_scope(alias: str, relation: Relation) -> Scope:
     outputs = tuple((column.name, f"{alias}.{column.name}") for column in columns(relation))
     items = tuple(
         Named(output, exp.column(column.name, quoted=True), column.type)

@@ -28,7 +28,7 @@ class Rewriting:
     advice: str
 
 
-def partitioned(facts: QueryFacts) -> Iterator[Rewriting]:
+def partition_by_date(facts: QueryFacts) -> Iterator[Rewriting]:
     """The model partitioned by one of its dates.
 
     Texts and whole numbers may have as many values as there are rows, which no query says: they are not advised.
@@ -41,7 +41,7 @@ def partitioned(facts: QueryFacts) -> Iterator[Rewriting]:
             yield Rewriting(replace(facts.model, config=new), f"set partition_by='{column.name}'")
 
 
-def unpartitioned(facts: QueryFacts) -> Iterator[Rewriting]:
+def remove_partitions(facts: QueryFacts) -> Iterator[Rewriting]:
     """The model without partitions."""
     if facts.model.config.partition_by and facts.model.config.frozen_before is None:
         config = replace(facts.model.config, partition_by=())
@@ -87,7 +87,7 @@ def _cast_where(
         for side, is_cast in zip((place.this, place.expression), needs_cast, strict=True):
             if is_cast:
                 side.replace(exp.Cast(this=side.copy(), to=exp.DataType.build(type_, dialect=SPARK)))
-        yield _written(facts, tree, f"write {place.sql(SPARK)}, as Spark compares them")
+        yield _rewriting(facts, tree, f"write {place.sql(SPARK)}, as Spark compares them")
 
 
 def with_collected_sets(facts: QueryFacts) -> Iterator[Rewriting]:
@@ -99,20 +99,20 @@ def with_collected_sets(facts: QueryFacts) -> Iterator[Rewriting]:
         if len(values) == 1:
             new = exp.ArrayUniqueAgg(this=values[0].copy())
             node.replace(new)
-            yield _written(facts, tree, f"write {new.sql(SPARK)}")
+            yield _rewriting(facts, tree, f"write {new.sql(SPARK)}")
             return
 
 
-def _written(facts: QueryFacts, tree: exp.Expr, advice: str) -> Rewriting:
+def _rewriting(facts: QueryFacts, tree: exp.Expr, advice: str) -> Rewriting:
     sql = tree.sql(SPARK)
     return Rewriting(replace(facts.model, sql=sql, source_map=SourceMap(sql, sql)), advice)
 
 
 Rewrite = Callable[[QueryFacts], Iterator[Rewriting]]
 REWRITINGS: Mapping[str, tuple[Rewrite, ...]] = {
-    **dict.fromkeys(("AGG002", "AGG005", "AGG008", "NST001", "SET001", "DST001", "WIN001"), (partitioned,)),
-    "PAR002": (partitioned, unpartitioned),
-    "CLK003": (unpartitioned,),
+    **dict.fromkeys(("AGG002", "AGG005", "AGG008", "NST001", "SET001", "DST001", "WIN001"), (partition_by_date,)),
+    "PAR002": (partition_by_date, remove_partitions),
+    "CLK003": (remove_partitions,),
     "JOI003": (with_equal_types,),
     "AGG006": (with_collected_sets,),
 }

@@ -30,7 +30,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     scanned_columns,
     with_children,
 )
-from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.edits.implied_conditions import is_implied, split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
@@ -63,7 +63,7 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
     """
     comparison = _Comparison()
     try:
-        marked = comparison.replace_edited_nodes(relocated(before, None), relocated(after, None))
+        marked = comparison.replace_edited_nodes(relocate_positions(before, None), relocate_positions(after, None))
     except (NotFollowedError, RecursionError):
         return None
     if columns(before) != columns(after) or not comparison.edited:

@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
-from sqlmesh_like.analyze.algebra.relocate import relocated
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.delta.aggregates import current_states, finalize_states
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, select_columns
@@ -58,7 +58,7 @@ def edited_columns(before: Relation, after: Relation, *, merges: bool) -> Edited
     The table has the columns of `before`, and of a LIMIT those that it is ordered by. `merges`: it has keys and states
     of its groups as well.
     """
-    old, new, comparison = relocated(before, None), relocated(after, None), Comparison()
+    old, new, comparison = relocate_positions(before, None), relocate_positions(after, None), Comparison()
     try:
         if merges:
             groups = isinstance(old, Aggregate) and isinstance(new, Aggregate)
@@ -95,7 +95,7 @@ def _of_values(
 
 def _over_stored(value: exp.Expr, known: Mapping[exp.Expr, str]) -> exp.Expr | None:
     """A value as an expression over stored columns; None if it reads what none of them has."""
-    made = replaced(
+    made = replace_nodes(
         value,
         lambda node: column(known[node], _STORED) if node in known and node.find(exp.Column) is not None else node,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, JoinKind, Projection, Relation, Scan, columns
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
 from sqlmesh_like.delta.edits.changed_rows import select_columns
 from sqlmesh_like.delta.join_graph import alias, leaves_of, substitute_columns
@@ -125,7 +125,7 @@ def renumber_columns(value: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
     def change(node: exp.Expr) -> exp.Expr:
         return column(node.name, aliases[node.table]) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
 def _renumber_key(key: KeyTree, numbers: Mapping[int, int]) -> KeyTree:

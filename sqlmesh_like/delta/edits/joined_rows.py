@@ -18,8 +18,8 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
-from sqlmesh_like.analyze.algebra.relocate import relocated
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions
@@ -49,7 +49,7 @@ _STORED, _READ, _KEPT = "t", "b", "_sml_kept"
 
 def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     """The rows of a query that is edited, whose table has the columns of `before`; None if that is not proven."""
-    old, new = join_tree(relocated(before, None)), join_tree(relocated(after, None))
+    old, new = join_tree(relocate_positions(before, None)), join_tree(relocate_positions(after, None))
     numbers = _matches(old, new)
     if numbers is None:
         return None
@@ -147,7 +147,7 @@ class _StoredRows:
                 return node
             return column(self._read.setdefault(node, f"_sml_c{len(self._read)}"), _READ)
 
-        return replaced(value, change)
+        return replace_nodes(value, change)
 
     def _column(self, name: str) -> exp.Expr:
         self._used[name] = None

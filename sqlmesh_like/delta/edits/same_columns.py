@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.delta.edits.implied_conditions import split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
 from sqlmesh_like.delta.keys import column
@@ -190,7 +190,7 @@ def map_columns(value: exp.Expr, names: Names) -> exp.Expr:
     def change(node: exp.Expr) -> exp.Expr:
         return _column(node.name, names) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
 def read_leaves(value: exp.Expr, names: Mapping[str, Names]) -> exp.Expr:
@@ -199,7 +199,7 @@ def read_leaves(value: exp.Expr, names: Mapping[str, Names]) -> exp.Expr:
     def change(node: exp.Expr) -> exp.Expr:
         return _column(node.name, names[node.table], node.table) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
 _UNKNOWN, _PLACE, _ELEMENT = "\0", "\0place", "\0element"
@@ -218,7 +218,7 @@ def over_rows(aggregate: Aggregate) -> list[tuple[str, exp.Expr]]:
         is_own = isinstance(node, exp.Column) and node.name.lower() in values
         return exp.Paren(this=values[node.name.lower()].copy()) if is_own else node
 
-    return [(item.name, replaced(item.expression, whole)) for item in aggregate.items]
+    return [(item.name, replace_nodes(item.expression, whole)) for item in aggregate.items]
 
 
 _Order = list[tuple[exp.Expr, bool, bool]]

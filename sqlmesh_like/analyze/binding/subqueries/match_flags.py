@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.grouping import read_aggregate
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, named, offset_of
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, offset_of, quoted_alias
 from sqlmesh_like.analyze.binding.subqueries.in_values import makes_number
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import infer
@@ -92,7 +92,7 @@ def with_existence(
     """The scope joined with whether a query has rows, which is the same for all rows of the scope."""
     rows = exp.Count(this=exp.Star())
     rows.meta["start"] = offset_of(node)
-    fact = named(exp.GT(this=rows, expression=exp.Literal.number(more_than)), f"{name}.some")
+    fact = quoted_alias(exp.GT(this=rows, expression=exp.Literal.number(more_than)), f"{name}.some")
     about = read_aggregate(exp.Select(), Scope(relation, (ScopeSource("", ()),)), [fact])
     joined = make_join(scope.relation, about, "inner", None)
     scope = _with_columns(scope, written_at(joined, node, "EXISTS"), name, [fact.alias])
@@ -115,8 +115,8 @@ def with_membership(
     for call in (rows, known):
         call.meta["start"] = offset_of(node)
     facts = [
-        named(exp.EQ(this=rows, expression=exp.Literal.number(0)), f"{name}.empty"),
-        named(exp.EQ(this=rows.copy(), expression=known), f"{name}.known"),
+        quoted_alias(exp.EQ(this=rows, expression=exp.Literal.number(0)), f"{name}.empty"),
+        quoted_alias(exp.EQ(this=rows.copy(), expression=known), f"{name}.known"),
     ]
     about = read_aggregate(exp.Select(), inner, facts)
     joined = make_join(scope.relation, about, "inner", None)
