@@ -24,7 +24,7 @@ from sqlmesh_like.analyze.binding.joining import conjuncts, make_join
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
-def pushed_down(relation: Relation) -> Relation:
+def push_down_filters(relation: Relation) -> Relation:
     """The relation with each filter pushed down its joins as far as is valid; shared nodes stay shared."""
     return _Rewrite().of(relation)
 

@@ -33,7 +33,7 @@ from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
 from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
-from sqlmesh_like.analyze.pushdown import pushed_down
+from sqlmesh_like.analyze.pushdown import push_down_filters
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.refusals.repeated_arguments import refuse_uncertain
 from sqlmesh_like.analyze.refused_forms import first_refused
@@ -121,7 +121,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         if is_stored and not model.inputs:
             raise Unsupported("QRY008", "a query that reads no table", tree)
         _require_shown_alone(tree, is_stored=is_stored)
-        relation = pushed_down(read_query(tree, lambda table: _lookup(table, by_table, schemas, views)))
+        relation = push_down_filters(read_query(tree, lambda table: _lookup(table, by_table, schemas, views)))
         if is_stored and not input_ids(relation):
             raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:

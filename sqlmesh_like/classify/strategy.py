@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -212,14 +212,14 @@ def reasons_against_recompute(
             if not is_group_key(type_)
         ]
         match node:
-            case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
+            case Aggregate() | Windowed() if _is_inexact(node, _columns_used_above(node, relation)):
                 reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
     return tuple(dict.fromkeys(reasons))
 
 
-def _computed_on(node: Aggregate | Windowed, relation: Relation) -> frozenset[str] | None:
+def _columns_used_above(node: Aggregate | Windowed, relation: Relation) -> frozenset[str] | None:
     """The columns of a node on which the rest of a query depends; None for all of them."""
     if isinstance(relation, TopK) and relation.child is node:
         return frozenset(term.column for term in relation.order)
@@ -326,7 +326,7 @@ def _maps(relation: Relation) -> list[str]:
     used = used_columns(relation)
     return [
         column.name
-        for node in walk(pruned_columns(relation))
+        for node in walk(prune_columns(relation))
         for column in columns(node)
         if "map<" in (column.type or "") and (not isinstance(node, Scan) or column.name in used[node.input_id])
     ]

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
 from sqlmesh_like.analyze.functions.merging import StateKind, cast
-from sqlmesh_like.delta.affected_keys import shown_keys
+from sqlmesh_like.delta.affected_keys import visible_keys
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
@@ -35,7 +35,7 @@ def build_aggregate(aggregate: Aggregate) -> exp.Select:
 
 def current_states(aggregate: Aggregate) -> exp.Select:
     """Key, group keys and states of all groups, over the current inputs."""
-    return grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+    return group_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
 
 
 def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
@@ -48,8 +48,8 @@ def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
     arguments = [f"_sml_a{i}" for i, state in enumerate(states) if state.argument is not None]
     netted = net(exp.table_(changed), [Column(name) for name in (*(k.name for k in aggregate.keys), *arguments)])
-    groups = steps.add("groups", grouped_states(netted, aggregate, signed=True))
-    shown = shown_keys(aggregate, [named.name for named in aggregate.keys])
+    groups = steps.add("groups", group_states(netted, aggregate, signed=True))
+    shown = visible_keys(aggregate, [named.name for named in aggregate.keys])
     old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: shown}),))
     stale = steps.add("stale", _stale(states, groups, old))
     recomputed = steps.add("recomputed", _stale_group_states(aggregate, steps, stale), unless_empty=stale)
@@ -69,7 +69,7 @@ def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False
     return exp.select(*items, *extra).from_(source.subquery("r"))
 
 
-def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
+def group_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
     """States by group, with `_sml_key` from the group's keys; for signed rows, the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
     items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
@@ -198,14 +198,14 @@ def _stale_group_states(aggregate: Aggregate, steps: Lookups, stale: str) -> exp
     """States of the stale groups, from the current input."""
     if not aggregate.keys:
         # Without GROUP BY an aggregate over no rows still has a row: filter after aggregating, not before.
-        whole = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+        whole = group_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
         subquery = exp.select(key()).from_(stale).subquery()
         return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=subquery))
     expressions = [named.expression for named in aggregate.keys]
     names = tuple(named.name for named in aggregate.keys)
     match = Match(tuple(expressions), stale, names, (True,) * len(names))
     current = steps.lookup(aggregate.child, match)
-    return grouped_states(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
+    return group_states(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
 
 
 def _union_states(

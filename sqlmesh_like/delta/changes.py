@@ -35,8 +35,8 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
     scanned_columns,
 )
-from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, shown_keys, sides_of
-from sqlmesh_like.delta.clock_boundary import changed_by_clock
+from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, sides_of, visible_keys
+from sqlmesh_like.delta.clock_boundary import clock_filter_change
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, join_sources
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
@@ -120,7 +120,7 @@ class Changes:
                 change = self.net_change(source.child) if self.moves.can_change(source.child) else None
                 below = subquery(rows(source.child))
                 stay = self._staying(source.child, below, change) if change else rows(source.child)
-                return changed_by_clock(source, change, stay)
+                return clock_filter_change(source, change, stay)
             case Explode():
                 return explode_rows(source, subquery(self.of(source.child)), signed=True)
             case UnionAll():
@@ -181,7 +181,7 @@ class Changes:
         affected = self._affected_keys(source)
         shown = [key(), *names(source)]
         stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, source))
-        bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
+        bound = Prune(affected, {TARGET: visible_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
         new = self._groups_now(source, child, keys, affected)
         self.steps.add("signed", signed_rows(shown, old, new))

@@ -19,7 +19,7 @@ from sqlmesh_like.delta.rows import names, subquery, union_all
 from sqlmesh_like.names import WEIGHT
 
 
-def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
+def clock_filter_change(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
     """Signed rows of a filter that reads the clock, from its child's change (a step) and its child's unchanged rows.
 
     A row that entered passes by the filter of this run, one that left by that of the previous run.

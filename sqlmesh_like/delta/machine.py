@@ -300,16 +300,16 @@ class Machine(Generic[Output]):
             self._skipped[step.name] = step
             is_empty = True
         else:
-            self._create_skipped(query)
+            self._create_skipped_steps(query)
             is_empty = self.backend.create_step(ReadyStep(step.name, query, step.prunes, need))
         (self._empty.add if is_empty else self._empty.discard)(step.name)
         return is_empty
 
-    def _create_skipped(self, query: exp.Query) -> None:
+    def _create_skipped_steps(self, query: exp.Query) -> None:
         """Create skipped steps that a query reads all the same, in an aggregate or an outer join, without rows."""
         for name in tables_of(query):
             if (step := self._skipped.pop(name, None)) is not None:
-                self._create_skipped(step.query)
+                self._create_skipped_steps(step.query)
                 whole = at_clocks(step.query, self.now, self.then)
                 self.backend.create_step(ReadyStep(name, whole, is_empty=True))
 

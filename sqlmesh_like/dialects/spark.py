@@ -164,7 +164,7 @@ def _by_name(name: str, *parts: str) -> Callable[[Generator, exp.Func], str]:
     return write
 
 
-def _as_patterned(usual: Write) -> Write:
+def _with_author_pattern(usual: Write) -> Write:
     """Writes a function with its author's pattern."""
 
     def write(self: Generator, node: exp.Func) -> str:
@@ -179,7 +179,7 @@ def _unit_sql(self: Generator, node: exp.Func) -> str:
     return written.replace(f"({node.text('unit').upper()},", f"({unit},", 1) if unit else written
 
 
-def _truncated_sql(self: Generator, node: exp.Func) -> str:
+def _date_trunc_sql(self: Generator, node: exp.Func) -> str:
     written, unit = _usual(self, node), node.meta.get(_UNIT)
     if unit is None:
         return written
@@ -237,8 +237,8 @@ class SparkNames(SparkTexts):
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
         exp.DateDiff: _unit_sql,
-        exp.DateTrunc: _truncated_sql,
-        exp.TimestampTrunc: _truncated_sql,
+        exp.DateTrunc: _date_trunc_sql,
+        exp.TimestampTrunc: _date_trunc_sql,
         exp.TimestampAdd: _unit_sql,
         exp.TimestampDiff: _unit_sql,
         exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
@@ -247,11 +247,11 @@ class SparkNames(SparkTexts):
         exp.Space: rename_func("SPACE"),
         exp.StrPosition: _by_name("INSTR", "this", "substr"),
         exp.TsOrDsAdd: _date_add_sql,
-        exp.StrToTime: _as_patterned(_usual),
-        exp.StrToUnix: _as_patterned(_by_name("TO_UNIX_TIMESTAMP", "this", "format")),
-        exp.TimeToStr: _as_patterned(_usual),
-        exp.TsOrDsToDate: _as_patterned(_to_date_sql),
-        exp.UnixToStr: _as_patterned(_usual),
+        exp.StrToTime: _with_author_pattern(_usual),
+        exp.StrToUnix: _with_author_pattern(_by_name("TO_UNIX_TIMESTAMP", "this", "format")),
+        exp.TimeToStr: _with_author_pattern(_usual),
+        exp.TsOrDsToDate: _with_author_pattern(_to_date_sql),
+        exp.UnixToStr: _with_author_pattern(_usual),
     }
 
     def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:

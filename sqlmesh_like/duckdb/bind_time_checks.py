@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.type_conditions import (
     ALIKE,
     ALIKE_QUERIES,
     CASTABLE,
-    computed_alike,
+    alike_operands,
     fits_text,
     fits_texts,
     keeps_digits,
@@ -197,7 +197,7 @@ def _common_type_checks(values: Sequence[exp.Expr | None], what: str) -> Iterato
 
 def _arithmetic_checks(node: exp.Binary) -> Iterator[_Check]:
     operands = (node.this, node.expression)
-    yield _Check(computed_alike(node), operands, _SIGNS[type(node)])
+    yield _Check(alike_operands(node), operands, _SIGNS[type(node)])
     if not isinstance(node, exp.Div):
         yield _Check(keeps_digits(node), operands, _SIGNS[type(node)])
 
@@ -208,7 +208,7 @@ _SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
     match node:
         case exp.SetOperation() if not isinstance(node.parent, exp.SetOperation):
-            rows = [_row_of(query) for query in _united_queries(node)]
+            rows = [_row_of(query) for query in _set_operation_queries(node)]
             yield _Check(ALIKE_QUERIES, rows, _SET_OPERATIONS[type(node)])
         case exp.Select():
             for number, join in enumerate(node.args.get("joins") or ()):
@@ -216,11 +216,11 @@ def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
                     yield _Check(ALIKE, _using_operands(node, number, column), f"USING ({column.name})")
 
 
-def _united_queries(query: exp.Expr) -> Iterator[exp.Expr]:
+def _set_operation_queries(query: exp.Expr) -> Iterator[exp.Expr]:
     """The queries of a chain of set operations."""
     if isinstance(query, exp.SetOperation):
-        yield from _united_queries(query.this)
-        yield from _united_queries(query.expression)
+        yield from _set_operation_queries(query.this)
+        yield from _set_operation_queries(query.expression)
     else:
         yield query
 

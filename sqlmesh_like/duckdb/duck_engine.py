@@ -27,7 +27,7 @@ from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
-from sqlmesh_like.duckdb.guards import add_guards, guard_in, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
@@ -172,8 +172,8 @@ class DuckEngine:
                 raise NodeError("DuckDB runs no statements but those that change rows")
             cursor = self._db.cursor()
             with self._time_limit(cursor):
-                why = next(filter(None, map(first_unproven, _computed_by(tree))), None)
-                if why is None and (why := self._changed_if_proven(cursor, tree)) is None:
+                why = next(filter(None, map(first_unproven, _statement_queries(tree))), None)
+                if why is None and (why := self._change_if_proven(cursor, tree)) is None:
                     return
                 if self._warn is None:
                     raise NodeError(f"not checkable here: {why}", hint=_CHECK_THERE)
@@ -182,10 +182,10 @@ class DuckEngine:
         except (duckdb.Error, SqlglotError) as error:
             raise NodeError(f"DuckDB: {_first_line(error)}", hint=_ASK_SPARK) from None
 
-    def _changed_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
+    def _change_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
         """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
         try:
-            cursor.execute(f"EXPLAIN {self._to_duck_sql(type_checked(tree))}")
+            cursor.execute(f"EXPLAIN {self._to_duck_sql(add_type_checks(tree))}")
             cursor.execute(self._to_duck_sql(add_guards(tree)))
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
@@ -250,7 +250,7 @@ class DuckEngine:
         try:
             cursor = self._db.cursor()
             with self._time_limit(cursor):
-                cursor.execute(f"DESCRIBE {self._to_duck_sql(type_checked(tree))}")
+                cursor.execute(f"DESCRIBE {self._to_duck_sql(add_type_checks(tree))}")
                 cursor.execute(self._to_duck_sql(add_guards(tree))).fetchall()
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
@@ -305,7 +305,7 @@ _CHECK_THERE = "a target of type spark computes it"
 _ASK_SPARK = "DuckDB refuses it; a target of type spark computes it, or refuses it as well"
 
 
-def _computed_by(statement: exp.Expr) -> Iterator[exp.Expr]:
+def _statement_queries(statement: exp.Expr) -> Iterator[exp.Expr]:
     """The queries and expressions of a statement that changes rows."""
     rows = statement.args.get("expression")
     if isinstance(rows, exp.Values):

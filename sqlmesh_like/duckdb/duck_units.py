@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import time_limit, workspace
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.guards import add_guards, guard_in, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
@@ -44,7 +44,7 @@ class DuckUnits:
         try:
             tree = sqlglot.parse_one(sql, dialect=SPARK)
             text, checked = (duck_text(made.transform(without_zone)) for made in (tree.copy(), add_guards(tree)))
-            typed = duck_text(type_checked(tree).transform(without_zone))
+            typed = duck_text(add_type_checks(tree).transform(without_zone))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
         with workspace() as connection, time_limit(connection):
@@ -101,7 +101,7 @@ def _try_case(case: UnitCase, basis: _Basis) -> Outcome:
 def _run_case(case: UnitCase, lake: MemoryLake, basis: _Basis) -> Outcome:
     """Build and update the table. Raises Unproven and duckdb.Error where the rows may not be those of Spark."""
     if basis == "guards":
-        lake.bind(case.compiled, type_checked(case.compiled.facts.tree))
+        lake.bind(case.compiled, add_type_checks(case.compiled.facts.tree))
     lake.build(case.compiled, case.before)
     if basis == "proof" and case.after is None:
         columns, rows = lake.exact_rows(case.compiled)

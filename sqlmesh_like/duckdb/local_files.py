@@ -59,13 +59,13 @@ class LocalTable:
 
     def change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; a row rewritten without a change has both signs."""
-        with _unproven_where_gone():
+        with _unproven_if_not_planned():
             plan = plan_change(self.timeline, start, end, self._names)
         return self.select_change(plan)
 
     def rows_plan(self, frontier: str) -> RowsPlan:
         """What `rows` reads. Raises Unproven if the frontier or files of it are gone."""
-        with _unproven_where_gone():
+        with _unproven_if_not_planned():
             return plan_rows(self.timeline, frontier, self._names)
 
     def select_rows(self, plan: RowsPlan) -> str:
@@ -147,7 +147,7 @@ class LocalTable:
         """SELECT item of a column over files with these columns: types by name, in lower case as Spark matches them."""
         name, type_ = duck_quoted(column.name), column.type or ""
         if column.name == KEY and KEY not in written:
-            return f"{_composed_key(key)} AS {name}"
+            return f"{_row_key_sql(key)} AS {name}"
         written_type = written.get(column.name.lower())
         if written_type is None:
             return f"CAST(NULL AS {_duck(type_)}) AS {name}"
@@ -170,7 +170,7 @@ def stored_value(column: Column, *, keeps_negative_zero: bool = False) -> str:
 
 
 @contextmanager
-def _unproven_where_gone() -> Iterator[None]:
+def _unproven_if_not_planned() -> Iterator[None]:
     """Raise Unproven where a read cannot be planned: Spark, which then reads, reports why."""
     try:
         yield
@@ -182,7 +182,7 @@ def _types_of(schema: Schema) -> dict[str, str]:
     return {column.name.lower(): column.type or "" for column in schema}
 
 
-def _composed_key(key: RowKey) -> str:
+def _row_key_sql(key: RowKey) -> str:
     """SQL of a row key. The length distinguishes partition `a` with key `b/c` from partition `a/b` with key `c`."""
     path = f"coalesce({PARTITION_PATH}, '')"
     number = f" || '/' || {SEQUENCE}" if key.has_number else ""

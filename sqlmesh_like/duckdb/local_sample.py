@@ -136,7 +136,7 @@ class _Comparison:
                 _LOG.debug("%s is verified by its plan: %s", compiled.model.unique_id, error)
         if compiled.table.build is None:
             raise Unproven("a query that is run as it is written")
-        return self._as_built(compiled.table.build)
+        return self._rebuild_query(compiled.table.build)
 
     def _as_written(self) -> ExactQuery:
         facts = self.planned.compiled.facts
@@ -155,7 +155,7 @@ class _Comparison:
             table.replace(exp.table_(view, alias=exp.to_identifier(table.alias_or_name, quoted=True)))
         return exact(holder.this, lambda table: self.views[table.name])
 
-    def _as_built(self, build: exp.Query) -> ExactQuery:
+    def _rebuild_query(self, build: exp.Query) -> ExactQuery:
         record = self.planned.target.record
         assert record is not None
         holder = exp.Subquery(this=at_clocks(build, self.planned.now, self.planned.now))

@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 
 
-def pruned_columns(relation: Relation) -> Relation:
+def prune_columns(relation: Relation) -> Relation:
     """The relation with scans and projections reduced to the columns that are read; shared nodes stay shared."""
     order = _parents_first(relation)
     needed: dict[int, set[str]] = defaultdict(set)

@@ -39,10 +39,10 @@ from sqlmesh_like.analyze.binding.scope import (
     with_names,
 )
 from sqlmesh_like.analyze.binding.set_types import cast_to_schema, common_schema
-from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, with_plain_values, written_out
+from sqlmesh_like.analyze.binding.shorthands import expand_group_by_all, expand_shorthands, with_plain_values
 from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, asking_groups
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
-from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
+from sqlmesh_like.analyze.binding.subqueries.row_queries import move_on_subqueries_to_where
 from sqlmesh_like.analyze.binding.ties import over_peers, window_fault
 from sqlmesh_like.analyze.binding.time_windows import by_start, with_time_window
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
@@ -144,7 +144,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
-    select = with_asking_joins_filtered(with_plain_values(written_out(select)))
+    select = move_on_subqueries_to_where(with_plain_values(expand_shorthands(select)))
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -164,7 +164,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     items = _expand_stars(selected, scope)
     items = with_lateral_aliases(items, scope)
     _require_unique(items)
-    select = by_start(grouped_by_all(select, items), items, scope)
+    select = by_start(expand_group_by_all(select, items), items, scope)
     relation = _read_items(select, items, scope, subqueries)
     limit = read_limit(select, relation, items, scope)
     if limit is None:

@@ -16,7 +16,7 @@ MOST_ROWS = 200
 """Rows of VALUES, each of which is a branch of a union."""
 
 
-def written_rows(values: exp.Values) -> Relation:
+def read_values(values: exp.Values) -> Relation:
     """The rows of VALUES, whose columns are `col1`, `col2` …; those of one column have one type.
 
     Raises Unsupported and UnknownName.

@@ -22,12 +22,12 @@ from sqlmesh_like.analyze.algebra.relation import (
     Scan,
     columns,
 )
-from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, written_rows
+from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, read_values
 from sqlmesh_like.analyze.binding.generators import with_view
-from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
+from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, with_position
 from sqlmesh_like.analyze.binding.pivots import apply_pivot
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
-from sqlmesh_like.analyze.binding.subqueries.lateral_queries import joined_lateral
+from sqlmesh_like.analyze.binding.subqueries.lateral_queries import join_lateral
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
@@ -91,7 +91,7 @@ class FromReader:
         scope = _item_scope(alias, relation)
         for join in joins:
             is_lateral = isinstance(join.this, exp.Lateral)
-            scope = self._joined_lateral(scope, join) if is_lateral else self._read_join(scope, join)
+            scope = self._join_lateral(scope, join) if is_lateral else self._read_join(scope, join)
         for number, view in enumerate(views):
             scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
@@ -133,7 +133,7 @@ class FromReader:
             case exp.Subquery():
                 relation = self.read(with_names(item) if names else item, self.lookup, self.ctes)
             case exp.Values():
-                relation = written_rows(item)
+                relation = read_values(item)
             case _:
                 raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
         return (item.alias or item.name).lower(), with_columns(relation, names, item) if names else relation
@@ -168,7 +168,7 @@ class FromReader:
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
             require_pure(condition)
-        joined = written_at(
+        joined = with_position(
             make_join(left.relation, right.relation, kind, condition), join.this, "JOIN" if _has_keyword(join) else ""
         )
         if kind in ("semi", "anti"):
@@ -183,11 +183,11 @@ class FromReader:
     def _read_query(self, query: exp.Expr) -> Relation:
         return self.read(with_names(query), self.lookup, self.ctes)
 
-    def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
+    def _join_lateral(self, left: Scope, join: exp.Join) -> Scope:
         """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
         if not isinstance(join.this.this, exp.Query):
-            return _joined_view(left, join)
-        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read_query)
+            return _join_view(left, join)
+        return join_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read_query)
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.
@@ -204,13 +204,13 @@ class FromReader:
                 try:
                     left, part = self.ask(self, left, part, name)
                 except UnknownName:
-                    right, part = self._asked_of_right(right, part, name)
+                    right, part = self._ask_right_side(right, part, name)
             parts.append(part)
         answered = join.copy()
         answered.set("on", exp.and_(*parts))
         return left, right, answered
 
-    def _asked_of_right(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+    def _ask_right_side(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
         try:
             return self.ask(self, right, part, name)
         except UnknownName:
@@ -285,7 +285,7 @@ def _has_keyword(join: exp.Join) -> bool:
     return any(join.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
-def _joined_view(left: Scope, join: exp.Join) -> Scope:
+def _join_view(left: Scope, join: exp.Join) -> Scope:
     """`JOIN LATERAL explode(…)`: the rows of the table function for each row to the left."""
     kind, on = _kind(join), join.args.get("on")
     is_always = on is None or (isinstance(on, exp.Boolean) and on.this)

@@ -54,10 +54,10 @@ def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -
     return next((n for n in (0, 1) if may_sink[n] and _reads_only(part, names[n])), None)
 
 
-def written_at(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
+def with_position(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
     """The relation with the source position of its join, which may be below filters that `make_join` added."""
     if isinstance(relation, Filter):
-        return replace(relation, child=written_at(relation.child, node, keyword))
+        return replace(relation, child=with_position(relation.child, node, keyword))
     return replace(relation, offset=offset_of(node), keyword=keyword) if isinstance(relation, Join) else relation
 
 

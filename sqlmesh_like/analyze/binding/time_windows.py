@@ -128,7 +128,7 @@ def time_window_of(select: exp.Select) -> TimeWindow | None:
     return window
 
 
-def written_out(
+def replace_window_calls(
     select: exp.Select, whole: exp.Expr, start: exp.Expr, end: exp.Expr, taken: Collection[str] = ()
 ) -> exp.Select:
     """The SELECT with expressions for its window and the fields of that; `taken`: names that FROM has.
@@ -200,7 +200,9 @@ def with_time_window(select: exp.Select, scope: Scope) -> tuple[exp.Select, Scop
     if window.is_sliding:
         scope = with_view(scope, window.lateral_view(), 0, is_outer=False)
     kept = filter_relation(scope.relation, [scope.resolve(window.condition())])
-    return written_out(select, window.whole(), window.start(), window.end(), taken), replace(scope, relation=kept)
+    return replace_window_calls(select, window.whole(), window.start(), window.end(), taken), replace(
+        scope, relation=kept
+    )
 
 
 def by_start(select: exp.Select, items: list[exp.Alias], scope: Scope) -> exp.Select:

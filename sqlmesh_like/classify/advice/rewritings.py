@@ -54,11 +54,11 @@ def with_equal_types(facts: QueryFacts) -> Iterator[Rewriting]:
     for join in joins:
         known = {c.name.lower(): c.type for side in (join.left, join.right) for c in columns(side)}
         for equality in conjuncts(join.condition) if join.condition is not None else ():
-            if isinstance(equality, exp.EQ) and (type_ := _compared_as(equality, known)) is not None:
+            if isinstance(equality, exp.EQ) and (type_ := _comparison_type(equality, known)) is not None:
                 yield from _cast_where(facts, offset_of(equality), type_, (equality, known))
 
 
-def _compared_as(equality: exp.EQ, known: Mapping[str, str | None]) -> str | None:
+def _comparison_type(equality: exp.EQ, known: Mapping[str, str | None]) -> str | None:
     """The type in which Spark compares the sides of an equality of two types; None if it is not exact, or not known.
 
     Source: `findCommonTypeForBinaryComparison` of Spark 3.5.

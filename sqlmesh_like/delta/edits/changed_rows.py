@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import (
     Named,
     NodeNumbers,
@@ -72,7 +72,7 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
     program = plan.program_for(Moves(frozenset(comparison.edited))) if plan.state == table(after).state else None
     if program is None:
         return None
-    read = scanned_columns(pruned_columns(marked))
+    read = scanned_columns(prune_columns(marked))
     needed = {name: {each.name.lower() for each in read[name]} for name in comparison.edited}
     first = [ProgramStep(_step(name), node.change(needed[name])) for name, node in comparison.edited.items()]
     current = {name: select_columns(node.relation, needed[name]) for name, node in comparison.edited.items()}
@@ -207,7 +207,7 @@ def select_columns(relation: Relation, names: Collection[str]) -> exp.Select:
     """The rows of a relation with the columns of these names (lower case)."""
     shown = [each for each in columns(relation) if each.name.lower() in names]
     narrow = Projection(relation, tuple(Named(each.name, column(each.name), each.type) for each in shown))
-    return rows(pruned_columns(narrow))
+    return rows(prune_columns(narrow))
 
 
 def is_not_true(conditions: Sequence[exp.Expr]) -> exp.Expr:

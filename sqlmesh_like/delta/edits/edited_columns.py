@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
@@ -128,7 +128,7 @@ def _narrow(relation: Relation, names: Collection[str]) -> exp.Select:
         if isinstance(narrow, Aggregate):
             shown = {each.name for item in items for each in item.expression.find_all(exp.Column)}
             narrow = replace(narrow, calls=tuple(call for call in narrow.calls if call.name in shown))
-        return rows(pruned_columns(narrow))
+        return rows(prune_columns(narrow))
     return select_columns(relation, {name.lower() for name in names})
 
 
@@ -149,7 +149,7 @@ def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> E
         items.append(exp.alias_(source, state.name, quoted=True))
     groups = exp.select(*items).from_(_stored_rows())
     if part.calls:
-        narrow = pruned_columns(part)
+        narrow = prune_columns(part)
         assert isinstance(narrow, Aggregate)
         groups = groups.join(_added_rows(current_states(narrow)), on=_same_key(), join_type="inner")
     names = {call.name for call in part.calls}

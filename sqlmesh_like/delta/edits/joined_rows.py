@@ -59,7 +59,7 @@ def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     if old.key == new.key or entering or any(leaves_of(each) & gone for each in old.conditions):
         return None  # rows enter that are not stored, or that a leaf which is gone kept away
     stored = _StoredRows(old, gone, {each.name: each.type for each in columns(before)})
-    key = made_key(new.key, without_leaves(old.key, gone), column(KEY, _STORED))
+    key = make_key(new.key, without_leaves(old.key, gone), column(KEY, _STORED))
     items = [(name, stored.item(value)) for name, value in new.items]
     if key is None or not any(is_of(_STORED, value) for _, value in items):
         return None
@@ -163,7 +163,7 @@ class _StoredRows:
             if any(leaf.filters for leaf in self.tree.leaves.values()):
                 return None
             return query.join(self._inputs(), on=_same_key(), join_type="inner")
-        key = made_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
+        key = make_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
         if self._read or key is None:
             return None
         rows = _one_of_each(target, [column(name) for name in self._used], key)
@@ -173,7 +173,7 @@ class _StoredRows:
         """Rows of the old query with the columns that the table lacks."""
         first, *others = self.tree.leaves
         items = [exp.alias_(value.copy(), name, quoted=True) for value, name in self._read.items()]
-        key = made_key(self.tree.key)
+        key = make_key(self.tree.key)
         assert key is not None
         query = exp.select(*items, exp.alias_(key, KEY, quoted=True))
         every = [*self._read, *self.tree.conditions]
@@ -193,7 +193,7 @@ def _one_of_each(rows: exp.Expr, names: Sequence[exp.Expr], key: exp.Expr) -> ex
     return kept.where(exp.EQ(this=column(PLACE), expression=exp.Literal.number(1)))
 
 
-def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | None = None) -> exp.Expr | None:
+def make_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | None = None) -> exp.Expr | None:
     """A row key of the keys of leaves, and of the `key` of stored rows, which is made as `stored` says.
 
     None where that is not the key of leaves which are not joined, and they cannot be told from it.
@@ -206,12 +206,12 @@ def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | Non
             if part is not None or isinstance(wanted, int):
                 return part
         elif isinstance(wanted, tuple) and isinstance(stored, tuple) and wanted[: len(stored)] == stored:
-            further = [made_key(part, stored, key) for part in wanted[len(stored) :]]
+            further = [make_key(part, stored, key) for part in wanted[len(stored) :]]
             ends = [encode([each]) for each in further if each is not None]
             return _append_key_parts([key, *ends]) if len(ends) == len(further) else None
     if isinstance(wanted, int):
         return column(KEY, alias(wanted))
-    parts = [made_key(part, stored, key) for part in wanted]
+    parts = [make_key(part, stored, key) for part in wanted]
     known = [part for part in parts if part is not None]
     return encode(known) if len(known) == len(parts) else None
 

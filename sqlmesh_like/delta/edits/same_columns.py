@@ -141,7 +141,7 @@ class Comparison:
         )
         if old != new:
             raise OtherRowsError
-        return Values(_named_as(before, same.before), _named_as(after, same.after))
+        return Values(_named_columns(before, same.before), _named_columns(after, same.after))
 
     def _union(self, before: UnionAll, after: UnionAll) -> Values:
         """A column is the same if it is the same one in all branches."""
@@ -163,13 +163,18 @@ class Comparison:
         if map_columns(after.array, same.after) != map_columns(before.array, same.before):
             raise OtherRowsError
         added = [{each.position.lower(): _PLACE, each.element.name.lower(): _ELEMENT} for each in (before, after)]
-        return Values(_named_as(before, {**same.before, **added[0]}), _named_as(after, {**same.after, **added[1]}))
+        return Values(
+            _named_columns(before, {**same.before, **added[0]}), _named_columns(after, {**same.after, **added[1]})
+        )
 
     def _alike(self, before: Relation, after: Relation) -> Values:
         """Nodes whose rows depend on all columns below: these have to be the same ones in their order."""
         ((old,), (new,)) = children(before), children(after)
         same = self.same(old, new)
-        names = [[value for _, value in _named_as(old, same.before)], [v for _, v in _named_as(new, same.after)]]
+        names = [
+            [value for _, value in _named_columns(old, same.before)],
+            [v for _, v in _named_columns(new, same.after)],
+        ]
         if names[0] != names[1]:
             raise OtherRowsError
         values = [column(str(number)) for number, _ in enumerate(columns(before))]
@@ -249,5 +254,5 @@ def _own(relation: Relation) -> list[tuple[str, exp.Expr]]:
     return [(each.name, column(each.name.lower())) for each in columns(relation)]
 
 
-def _named_as(relation: Relation, names: Names) -> list[tuple[str, exp.Expr]]:
+def _named_columns(relation: Relation, names: Names) -> list[tuple[str, exp.Expr]]:
     return [(each.name, _column(each.name, names)) for each in columns(relation)]

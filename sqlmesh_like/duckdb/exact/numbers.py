@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.operators import adjust_precision_scale
 from sqlmesh_like.duckdb.exact.form import Form
-from sqlmesh_like.duckdb.exact.times import type_of_moved
+from sqlmesh_like.duckdb.exact.times import moment_arithmetic
 from sqlmesh_like.duckdb.exact.unproven import Unproven
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
@@ -25,7 +25,7 @@ from sqlmesh_like.duckdb.exact.values import (
 def _sum_or_difference(node: exp.Add | exp.Sub, types: Types) -> str:
     left = types.of(node.this)
     if isinstance(node.expression, exp.Interval):
-        return type_of_moved(node, left)
+        return moment_arithmetic(node, left)
     right = types.of(node.expression)
     if left in INTEGERS and right in INTEGERS:
         return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__))

@@ -73,7 +73,7 @@ def _timestamp_micros(node: exp.Anonymous, types: Types) -> str:
     return "timestamp"
 
 
-def type_of_moved(node: exp.Add | exp.Sub, given: str) -> str:
+def moment_arithmetic(node: exp.Add | exp.Sub, given: str) -> str:
     """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")

@@ -90,11 +90,11 @@ class LocalModels:
             return None
         with _writing(planned):
             fault_point("snapshot.begin")
-            done = self._versions_written(planned)
+            done = self._write_versions(planned)
             fault_point("snapshot.end")
             return done
 
-    def _versions_written(self, planned: PlannedModel) -> WriteResult | None:
+    def _write_versions(self, planned: PlannedModel) -> WriteResult | None:
         started = datetime.now(UTC)
         if not self._may_create(planned):
             return None

@@ -33,7 +33,7 @@ from sqlmesh_like.duckdb.programs.memory_steps import (
     MemorySteps,
     MemoryWriter,
     RowActions,
-    bound_text,
+    bind_text,
     describe_columns,
 )
 from sqlmesh_like.errors import NodeError
@@ -98,7 +98,7 @@ class MemoryLake:
         types = {column.name: column.type for column in compiled.facts.schema or ()}
         types |= {column.name: column.type for column in compiled.table.state}
         query = compiled.table.build
-        source = self._whole(query) if query is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(query) if query is not None else _add_content_key(self._as_written(compiled))
         names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
         items = ", ".join(cast_item(name, types.get(name)) for name in names)
         self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT {items} FROM ({source})")
@@ -137,7 +137,7 @@ class MemoryLake:
 
     def derive(self, rows: exp.Query) -> None:
         """Replace the target by the rows of a query over it and the inputs as they are."""
-        self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bound_text(rows.copy())}")
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bind_text(rows.copy())}")
         self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT * FROM _sml_derived")
 
     def apply_edit(self, compiled: CompiledModel, plan: TablePlan, strategy: Strategy, snapshot: LakeSnapshot) -> None:
@@ -210,7 +210,7 @@ class MemoryLake:
                 raise Unproven(f"the table {table.name}")
             return self._schemas[outside[1]]
 
-        query = self._bound_to_current(compiled, compiled.facts.tree)
+        query = self._bind_to_current(compiled, compiled.facts.tree)
         assert isinstance(query, exp.Query)
         return exact(query, columns_of)
 
@@ -221,7 +221,7 @@ class MemoryLake:
     def verify_state(self, compiled: CompiledModel) -> StateMismatch:
         """Compare the whole target, including keys and hidden state, with a build from the current inputs."""
         build = compiled.table.build
-        source = self._whole(build) if build is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(build) if build is not None else _add_content_key(self._as_written(compiled))
         return self._difference(self._columns(), source)
 
     def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> StateMismatch:
@@ -244,7 +244,7 @@ class MemoryLake:
         """The plan's own query over the current inputs, as text that is generated once a clock."""
         known = (id(build), self._now, self._then)
         if known not in self._texts:
-            self._texts[known] = (build, bound_text(at_clocks(build, self._now, self._then)))  # valid while it lives
+            self._texts[known] = (build, bind_text(at_clocks(build, self._now, self._then)))  # valid while it lives
         return self._texts[known][1]
 
     def _as_written(self, compiled: CompiledModel) -> str:
@@ -256,9 +256,9 @@ class MemoryLake:
 
     def _over_current(self, compiled: CompiledModel, tree: exp.Expr) -> str:
         """A variant of the model's query over the current inputs, in DuckDB's dialect."""
-        return duck_text(self._bound_to_current(compiled, tree))
+        return duck_text(self._bind_to_current(compiled, tree))
 
-    def _bound_to_current(self, compiled: CompiledModel, tree: exp.Expr) -> exp.Expr:
+    def _bind_to_current(self, compiled: CompiledModel, tree: exp.Expr) -> exp.Expr:
         """A variant of the model's query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
@@ -315,7 +315,7 @@ def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, .
     return leaving + entering
 
 
-def _keyed_by_content(query: str) -> str:
+def _add_content_key(query: str) -> str:
     hashed = f"SELECT *, md5(CAST(_sml_q AS VARCHAR)) AS _sml_hash FROM ({query}) AS _sml_q"
     number = "row_number() OVER (PARTITION BY _sml_hash ORDER BY _sml_hash)"
     return f"SELECT * EXCLUDE (_sml_hash), _sml_hash || ':' || {number} AS {KEY} FROM ({hashed})"

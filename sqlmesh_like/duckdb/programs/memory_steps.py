@@ -65,7 +65,7 @@ class MemorySteps:
 
     def _text(self, query: exp.Query, prunes: Sequence[Prune] = (), *, is_proven: bool) -> str:
         if id(query) not in self._texts:
-            text = duck_text(query.copy(), is_exact=True) if is_proven else bound_text(query.copy(), prunes)
+            text = duck_text(query.copy(), is_exact=True) if is_proven else bind_text(query.copy(), prunes)
             self._texts[id(query)] = (query, text)  # the key is valid while the query lives
         return self._texts[id(query)][1]
 
@@ -111,7 +111,7 @@ def describe_columns(db: duckdb.DuckDBPyConnection, table: str) -> list[tuple[st
     return [(row[0], row[1]) for row in db.execute(f"DESCRIBE {table}").fetchall()]
 
 
-def bound_text(query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
+def bind_text(query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
     """The text of a query over the relations in memory; changes the query in place."""
 
     def bind(node: exp.Expr) -> exp.Expr:

@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.algebra.relation import Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical, read_aggregate
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_relation
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, quoted_alias, require_pure
-from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.row_queries import has_plain_keys
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
@@ -55,7 +55,7 @@ def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) 
     local: list[exp.Expr] = []
     pairs: list[tuple[exp.Expr, exp.Expr, type[exp.Binary]]] = []
     for part in factored_conjuncts(query.args["where"].this) if query.args.get("where") else []:
-        resolved = resolved_inside_out(part, inner, outer)
+        resolved = resolve_inside_out(part, inner, outer)
         require_pure(resolved)
         if outer.outputs_of(resolved) <= set(inner.known):
             local.append(resolved)
@@ -100,7 +100,7 @@ def _pair(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, exp.Exp
     if not isinstance(part, exp.EQ | exp.NullSafeEQ):
         return None
     for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-        own, other = (resolved_inside_out(side, inner, outer) for side in (mine, theirs))
+        own, other = (resolve_inside_out(side, inner, outer) for side in (mine, theirs))
         names = outer.outputs_of(own)
         is_apart = bool(names) and names <= set(inner.known) and not outer.outputs_of(other) & set(inner.known)
         if is_apart and is_one_key(infer(own, inner.known), infer(other, outer.known)):

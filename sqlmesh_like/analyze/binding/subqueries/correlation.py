@@ -20,7 +20,7 @@ def prefix_outputs(scope: Scope, prefix: str) -> Scope:
     return Scope(Projection(scope.relation, items), sources, merged)
 
 
-def resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
+def resolve_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
     """A condition of a correlated subquery, resolved: each column is looked up inside first, then outside."""
     if query := part.find(exp.Query):
         raise Unsupported("QRY005", "a subquery in a correlated subquery", query, "SELECT")

@@ -19,7 +19,7 @@ from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, R
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
 from sqlmesh_like.analyze.binding.joining import conjuncts, filter_relation, make_join
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
-from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK
 
@@ -74,9 +74,7 @@ class LateralQuery:
         return prefix_outputs(self.own, self.prefix)
 
     def _resolve(self, part: exp.Expr) -> exp.Expr:
-        resolved = (
-            resolved_inside_out(part, self._inner, self.left) if self.own is not None else self.left.resolve(part)
-        )
+        resolved = resolve_inside_out(part, self._inner, self.left) if self.own is not None else self.left.resolve(part)
         require_pure(resolved)
         return resolved
 
@@ -115,7 +113,7 @@ class LateralQuery:
         return scope if on is None else replace(scope, relation=filter_relation(scope.relation, [scope.resolve(on)]))
 
 
-def joined_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:
+def join_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:
     """The scope with the rows of a lateral query for each row to the left.
 
     `scope_of` reads the FROM of a SELECT, `ask` joins a scope with what an expression asks of subqueries, `read` reads

@@ -10,14 +10,20 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
-from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filter_relation, make_join, written_at
+from sqlmesh_like.analyze.binding.joining import (
+    conjuncts,
+    factored_conjuncts,
+    filter_relation,
+    make_join,
+    with_position,
+)
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import (
     correlated_groups,
     is_grouped,
     is_null_over_no_rows,
 )
-from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.match_flags import (
     MatchedKeys,
     is_negated,
@@ -145,16 +151,16 @@ class Subqueries:
                 return filter_relation(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
             rows = self._exists_rows(scope, inner, alias)
             joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
-            return written_at(joined, inner, "EXISTS")
+            return with_position(joined, inner, "EXISTS")
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
             alone = self.scalars.read_alone(inner.args["query"])
             if alone is None:
                 rows = self._correlated_in(scope, inner, alias, is_negated=negated)
-                return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
+                return with_position(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
             if negated and not isinstance(inner.this, exp.Tuple):
                 return None
             rows = _rows_alone(scope, inner, alone, alias, is_negated=negated)
-            return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
+            return with_position(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
         return None
 
     def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
@@ -183,7 +189,7 @@ class Subqueries:
         if len(query.expressions) != len(values) or query.is_star:
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
         rows = self._rows(outer, query, alias, membership, "")
-        candidates = [resolved_inside_out(item.unalias(), rows.inside, outer) for item in query.expressions]
+        candidates = [resolve_inside_out(item.unalias(), rows.inside, outer) for item in query.expressions]
         pairs = zip(values, candidates, strict=True)
         same = [_same(outer, value, candidate, is_negated=is_negated) for value, candidate in pairs]
         return replace(rows, across=[*rows.across, *same])
@@ -240,7 +246,7 @@ class Subqueries:
         local: list[exp.Expr] = []
         across: list[exp.Expr] = []
         for part in factored_conjuncts(where.this) if where else []:
-            resolved = resolved_inside_out(part, inside, outer)
+            resolved = resolve_inside_out(part, inside, outer)
             require_pure(resolved)
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
@@ -297,4 +303,4 @@ def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: e
             continue
         if item.find(exp.AggFunc):
             raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
-        require_pure(resolved_inside_out(item, inner, outer))
+        require_pure(resolve_inside_out(item, inner, outer))

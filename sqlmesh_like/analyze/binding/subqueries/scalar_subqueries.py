@@ -37,7 +37,7 @@ from sqlmesh_like.analyze.binding.scope import (
     with_names,
 )
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped
-from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named
@@ -92,7 +92,7 @@ class ScalarSubqueries:
     def _join_correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         select = query.this
         if is_grouped(select):
-            return self._correlated_groups(scope, query, name)
+            return self._join_correlated_groups(scope, query, name)
         if not isinstance(select, exp.Select) or any(v for part, v in select.args.items() if v and part not in _PARTS):
             raise _unsupported("a correlated subquery with more than FROM and WHERE", query)
         item = select.expressions[0].unalias()
@@ -103,7 +103,7 @@ class ScalarSubqueries:
         except UnknownName:
             raise _unsupported("a correlated subquery with a name that is not found in it or around", query) from None
 
-    def _correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+    def _join_correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         """The value of the one group that an outer row meets: NULL where there is none, for COUNT as well."""
         try:
             groups = correlated_groups(self.tables.scope(query.this), scope, query.this, name)
@@ -152,7 +152,7 @@ class _Correlation:
             keys = [quoted_alias(pair.inner, self._key(number)) for number, pair in enumerate(equalities)]
             ties = [pair.tie(self._key(number)) for number, pair in enumerate(equalities)]
         else:
-            resolved = [resolved_inside_out(part, self.inner, self.outer) for part in across]
+            resolved = [resolve_inside_out(part, self.inner, self.outer) for part in across]
             by_values = rows_by_outer_values(inner, self.outer, resolved, self.name, self.query)
             inner = by_values.scope
             keys = [quoted_alias(column, self._key(number)) for number, column in enumerate(by_values.keys.values())]
@@ -186,7 +186,7 @@ class _Correlation:
         across: list[exp.Expr] = []
         where = select.args.get("where")
         for part in factored_conjuncts(where.this) if where else []:
-            resolved = resolved_inside_out(part, self.inner, self.outer)
+            resolved = resolve_inside_out(part, self.inner, self.outer)
             require_pure(resolved)
             if self._is_inner(resolved):
                 local.append(resolved)
@@ -203,7 +203,7 @@ class _Correlation:
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             return None
         for written, other in ((part.this, part.expression), (part.expression, part.this)):
-            mine, theirs = (resolved_inside_out(side, self.inner, self.outer) for side in (written, other))
+            mine, theirs = (resolve_inside_out(side, self.inner, self.outer) for side in (written, other))
             is_apart = self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column) is not None
             if is_apart and is_one_key(infer(mine, self.inner.known), infer(theirs, self.outer.known)):
                 return _Equality(written, theirs, isinstance(part, exp.NullSafeEQ))
