@@ -72,7 +72,7 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
 
 def rows_without_a_time_in_a_window(patch: pytest.MonkeyPatch) -> None:
     """A row whose time is NULL is in a window of its own."""
-    patch.setattr(time_windows, "filter_relation", lambda relation, _: relation)
+    patch.setattr(time_windows, "filter_rows", lambda relation, _: relation)
 
 
 def not_in_is_not_exists(patch: pytest.MonkeyPatch) -> None:
@@ -370,7 +370,7 @@ def common_parts_of_an_or_only(patch: pytest.MonkeyPatch) -> None:
 
 def nulls_stay_in_unpivot(patch: pytest.MonkeyPatch) -> None:
     """UNPIVOT gives a row for each column, also where that is NULL."""
-    patch.setattr(pivots, "filter_relation", lambda relation, conditions: relation)
+    patch.setattr(pivots, "filter_rows", lambda relation, conditions: relation)
 
 
 def values_of_a_pivot_share_their_rows(patch: pytest.MonkeyPatch) -> None:
@@ -396,7 +396,7 @@ def only_the_half_that_matches(patch: pytest.MonkeyPatch) -> None:
 
 def correlated_groups_of_all_rows(patch: pytest.MonkeyPatch) -> None:
     """What a correlated query with GROUP BY asks of its own rows is forgotten."""
-    patch.setattr(correlated_groups, "filter_relation", lambda relation, parts: relation)
+    patch.setattr(correlated_groups, "filter_rows", lambda relation, parts: relation)
 
 
 def outer_values_of_each_row(patch: pytest.MonkeyPatch) -> None:

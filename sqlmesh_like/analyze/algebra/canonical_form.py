@@ -173,7 +173,6 @@ class _Former:
         return parts
 
     def _join_source(self, left: object, right: object) -> list[object]:
-        """The source of an inner join."""
         return ["join", left, right]
 
     def _without_keys(self, relation: Relation) -> _Block:

@@ -14,7 +14,7 @@ from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import is_one_key
 
 
-def filter_relation(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
+def filter_rows(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
     """The relation filtered by conditions; those that read the clock on top, as they change without new data."""
     fixed = [part for part in parts if not clock_calls(part)]
     moving = [part for part in parts if clock_calls(part)]
@@ -44,7 +44,7 @@ def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Ex
             upper.append(part)
     placed = {id(part) for part in (*lower[0], *lower[1], *upper)}
     kept = [part for part in parts if id(part) not in placed]
-    return filter_relation(_join(filter_relation(left, lower[0]), filter_relation(right, lower[1]), kind, kept), upper)
+    return filter_rows(_join(filter_rows(left, lower[0]), filter_rows(right, lower[1]), kind, kept), upper)
 
 
 def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -> int | None:

@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import Named, Projection, Relation, c
 from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.binding.joining import filter_relation
+from sqlmesh_like.analyze.binding.joining import filter_rows
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, quoted_alias
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -178,7 +178,7 @@ def _unpivot(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     relation = made.relation
     if not pivot.args.get("include_nulls"):
         some = [exp.Not(this=exp.Is(this=_column(outputs[name]), expression=exp.Null())) for name in rows.names]
-        relation = filter_relation(relation, [exp.or_(*some)])
+        relation = filter_rows(relation, [exp.or_(*some)])
     own = {column.name: column.type for column in columns(relation)}
     items = [Named(column.name, _column(column.name), column.type) for column in kept]
     items += [Named(name, _column(outputs[name]), own[outputs[name]]) for name in names]

@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replace_node
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import canonical, key_expression
 from sqlmesh_like.analyze.binding.grouping_sets import has_sets
-from sqlmesh_like.analyze.binding.joining import filter_relation
+from sqlmesh_like.analyze.binding.joining import filter_rows
 from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -199,7 +199,7 @@ def with_time_window(select: exp.Select, scope: Scope) -> tuple[exp.Select, Scop
             raise Unsupported("TYP001", f"windows of time over values of type {type_ or 'unknown'}", window.time)
     if window.is_sliding:
         scope = with_view(scope, window.lateral_view(), 0, is_outer=False)
-    kept = filter_relation(scope.relation, [scope.resolve(window.condition())])
+    kept = filter_rows(scope.relation, [scope.resolve(window.condition())])
     return replace_window_calls(select, window.whole(), window.start(), window.end(), taken), replace(
         scope, relation=kept
     )

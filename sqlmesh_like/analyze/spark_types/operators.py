@@ -112,7 +112,6 @@ def _of_times(sign: str, left: str, right: str) -> str | None:
 
 
 def _moment_plus_interval(moment: str, interval: str) -> str | None:
-    """A moment and an interval."""
     if moment == "date":
         return (
             "date" if interval_kind(interval) == "months" or interval in ("interval day", "interval") else "timestamp"

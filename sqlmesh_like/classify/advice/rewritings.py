@@ -42,7 +42,6 @@ def partition_by_date(facts: QueryFacts) -> Iterator[Rewriting]:
 
 
 def remove_partitions(facts: QueryFacts) -> Iterator[Rewriting]:
-    """The model without partitions."""
     if facts.model.config.partition_by and facts.model.config.frozen_before is None:
         config = replace(facts.model.config, partition_by=())
         yield Rewriting(replace(facts.model, config=config), "remove partition_by")

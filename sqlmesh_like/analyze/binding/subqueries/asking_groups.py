@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Projection, Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, key_expression, read_aggregate
-from sqlmesh_like.analyze.binding.joining import filter_relation
+from sqlmesh_like.analyze.binding.joining import filter_rows
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, quoted_alias
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_aggregated, is_below_not
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
@@ -153,5 +153,5 @@ def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subq
     except UnknownName:
         query = (having.find(exp.Query) if having is not None else None) or asked[0].find(exp.Query)
         raise Unsupported("QRY005", "a correlated subquery of groups", query, "SELECT") from None
-    kept = filter_relation(above.relation, [above.resolve(value.this) for value in values[len(items) :]])
+    kept = filter_rows(above.relation, [above.resolve(value.this) for value in values[len(items) :]])
     return Projection(kept, tuple(above.resolve_item(value) for value in values[: len(items)]))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical, read_aggregate
-from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_relation
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_rows
 from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, quoted_alias, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.row_queries import has_plain_keys
@@ -71,7 +71,7 @@ def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) 
     if query.args.get("having"):
         grouped.set("having", query.args["having"].copy())
     item = quoted_alias(query.expressions[0].unalias(), f"{name}.value")
-    scope = Scope(filter_relation(inner.relation, local), inner.sources, inner.merged)
+    scope = Scope(filter_rows(inner.relation, local), inner.sources, inner.merged)
     try:
         relation = read_aggregate(grouped, scope, [*keys, item])
         is_alike = all(canonical(inner.resolve(one)) in alike for one in written)

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
-from sqlmesh_like.analyze.binding.joining import conjuncts, filter_relation, make_join
+from sqlmesh_like.analyze.binding.joining import conjuncts, filter_rows, make_join
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.expressions.types import infer
@@ -52,7 +52,7 @@ class LateralQuery:
         where = self.select.args.get("where")
         parts = [self._resolve(part) for part in conjuncts(where.this)] if where else []
         if self.own is None and (kind == "inner" or not parts):
-            return self._with_items(filter_relation(self.left.relation, parts), items, on)
+            return self._with_items(filter_rows(self.left.relation, parts), items, on)
         if self.own is None:
             raise Unsupported("QRY009", "LEFT JOIN LATERAL of a condition on the rows to the left", self.select)
         inner = self._inner.relation
@@ -110,7 +110,7 @@ class LateralQuery:
         """The scope of rows with the items computed on them."""
         kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(self.left.relation)]
         scope = self._scope(Projection(relation, (*kept, *items)), items)
-        return scope if on is None else replace(scope, relation=filter_relation(scope.relation, [scope.resolve(on)]))
+        return scope if on is None else replace(scope, relation=filter_rows(scope.relation, [scope.resolve(on)]))
 
 
 def join_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:

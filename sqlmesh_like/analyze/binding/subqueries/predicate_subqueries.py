@@ -10,13 +10,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
-from sqlmesh_like.analyze.binding.joining import (
-    conjuncts,
-    factored_conjuncts,
-    filter_relation,
-    make_join,
-    with_position,
-)
+from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filter_rows, make_join, with_position
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import (
     correlated_groups,
@@ -69,7 +63,7 @@ class Subqueries:
             resolved = scope.resolve(part)
             require_pure(resolved)
             plain.append(resolved)
-        return replace(scope, relation=filter_relation(scope.relation, plain))
+        return replace(scope, relation=filter_rows(scope.relation, plain))
 
     def join_predicates(
         self, scope: Scope, expression: exp.Expr, name: str, *, is_in_whole: bool = True
@@ -148,7 +142,7 @@ class Subqueries:
         if isinstance(inner, exp.Exists) and isinstance(inner.this, exp.Query):
             if (existence := self._with_existence(scope, inner, alias)) is not None:
                 wider, is_some = existence
-                return filter_relation(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
+                return filter_rows(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
             rows = self._exists_rows(scope, inner, alias)
             joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
             return with_position(joined, inner, "EXISTS")
@@ -250,7 +244,7 @@ class Subqueries:
             require_pure(resolved)
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
-        return CorrelatedRows(filter_relation(inside.relation, local), across, inside)
+        return CorrelatedRows(filter_rows(inside.relation, local), across, inside)
 
 
 def _same(outer: Scope, value: exp.Expr, candidate: exp.Expr, *, is_negated: bool) -> exp.Expr:

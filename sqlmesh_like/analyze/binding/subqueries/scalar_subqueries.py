@@ -25,7 +25,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_relation, make_join
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_rows, make_join
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     ScopeSource,
@@ -145,7 +145,7 @@ class _Correlation:
     def join(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
         """The outer scope with the aggregate's calls, and the item over them."""
         local, guards, across = self._conditions(select)
-        inner = replace(self.inner, relation=filter_relation(self.inner.relation, local))
+        inner = replace(self.inner, relation=filter_rows(self.inner.relation, local))
         pairs = [self._pair(part) for part in across]
         equalities = [pair for pair in pairs if pair is not None]
         if equalities and len(equalities) == len(across):
