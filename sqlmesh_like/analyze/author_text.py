@@ -62,7 +62,7 @@ def with_author_text(tree: exp.Expr, text: AuthorText) -> exp.Expr:
     return tree
 
 
-def qualified(tree: exp.Expr, original: exp.Expr, bare: Mapping[str, TableName]) -> exp.Expr:
+def carry_author_text(tree: exp.Expr, original: exp.Expr, bare: Mapping[str, TableName]) -> exp.Expr:
     """A tree that differs from the original only in the full names of tables: it carries the same text."""
     text = _text_of(original)
     return tree if text is None else with_author_text(tree, replace(text, tree=tree, bare=bare))
@@ -78,23 +78,23 @@ def spark_sql(tree: exp.Expr, bind: Bind, now: datetime | None = None, *, from_t
     'select a  from `v` AS `t`'
     """
 
-    def written(node: exp.Expr) -> exp.Expr:
+    def bind_node(node: exp.Expr) -> exp.Expr:
         if not from_tree and (text := _text_of(node)) is not None:
             try:
-                return exp.Var(this=_written(text, bind, now))
+                return exp.Var(this=_author_sql(text, bind, now))
             except _Unplaced:
                 return node
         if isinstance(node, exp.Table) and (name := bind(node.db.lower(), node.name.lower())) is not None:
-            bound = _bound(node, name)  # joins in parentheses are those of their first table
-            bound.set("joins", [join.transform(written) for join in node.args.get("joins") or []])
+            bound = _rename_table(node, name)  # joins in parentheses are those of their first table
+            bound.set("joins", [join.transform(bind_node) for join in node.args.get("joins") or []])
             return bound
         return node
 
-    whole = tree.transform(written)
+    whole = tree.transform(bind_node)
     return (whole if now is None else frozen(whole, now)).sql(SPARK)
 
 
-def _bound(node: exp.Table, name: str) -> exp.Table:
+def _rename_table(node: exp.Table, name: str) -> exp.Table:
     """The table under another name; its old one stays valid for columns."""
     bound = node.copy()
     if not bound.args.get("alias"):
@@ -111,7 +111,7 @@ def _text_of(node: exp.Expr) -> AuthorText | None:
     return text if isinstance(text, AuthorText) and (node is text.tree or node == text.tree) else None
 
 
-def _written(text: AuthorText, bind: Bind, now: datetime | None) -> str:
+def _author_sql(text: AuthorText, bind: Bind, now: datetime | None) -> str:
     tokens = sqlglot.tokenize(text.sql, dialect=SPARK)
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
@@ -121,7 +121,7 @@ def _written(text: AuthorText, bind: Bind, now: datetime | None) -> str:
     edits = list(_names(text, tree, tokens, bind, now))
     if now is not None:
         edits += _clocks(tree, tokens, now)
-    sql = _edited(text.sql[: tokens[-1].end + 1], edits)
+    sql = _apply_edits(text.sql[: tokens[-1].end + 1], edits)
     if text.columns:
         sql = f"SELECT * FROM ({sql}) AS _sml_named({', '.join(map(spark_identifier, text.columns))})"
     if text.order:
@@ -129,9 +129,9 @@ def _written(text: AuthorText, bind: Bind, now: datetime | None) -> str:
     return sql
 
 
-def _edited(sql: str, edits: list[_Edit]) -> str:
+def _apply_edits(sql: str, edits: list[_Edit]) -> str:
     """
-    >>> _edited("select a from t", [(14, 15, "u"), (7, 8, "b")])
+    >>> _apply_edits("select a from t", [(14, 15, "u"), (7, 8, "b")])
     'select b from u'
     """
     parts, at = [], 0

@@ -34,7 +34,7 @@ class _Renaming:
         """Rename CTEs and their references below a node; `scope` maps old names of visible CTEs to new ones."""
         with_ = node.args.get("with_")
         if with_ is not None:
-            scope = self._defined(with_, scope)
+            scope = self._rename_ctes(with_, scope)
         elif (
             isinstance(node, exp.Table)
             and not node.db
@@ -47,7 +47,7 @@ class _Renaming:
             if child is not with_:
                 self.visit(child, scope)
 
-    def _defined(self, with_: exp.With, scope: Mapping[str, str]) -> dict[str, str]:
+    def _rename_ctes(self, with_: exp.With, scope: Mapping[str, str]) -> dict[str, str]:
         inner = dict(scope)
         for cte in with_.expressions:
             name = cte.alias.lower()

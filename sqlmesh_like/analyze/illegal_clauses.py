@@ -45,7 +45,7 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
     if not has_any(forms_of(tree), (*AGGREGATES, *_CHECKED)):
         return None
     for select in tree.find_all(exp.Select):
-        for check in (_clauses, _nested, _windows, _positions, _foreign):
+        for check in (_clauses, _nested_aggregates, _windows, _positions, _foreign):
             if clause := next(check(select), None):
                 return clause
     return None
@@ -67,7 +67,7 @@ def _clauses(select: exp.Select) -> Iterator[Misplaced]:
                 yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql(SPARK)}", node, advice)
 
 
-def _nested(select: exp.Select) -> Iterator[Misplaced]:
+def _nested_aggregates(select: exp.Select) -> Iterator[Misplaced]:
     for item in select.expressions:
         for node in _own(item):
             around = node.find_ancestor(*AGGREGATES, exp.Window, exp.Query) if type(node) in AGGREGATES else None

@@ -45,7 +45,7 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
     """The first column, in the order of scopes, that cannot be resolved."""
     outputs: dict[int, tuple[str, ...] | None] = {}
     for scope in scopes(tree):
-        if misnamed := _misnamed(scope, columns_of):
+        if misnamed := _incomplete_alias(scope, columns_of):
             return misnamed
         known = _sources(scope, columns_of, outputs)
         outputs[id(scope)] = _outputs(scope, known, outputs)
@@ -57,7 +57,7 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
     return None
 
 
-def _misnamed(scope: Scope, columns_of: ColumnsOf) -> Unresolved | None:
+def _incomplete_alias(scope: Scope, columns_of: ColumnsOf) -> Unresolved | None:
     """A table whose alias does not name all of its columns."""
     for table in scope.sources.values():
         if not isinstance(table, exp.Table) or is_cte(table):
@@ -116,13 +116,13 @@ def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
         if isinstance(source, Scope):
             known[alias.lower()] = outputs.get(id(source))
         elif isinstance(source, exp.Table):
-            known[alias.lower()] = _renamed(source, columns_of(source.db, source.name))
+            known[alias.lower()] = _aliased_columns(source, columns_of(source.db, source.name))
         else:
             known[alias.lower()] = None
     return known
 
 
-def _renamed(table: exp.Table, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _aliased_columns(table: exp.Table, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The columns of a table as its alias names them; None where these are not as many."""
     alias = table.args.get("alias")
     names = tuple(name.name for name in alias.columns) if isinstance(alias, exp.TableAlias) else ()

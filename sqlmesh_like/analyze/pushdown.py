@@ -24,7 +24,7 @@ from sqlmesh_like.analyze.binding.joining import conjuncts, make_join
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
-def pushed_down(relation: Relation) -> Relation:
+def push_down_filters(relation: Relation) -> Relation:
     """The relation with each filter pushed down its joins as far as is valid; shared nodes stay shared."""
     return _Rewrite().of(relation)
 
@@ -50,7 +50,7 @@ class _Rewrite:
             return relation
         child, kept = relation.child, list[exp.Expr]()
         for part in conjuncts(relation.condition):
-            sunk = _sunk(child, part)
+            sunk = _push_below(child, part)
             if sunk is None:
                 kept.append(part)
             else:
@@ -60,7 +60,7 @@ class _Rewrite:
         return Filter(child, exp.and_(*kept)) if kept else child
 
 
-def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
+def _push_below(relation: Relation, part: exp.Expr) -> Relation | None:
     """The relation with the condition pushed below its top node; None if that is not valid.
 
     The side that an outer join fills with NULLs is not filtered early: rows that had a match would lose it.
@@ -68,9 +68,9 @@ def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
     if not isinstance(relation, Join) or clock_calls(part):
         return None
     if relation.kind != "right" and relation.kind != "full" and _reads_only(part, relation.left):
-        return replace(relation, left=_filtered(relation.left, part))
+        return replace(relation, left=_push_condition(relation.left, part))
     if relation.kind in ("inner", "right") and _reads_only(part, relation.right):
-        return replace(relation, right=_filtered(relation.right, part))
+        return replace(relation, right=_push_condition(relation.right, part))
     if relation.kind != "inner" or not part.find(exp.Column):
         return None
     condition = [relation.condition] if relation.condition is not None else []
@@ -78,8 +78,8 @@ def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
     return replace(made, offset=relation.offset, keyword=relation.keyword) if isinstance(made, Join) else made
 
 
-def _filtered(relation: Relation, part: exp.Expr) -> Relation:
-    sunk = _sunk(relation, part)
+def _push_condition(relation: Relation, part: exp.Expr) -> Relation:
+    sunk = _push_below(relation, part)
     if sunk is not None:
         return sunk
     if isinstance(relation, Filter) and not clock_calls(relation.condition):

@@ -18,9 +18,9 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
 from sqlmesh_like.analyze.algebra.relation import inputs as input_ids
-from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
-from sqlmesh_like.analyze.binding.binder import read
+from sqlmesh_like.analyze.binding.binder import read_query
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
 from sqlmesh_like.analyze.binding.subqueries.in_values import reread_value
@@ -33,7 +33,7 @@ from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
 from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
-from sqlmesh_like.analyze.pushdown import pushed_down
+from sqlmesh_like.analyze.pushdown import push_down_filters
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.refusals.repeated_arguments import refuse_uncertain
 from sqlmesh_like.analyze.refused_forms import first_refused
@@ -121,7 +121,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         if is_stored and not model.inputs:
             raise Unsupported("QRY008", "a query that reads no table", tree)
         _require_shown_alone(tree, is_stored=is_stored)
-        relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
+        relation = push_down_filters(read_query(tree, lambda table: _lookup(table, by_table, schemas, views)))
         if is_stored and not input_ids(relation):
             raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:
@@ -169,7 +169,7 @@ def parse(model: RenderedModel) -> exp.Expr:
         fault = syntax_fault(model.sql, error)
         raise SqlError(fault.message, location=locate(model, fault.offset), hint=fault.hint) from None
     except TokenError as error:
-        raise _unfinished(model, error) from None
+        raise _unclosed_error(model, error) from None
     except RecursionError:
         raise too_deep(model.path) from None
     if not all(map(is_shallow, statements)):
@@ -224,7 +224,7 @@ def _unfaithful(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
+def _unclosed_error(model: RenderedModel, error: TokenError) -> SqlError:
     """The error for text that cannot be tokenized: a quote or a comment that is never closed."""
     for word in _WORD.finditer(model.sql):
         if word[0] in _OPENING:
@@ -288,7 +288,7 @@ def _lookup(
         raise Unsupported(
             view.unsupported_reason.rule, f"{view.unsupported_reason.message} in the view {ref.table}", table
         )
-    return relocated(view.relation, offset_of(table)) if view.relation is not None else None
+    return relocate_positions(view.relation, offset_of(table)) if view.relation is not None else None
 
 
 def _inline_views(

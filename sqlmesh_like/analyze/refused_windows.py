@@ -55,7 +55,7 @@ def _names(select: exp.Select) -> Iterator[Misplaced]:
 
 
 def _frame(window: exp.Window, spec: exp.WindowSpec) -> Iterator[Misplaced]:
-    start, end = (_bound(spec, side) for side in ("start", "end"))
+    start, end = (_frame_bound(spec, side) for side in ("start", "end"))
     if start == ("UNBOUNDED", "FOLLOWING") or end == ("UNBOUNDED", "PRECEDING"):
         yield Misplaced(f"the frame {spec.sql(SPARK).upper()} begins after all rows or ends before them", window)
     numbers = [_offset(*bound) for bound in (start, end)]
@@ -77,7 +77,7 @@ def _frame(window: exp.Window, spec: exp.WindowSpec) -> Iterator[Misplaced]:
         yield Misplaced(message, window, "ROWS counts rows, whatever their order")
 
 
-def _bound(spec: exp.WindowSpec, side: str) -> tuple[object, str]:
+def _frame_bound(spec: exp.WindowSpec, side: str) -> tuple[object, str]:
     """A bound (CURRENT ROW, UNBOUNDED or an expression) and its direction; the end is the current row if left out."""
     value = spec.args.get(side) or "CURRENT ROW"
     return value, str(spec.args.get(f"{side}_side") or "").upper()

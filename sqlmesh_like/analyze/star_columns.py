@@ -28,12 +28,12 @@ def with_star_columns(tree: exp.Expr, columns_of: ColumnsOf) -> exp.Expr:
         select = scope.expression
         if isinstance(select, exp.Select) and not is_open(scope):
             tables = [table.lower() for table in scope.selected_sources]
-            items = [column for item in select.expressions for column in _written(item, known, tables)]
+            items = [column for item in select.expressions for column in _expand_star(item, known, tables)]
             select.set("expressions", items)
     return made
 
 
-def _written(item: exp.Expr, known: dict[str, tuple[str, ...] | None], tables: list[str]) -> list[exp.Expr]:
+def _expand_star(item: exp.Expr, known: dict[str, tuple[str, ...] | None], tables: list[str]) -> list[exp.Expr]:
     star = item.this if isinstance(item, exp.Column) else item
     if not isinstance(star, exp.Star) or not star.args.get("except_"):
         return [item]

@@ -76,7 +76,7 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
         if keyword := _misspelt(tokens, index):
             return SyntaxFault(f"unexpected `{tokens[index].text}`", tokens[index].start, f"did you mean {keyword}?")
     if said.startswith("Invalid expression") or _continues_alias(tokens, at):
-        return _unexpected(tokens, at)
+        return _unexpected_token(tokens, at)
     if expected := _EXPECTED.match(said):
         # For CASE sqlglot reports the last valid token, otherwise the first invalid one.
         token = tokens[min(at + 1, len(tokens) - 1)] if expected[2] else tokens[at]
@@ -143,7 +143,7 @@ def _misspelt(tokens: Sequence[Token], index: int) -> str | None:
     return close[0] if close else None
 
 
-def _unexpected(tokens: Sequence[Token], at: int) -> SyntaxFault:
+def _unexpected_token(tokens: Sequence[Token], at: int) -> SyntaxFault:
     token = tokens[at]
     is_operand = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.STAR)
     follows_name = at > 0 and tokens[at - 1].token_type in (TokenType.VAR, TokenType.R_PAREN, TokenType.NUMBER)

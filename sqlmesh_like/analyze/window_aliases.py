@@ -68,11 +68,11 @@ def _repeatable(value: exp.Expr, columns: Collection[str], aliases: _Aliases) ->
     if any(name in aliases and aliases[name] is None for name in named):
         return None
 
-    def written_out(node: exp.Expr) -> exp.Expr:
+    def expand_alias(node: exp.Expr) -> exp.Expr:
         expression = aliases.get(node.name.lower()) if _is_alias(node, columns) else None
         return node if expression is None else exp.paren(expression.copy())
 
-    return value.transform(written_out)
+    return value.transform(expand_alias)
 
 
 def _is_alias(node: exp.Expr, columns: Collection[str]) -> bool:

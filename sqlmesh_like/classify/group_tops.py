@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Named, Projection, Relation, Windowed, columns
-from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.analyze.spark_types.exactness import is_group_key
 from sqlmesh_like.names import Schema
 
@@ -52,11 +52,11 @@ def group_top(relation: Relation) -> GroupTop | None:
         if isinstance(node, Filter):
             conditions.append(node.condition)
         else:
-            items, conditions = _substituted(items, conditions, node.items)
+            items, conditions = _substitute_items(items, conditions, node.items)
         node = node.child
     if not isinstance(node, Windowed) or len(conditions) != 1:
         return None
-    items, conditions = _substituted(items, conditions, node.items)
+    items, conditions = _substitute_items(items, conditions, node.items)
     limit = _limit(conditions[0].unnest())
     if limit is None:
         return None
@@ -75,7 +75,9 @@ def group_top(relation: Relation) -> GroupTop | None:
 _Items = list[tuple[str, exp.Expr, str | None]]
 
 
-def _substituted(items: _Items, conditions: list[exp.Expr], below: tuple[Named, ...]) -> tuple[_Items, list[exp.Expr]]:
+def _substitute_items(
+    items: _Items, conditions: list[exp.Expr], below: tuple[Named, ...]
+) -> tuple[_Items, list[exp.Expr]]:
     values = {item.name.lower(): item.expression for item in below}
     return (
         [(name, _over(value, values), type_) for name, value, type_ in items],
@@ -86,7 +88,9 @@ def _substituted(items: _Items, conditions: list[exp.Expr], below: tuple[Named, 
 def _over(value: exp.Expr, below: Mapping[str, exp.Expr]) -> exp.Expr:
     if isinstance(value, exp.Column):
         return below[value.name.lower()].copy()
-    return replaced(value, lambda node: operand(below[node.name.lower()]) if isinstance(node, exp.Column) else node)
+    return replace_nodes(
+        value, lambda node: operand(below[node.name.lower()]) if isinstance(node, exp.Column) else node
+    )
 
 
 _MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.GTE, exp.LT: exp.GT, exp.EQ: exp.EQ}

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
@@ -79,7 +79,9 @@ class Classification:
 def classify(facts: QueryFacts) -> Classification:
     """The cheapest sound strategy of a model's query, with reasons; the author strategy if the model has one."""
     if (strategy := facts.model.author_strategy) is not None:
-        return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
+        place = facts.model.place_of("is_incremental")
+        authors = reason("CFG005", f"incremental_strategy: {strategy}", (place.line, place.column))
+        return Classification(strategy, (), (authors,))
     if (setting := setting_not_followed(facts.model.session)) is not None:
         return Classification("full_refresh", (), (reason("CFG007", setting),))
     if facts.unsupported_reason is not None or facts.relation is None:
@@ -98,11 +100,6 @@ def classify(facts: QueryFacts) -> Classification:
     chosen = _ladder(facts, relation, verdicts)
     tied = () if chosen.strategy == "full_refresh" else (v.reason for v in verdicts if v.reason.rule in TIED)
     return replace(chosen, reasons=(*dict.fromkeys((*chosen.reasons, *tied)), *clock_reasons(relation, facts)))
-
-
-def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
-    place = facts.model.place_of("is_incremental")
-    return place.line, place.column
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
@@ -218,14 +215,14 @@ def reasons_against_recompute(
             if not is_group_key(type_)
         ]
         match node:
-            case Aggregate() | Windowed() if _is_inexact(node, _computed_on(node, relation)):
+            case Aggregate() | Windowed() if _is_inexact(node, _columns_used_above(node, relation)):
                 reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
     return tuple(dict.fromkeys(reasons))
 
 
-def _computed_on(node: Aggregate | Windowed, relation: Relation) -> frozenset[str] | None:
+def _columns_used_above(node: Aggregate | Windowed, relation: Relation) -> frozenset[str] | None:
     """The columns of a node on which the rest of a query depends; None for all of them."""
     if isinstance(relation, TopK) and relation.child is node:
         return frozenset(term.column for term in relation.order)
@@ -298,7 +295,7 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
 
 
 def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Reason]:
-    place = _limit_place(limit, facts)
+    place = facts.position(limit.offset, limit.keyword)
     several = "all rows" if limit.count is None else f"the first {limit.count} rows"
     first = "the first row" if limit.count == 1 else several
     first += f" behind {limit.skipped}" if limit.skipped else ""
@@ -308,10 +305,6 @@ def _limit_reasons(limit: TopK, facts: QueryFacts, *, is_below: bool) -> list[Re
         if has_total_order(limit)
         else [kept, reason("LIM002", f"the row key ends ORDER BY of {limit.keyword}", place)]
     )
-
-
-def _limit_place(limit: TopK, facts: QueryFacts) -> tuple[int | None, int | None]:
-    return facts.position(limit.offset, limit.keyword)
 
 
 def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
@@ -336,7 +329,7 @@ def _maps(relation: Relation) -> list[str]:
     used = used_columns(relation)
     return [
         column.name
-        for node in walk(pruned_columns(relation))
+        for node in walk(prune_columns(relation))
         for column in columns(node)
         if "map<" in (column.type or "") and (not isinstance(node, Scan) or column.name in used[node.input_id])
     ]

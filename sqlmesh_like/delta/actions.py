@@ -15,7 +15,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sqlmesh_like.delta.keys import column, weight
-from sqlmesh_like.delta.rows import stacked
+from sqlmesh_like.delta.rows import union_all
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 
@@ -69,10 +69,10 @@ def actions_by_join(signed: str, names: tuple[str, ...], at: tuple[str, ...]) ->
     """The actions of a step's signed rows; `names` and `at` as in `actions_by_group`. No key may enter twice."""
     new, old = (_side(signed, alias, is_new=alias == "n") for alias in "no")
     differs = exp.or_(*[exp.NullSafeNEQ(this=column(name, "n"), expression=column(name, "o")) for name in names])
-    entering = exp.select(*_shown(names, "n", is_deleted=False)).from_(new)
+    entering = exp.select(*_action_columns(names, "n", is_deleted=False)).from_(new)
     entering = entering.join(old, on=_same(at, "n", "o"), join_type="left").where(differs)
-    leaving = exp.select(*_shown(names, "o", is_deleted=True)).from_(old.copy())
-    return stacked([entering, leaving.join(new.copy(), on=_same(at, "n", "o"), join_type="anti")])
+    leaving = exp.select(*_action_columns(names, "o", is_deleted=True)).from_(old.copy())
+    return union_all([entering, leaving.join(new.copy(), on=_same(at, "n", "o"), join_type="anti")])
 
 
 @lru_cache
@@ -117,7 +117,7 @@ def key_conflicts(entering: exp.Select, staying: exp.Select, unique_key: Sequenc
     shared = exp.select(*[column(name, "s") for name in unique_key]).from_(_as(staying, "s"))
     shared = shared.join(_as(entered, "n"), on=_same(unique_key, "s", "n"), join_type="semi")
     copies = exp.alias_(exp.Count(this=exp.Star()), COPIES, quoted=True)
-    rows = _as(stacked([entering, shared]), "k")
+    rows = _as(union_all([entering, shared]), "k")
     grouped = exp.select(*map(column, unique_key), copies).from_(rows).group_by(*map(column, unique_key))
     has_null = exp.or_(*[exp.Is(this=column(name), expression=exp.null()) for name in unique_key])
     return exp.select(exp.Max(this=column(COPIES)), _count_if(has_null)).from_(_as(grouped, "g"))
@@ -139,7 +139,7 @@ def _side(signed: str, alias: str, *, is_new: bool) -> exp.Expr:
     return _as(exp.select("*").from_(exp.table_(signed, quoted=True)).where(has_sign(WEIGHT)), alias)
 
 
-def _shown(names: Sequence[str], table: str, *, is_deleted: bool) -> list[exp.Expr]:
+def _action_columns(names: Sequence[str], table: str, *, is_deleted: bool) -> list[exp.Expr]:
     shown: list[exp.Expr] = [column(name, table) for name in names]
     return [*shown, exp.alias_(exp.Boolean(this=is_deleted), IS_DELETED, quoted=True)]
 

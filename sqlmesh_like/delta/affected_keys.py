@@ -68,7 +68,7 @@ def sides_of(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
     raise AssertionError(f"{type(source).__name__} is linear")
 
 
-def shown_keys(source: Aggregate | Distinct, step_columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def visible_keys(source: Aggregate | Distinct, step_columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Visible columns of a grouped table that are its keys, each with the step's column that holds this key."""
     if isinstance(source, Distinct):
         return tuple((c.name, name) for c, name in zip(columns(source), step_columns, strict=True))

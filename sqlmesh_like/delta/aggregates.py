@@ -15,13 +15,13 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
 from sqlmesh_like.analyze.functions.merging import StateKind, cast
-from sqlmesh_like.delta.affected_keys import shown_keys
+from sqlmesh_like.delta.affected_keys import visible_keys
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import net, rows, signed
+from sqlmesh_like.delta.rows import net, rows, signed_rows
 from sqlmesh_like.delta.states import AggregateState, states_of, value
 from sqlmesh_like.names import KEY, ROWS, Column
 
@@ -30,12 +30,12 @@ _ZERO = exp.Literal.number(0)
 
 def build_aggregate(aggregate: Aggregate) -> exp.Select:
     """The whole table: key, visible columns, states."""
-    return finished(current_states(aggregate).subquery("g"), aggregate)
+    return finalize_states(current_states(aggregate).subquery("g"), aggregate)
 
 
 def current_states(aggregate: Aggregate) -> exp.Select:
     """Key, group keys and states of all groups, over the current inputs."""
-    return grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+    return group_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
 
 
 def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
@@ -48,14 +48,14 @@ def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
     arguments = [f"_sml_a{i}" for i, state in enumerate(states) if state.argument is not None]
     netted = net(exp.table_(changed), [Column(name) for name in (*(k.name for k in aggregate.keys), *arguments)])
-    groups = steps.add("groups", grouped_states(netted, aggregate, signed=True))
-    shown = shown_keys(aggregate, [named.name for named in aggregate.keys])
+    groups = steps.add("groups", group_states(netted, aggregate, signed=True))
+    shown = visible_keys(aggregate, [named.name for named in aggregate.keys])
     old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: shown}),))
     stale = steps.add("stale", _stale(states, groups, old))
-    recomputed = steps.add("recomputed", _recomputed(aggregate, steps, stale), unless_empty=stale)
-    pooled = steps.add("pooled", _pooled(aggregate, states, groups, old, stale))
-    merged = steps.add("merged", _merged(aggregate, states, pooled, recomputed))
-    steps.add("signed", _signed(aggregate, old, merged))
+    recomputed = steps.add("recomputed", _stale_group_states(aggregate, steps, stale), unless_empty=stale)
+    pooled = steps.add("pooled", _union_states(aggregate, states, groups, old, stale))
+    merged = steps.add("merged", _merge_states(aggregate, states, pooled, recomputed))
+    steps.add("signed", _signed_rows(aggregate, old, merged))
     return replace(steps.program(), groups=groups)
 
 
@@ -69,7 +69,7 @@ def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False
     return exp.select(*items, *extra).from_(source.subquery("r"))
 
 
-def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
+def group_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
     """States by group, with `_sml_key` from the group's keys; for signed rows, the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
     items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
@@ -77,14 +77,16 @@ def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) ->
     arguments = {state.name: column(f"_sml_a{i}") for i, state in enumerate(states)}
     decisive = {name for order in _orders(states) for name in order}
     for state in states:
-        items.append(exp.alias_(_aggregated(state, arguments, signed), state.name, quoted=True))
+        items.append(exp.alias_(_aggregate_state(state, arguments, signed), state.name, quoted=True))
         if signed and state.name in decisive:
-            items.append(exp.alias_(_extremum(state, arguments, _is_negative()), _retracted(state.name), quoted=True))
+            items.append(
+                exp.alias_(_extremum(state, arguments, _is_negative()), _retraction_column(state.name), quoted=True)
+            )
     query = exp.select(*items).from_(source.subquery("n"))
     return query.group_by(*[k.copy() for k in keys]) if keys else query
 
 
-def _aggregated(state: AggregateState, arguments: Mapping[str, exp.Column], signed: bool) -> exp.Expr:
+def _aggregate_state(state: AggregateState, arguments: Mapping[str, exp.Column], signed: bool) -> exp.Expr:
     sign: exp.Expr = weight() if signed else exp.Literal.number(1)
     argument = arguments[state.name]
     match state.kind:
@@ -132,7 +134,7 @@ def _extremum(state: AggregateState, columns: Mapping[str, exp.Column], conditio
     return kind(this=value, expression=exp.Case().when(met, exp.Struct(expressions=fields)))
 
 
-def _retracted(name: str) -> str:
+def _retraction_column(name: str) -> str:
     return name.replace("_sml_", "_sml_lost_")
 
 
@@ -167,7 +169,7 @@ def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Sel
     for order, kind in _orders(states).items():
         stored = [column(name, "o") for name in order]
         reached, beaten = (exp.LTE, exp.LT) if kind in ("min", "min_by") else (exp.GTE, exp.GT)
-        is_lost = _reaches([column(_retracted(name), "d") for name in order], stored, reached)
+        is_lost = _reaches([column(_retraction_column(name), "d") for name in order], stored, reached)
         entering = [column(name, "d") for name in order]
         is_beaten = _reaches(entering, stored, reached if kind in ("min", "max") else beaten)
         conditions.append(exp.Case().when(is_beaten, exp.false()).else_(is_lost))
@@ -192,21 +194,23 @@ def _reaches(values: Sequence[exp.Expr], stored: Sequence[exp.Expr], compare: ty
     return exp.or_(_reaches(values[:-1], stored[:-1], farther), exp.and_(*tied, last))
 
 
-def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
+def _stale_group_states(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
     """States of the stale groups, from the current input."""
     if not aggregate.keys:
         # Without GROUP BY an aggregate over no rows still has a row: filter after aggregating, not before.
-        whole = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+        whole = group_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
         subquery = exp.select(key()).from_(stale).subquery()
         return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=subquery))
     expressions = [named.expression for named in aggregate.keys]
     names = tuple(named.name for named in aggregate.keys)
     match = Match(tuple(expressions), stale, names, (True,) * len(names))
     current = steps.lookup(aggregate.child, match)
-    return grouped_states(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
+    return group_states(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
 
 
-def _pooled(aggregate: Aggregate, states: tuple[AggregateState, ...], groups: str, old: str, stale: str) -> exp.Select:
+def _union_states(
+    aggregate: Aggregate, states: tuple[AggregateState, ...], groups: str, old: str, stale: str
+) -> exp.Select:
     """Stored states, and those that the change adds, of all changed groups that are not recomputed."""
     names = _state_names(aggregate, states)
     stored = exp.select(*names).from_(old)
@@ -218,7 +222,7 @@ def _pooled(aggregate: Aggregate, states: tuple[AggregateState, ...], groups: st
     )
 
 
-def _merged(aggregate: Aggregate, states: tuple[AggregateState, ...], pooled: str, recomputed: str) -> exp.Select:
+def _merge_states(aggregate: Aggregate, states: tuple[AggregateState, ...], pooled: str, recomputed: str) -> exp.Select:
     """States of every changed group after the change."""
     keys = [key(), *[column(named.name) for named in aggregate.keys]]
     columns = {state.name: column(state.name) for state in states}
@@ -244,14 +248,14 @@ def _merge_one(state: AggregateState, columns: Mapping[str, exp.Column]) -> exp.
     return exp.Case().when(is_empty, cast(_ZERO.copy(), state.type)).else_(total)
 
 
-def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
+def _signed_rows(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
     """Stored rows leave, merged rows enter; a group exists while it has rows, a scalar aggregate always."""
     hidden = [column_.name for column_ in state_schema(aggregate)]
     names = [key(), *[column(name) for name in (*(item.name for item in aggregate.items), *hidden)]]
     alive = exp.select("*").from_(merged)
     if aggregate.keys:
         alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
-    return signed(names, old, finished(alive.subquery("m"), aggregate).subquery("f"))
+    return signed_rows(names, old, finalize_states(alive.subquery("m"), aggregate).subquery("f"))
 
 
 def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
@@ -260,7 +264,7 @@ def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
     return keys + tuple(Column(state.name, state.type) for state in states_of(aggregate))
 
 
-def finished(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
+def finalize_states(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
     """Key, visible columns and states: in the items, call columns are replaced by their values."""
     states = states_of(aggregate)
     values = {call.name: value(call, states) for call in aggregate.calls}

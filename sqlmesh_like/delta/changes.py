@@ -35,24 +35,24 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
     scanned_columns,
 )
-from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, shown_keys, sides_of
-from sqlmesh_like.delta.clock_boundary import changed_by_clock
-from sqlmesh_like.delta.join_graph import JoinGraph, flatten, joined
+from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, sides_of, visible_keys
+from sqlmesh_like.delta.clock_boundary import clock_filter_change
+from sqlmesh_like.delta.join_graph import JoinGraph, flatten, join_sources
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import (
     as_it_was,
-    exploded,
+    explode_rows,
     from_item,
     names,
     net,
     over,
     rows,
-    signed,
-    stacked,
+    signed_rows,
     subquery,
+    union_all,
     union_rows,
 )
 from sqlmesh_like.names import KEY, WEIGHT
@@ -81,7 +81,7 @@ class Changes:
     root: Relation
     moves: Moves
     steps: Lookups = field(init=False)
-    _netted: dict[str | int, str] = field(default_factory=dict)
+    _net_changes: dict[str | int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.steps = Lookups(self.moves.small)
@@ -93,19 +93,19 @@ class Changes:
             return self._of_join(graph)
         if graph.leaves[0] is source:
             return self._of_node(source)
-        return graph.select([exp.table_(self.netted(graph.leaves[0]))], weight())
+        return graph.select([exp.table_(self.net_change(graph.leaves[0]))], weight())
 
-    def netted(self, source: Relation) -> str:
+    def net_change(self, source: Relation) -> str:
         """The step with a relation's change: per key at most one row that leaves and one that enters, never equal.
 
         The change of an input has only the columns that the query uses.
         """
         known = source.input_id if isinstance(source, Scan) else self.steps.nodes.of(source)
-        if known not in self._netted:
-            self._netted[known] = self._netted_step(source)
-        return self._netted[known]
+        if known not in self._net_changes:
+            self._net_changes[known] = self._net_step(source)
+        return self._net_changes[known]
 
-    def _netted_step(self, source: Relation) -> str:
+    def _net_step(self, source: Relation) -> str:
         if isinstance(source, Scan):
             read = scanned_columns(self.root)[source.input_id]
             return self.steps.add("delta", net(outside("changes", source.input_id), read))
@@ -115,27 +115,27 @@ class Changes:
     def _of_node(self, source: Relation) -> exp.Select:
         match source:
             case Scan():
-                return _signed_rows(source, self.netted(source))
+                return _signed_rows(source, self.net_change(source))
             case Filter():
-                change = self.netted(source.child) if self.moves.can_change(source.child) else None
+                change = self.net_change(source.child) if self.moves.can_change(source.child) else None
                 below = subquery(rows(source.child))
                 stay = self._staying(source.child, below, change) if change else rows(source.child)
-                return changed_by_clock(source, change, stay)
+                return clock_filter_change(source, change, stay)
             case Explode():
-                return exploded(source, subquery(self.of(source.child)), signed=True)
+                return explode_rows(source, subquery(self.of(source.child)), signed=True)
             case UnionAll():
                 moving = {n: b for n, b in enumerate(source.branches) if self.moves.can_change(b)}
                 changes = {number: subquery(self.of(branch)) for number, branch in moving.items()}
                 return union_rows(source, changes, signed=True)
-        return _signed_rows(source, self._recomputed(source))
+        return _signed_rows(source, self._recompute_change(source))
 
     def _of_join(self, graph: JoinGraph) -> exp.Select:
         """The change of a join: first among the changing tables and those between them, then joined with the rest."""
-        changes = {n: self.netted(leaf) for n, leaf in enumerate(graph.leaves) if self.moves.can_change(leaf)}
+        changes = {n: self.net_change(leaf) for n, leaf in enumerate(graph.leaves) if self.moves.can_change(leaf)}
         core = graph.between(list(changes))
-        contracted = graph.contracted(core)
+        contracted = graph.contract(core)
         parts = [self._of_core(graph, core, changes, first, contracted) for first in changes]
-        joined_ = self.steps.add("joined_change", stacked(parts))
+        joined_ = self.steps.add("joined_change", union_all(parts))
         sources = self.steps.beside(contracted, {0: joined_})
         return contracted.select(sources, column(WEIGHT, "_sml_t0"))
 
@@ -157,19 +157,19 @@ class Changes:
             elif leaf < first:
                 sources[leaf] = subquery(self._staying(node, rows_, changes[leaf]))
             else:
-                sources[leaf] = subquery(self._tagged(node, rows_, changes[leaf]))
+                sources[leaf] = subquery(self._tag_rows(node, rows_, changes[leaf]))
                 together.append(_is_together(column(_TAG, f"_sml_t{leaf}"), column(WEIGHT, f"_sml_t{first}")))
         shown = _columns_of_core(contracted)
         items = [exp.alias_(column(name, table), f"{table}_{name}", quoted=True) for table, name in shown]
         items.append(exp.alias_(column(WEIGHT, f"_sml_t{first}"), WEIGHT, quoted=True))
-        return joined(items, sources, graph.within(core), first).where(*together, copy=False)
+        return join_sources(items, sources, graph.within(core), first).where(*together, copy=False)
 
-    def _tagged(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Query:
+    def _tag_rows(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Query:
         """The unchanged rows of a table and its own change, with `_TAG`."""
         tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
         moving = exp.select(*names(leaf), key(), tag).from_(exp.table_(change))
         zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
-        return stacked([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
+        return union_all([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
 
     def _staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
         """Those of a table's rows that have not changed."""
@@ -178,13 +178,13 @@ class Changes:
 
     def from_stored(self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr]) -> DeltaProgram:
         """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
-        affected = self._affected(source)
+        affected = self._affected_keys(source)
         shown = [key(), *names(source)]
         stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_of(affected, source))
-        bound = Prune(affected, {TARGET: shown_keys(source, key_columns(len(keys)))})
+        bound = Prune(affected, {TARGET: visible_keys(source, key_columns(len(keys)))})
         old = self.steps.add("old", stored, affected, (bound,))
         new = self._groups_now(source, child, keys, affected)
-        self.steps.add("signed", signed(shown, old, new))
+        self.steps.add("signed", signed_rows(shown, old, new))
         return self.steps.program()
 
     def _groups_now(
@@ -203,24 +203,24 @@ class Changes:
         if isinstance(source, Aggregate | Distinct):
             ((child, keys),) = sides_of(source)
             if keys:
-                affected = self._affected(source)
+                affected = self._affected_keys(source)
                 now = self._groups_now(source, child, keys, affected)
                 return affected, _is_of(affected, source), exp.select(*names(source), key()).from_(now)
-        change = self.netted(source)
+        change = self.net_change(source)
         replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
-        return change, replaced, _moved(source, change, enter=True)
+        return change, replaced, _rows_with_sign(source, change, enter=True)
 
-    def _recomputed(self, source: Relation) -> str:
+    def _recompute_change(self, source: Relation) -> str:
         """The step that holds the change of a non-linear node."""
-        affected = self._affected(source)
+        affected = self._affected_keys(source)
         now: list[exp.Expr] = []
         then: list[exp.Expr] = []
         alone = self._decides_alone(source)
         for child, keys in sides_of(source):
             if child is alone:
-                change = self.netted(child)
-                then.append(subquery(_moved(child, change, enter=False)))
-                now.append(subquery(_moved(child, change, enter=True)))
+                change = self.net_change(child)
+                then.append(subquery(_rows_with_sign(child, change, enter=False)))
+                now.append(subquery(_rows_with_sign(child, change, enter=True)))
                 continue
             if keys:
                 current: exp.Expr = exp.table_(self.steps.lookup(child, Match.by(keys, affected)))
@@ -235,7 +235,7 @@ class Changes:
         old = self.steps.add("result_before", as_it_was(source, *then), affected)
         new = self.steps.add("result_after", over(source, *now), affected)
         shown = [key(), *names(source)]
-        both = self.steps.add("difference", signed(shown, old, new))
+        both = self.steps.add("difference", signed_rows(shown, old, new))
         return self.steps.add("netted", net(exp.table_(both), columns(source)))
 
     def _decides_alone(self, source: Relation) -> Relation | None:
@@ -252,12 +252,12 @@ class Changes:
 
     def _previous(self, source: Relation, current: exp.Expr) -> exp.Query:
         """Rows of a relation before the change, from its current rows and its change."""
-        change = self.netted(source)
-        return stacked([self._staying(source, current, change), _moved(source, change, enter=False)])
+        change = self.net_change(source)
+        return union_all([self._staying(source, current, change), _rows_with_sign(source, change, enter=False)])
 
-    def _affected(self, source: Relation) -> str:
+    def _affected_keys(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children affect (without keys: a single row)."""
-        moving = [(keys, self.netted(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
+        moving = [(keys, self.net_change(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
         return self.steps.add("affected", affected_keys(moving))
 
 
@@ -268,7 +268,7 @@ def _is_of(affected: str, source: Aggregate | Distinct) -> exp.Expr:
     return exp.In(this=key(), query=matching.subquery())
 
 
-def _moved(source: Relation, change: str, *, enter: bool) -> exp.Select:
+def _rows_with_sign(source: Relation, change: str, *, enter: bool) -> exp.Select:
     """The rows of a change that enter, or those that leave."""
     sign = (exp.GT if enter else exp.LT)(this=weight(), expression=exp.Literal.number(0))
     return exp.select(*names(source), key()).from_(exp.table_(change)).where(sign)

@@ -15,11 +15,11 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Filter
 from sqlmesh_like.analyze.expressions.clock import as_then, clock_calls, frozen
 from sqlmesh_like.delta.keys import key, weight
-from sqlmesh_like.delta.rows import names, stacked, subquery
+from sqlmesh_like.delta.rows import names, subquery, union_all
 from sqlmesh_like.names import WEIGHT
 
 
-def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
+def clock_filter_change(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
     """Signed rows of a filter that reads the clock, from its child's change (a step) and its child's unchanged rows.
 
     A row that entered passes by the filter of this run, one that left by that of the previous run.
@@ -31,7 +31,7 @@ def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> ex
     entered = exp.and_(exp.GT(this=weight(), expression=_zero()), exp.Paren(this=source.condition.copy()))
     left = exp.and_(exp.LT(this=weight(), expression=_zero()), exp.Paren(this=as_then(source.condition)))
     kept = exp.select(*shown).from_(change).where(exp.or_(entered, left))
-    both = exp.alias_(subquery(stacked([kept, time_filter])), "_sml_c", table=True)
+    both = exp.alias_(subquery(union_all([kept, time_filter])), "_sml_c", table=True)
     return exp.select(*[item.copy() for item in shown]).from_(both)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns, is_linear
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.group_tops import group_top
@@ -17,7 +17,7 @@ from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
     """The plan of a model's table: how it is built in full and how it follows changes."""
-    relation = pruned_columns(facts.relation) if facts.relation is not None else None
+    relation = prune_columns(facts.relation) if facts.relation is not None else None
     plan, config = _table_plan(facts, classification, relation), facts.model.config
     if config.frozen_before is None or not config.partition_by or plan.build is None or relation is None:
         return plan
@@ -29,7 +29,7 @@ def goes_on_from_its_rows(facts: QueryFacts) -> bool:
 
     So it is of the first rows of a query or of each group, and of windows over all rows, over a linear query.
     """
-    relation = pruned_columns(facts.relation) if facts.relation is not None else None
+    relation = prune_columns(facts.relation) if facts.relation is not None else None
     if isinstance(relation, TopK):
         return not relation.skipped and is_linear(relation.child)
     if relation is None or facts.model.config.partition_by:

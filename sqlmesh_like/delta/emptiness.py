@@ -43,7 +43,7 @@ class _Simplifier:
         if left is None or right is None:
             kept = right if left is None else left
             if kept is not None and left is None and union.this.named_selects != kept.named_selects:
-                return _renamed(union, kept)
+                return _rename_branch_columns(union, kept)
             return kept if kept is None or not union.args.get("distinct") else _distinct(kept)
         union.set("this", left)
         union.set("expression", right)
@@ -90,7 +90,7 @@ class _Simplifier:
                 inner = self._condition(condition.this, negated=negated)
                 return inner if isinstance(inner, exp.Boolean) else exp.Paren(this=inner)
             case exp.And() | exp.Or():
-                return self._connected(condition, negated)
+                return self._simplify_connector(condition, negated)
             case exp.Not():
                 inner = self._condition(condition.this, negated=True)
                 return exp.Boolean(this=not inner.this) if isinstance(inner, exp.Boolean) else exp.Not(this=inner)
@@ -107,7 +107,7 @@ class _Simplifier:
                 return exp.false()  # no row crosses a boundary of the clock
         return condition
 
-    def _connected(self, condition: exp.Expr, negated: bool) -> exp.Expr:
+    def _simplify_connector(self, condition: exp.Expr, negated: bool) -> exp.Expr:
         parts = [self._condition(part, negated=negated) for part in condition.flatten()]
         neutral = isinstance(condition, exp.And)
         if any(_is(part, not neutral) for part in parts):
@@ -131,7 +131,7 @@ def _is_plain(union: exp.Union) -> bool:
     return not any(union.args.get(part) for part in ("by_name", "side", "kind", "on", "limit", "order"))
 
 
-def _renamed(union: exp.Union, kept: exp.Query) -> exp.Query:
+def _rename_branch_columns(union: exp.Union, kept: exp.Query) -> exp.Query:
     """The second branch of a union with the column names of the first."""
     names = union.this.named_selects
     pairs = zip(kept.named_selects, names, strict=True)

@@ -117,7 +117,7 @@ def with_frozen_partitions(plan: TablePlan, relation: Relation, partition: str, 
             return replace(plan, rescan=None)
         return replace(plan, rescan=None, derive=_grouped_program(plan.derive, relation, partition))
     assert plan.build is not None
-    build = _keyed(plan.build.subquery("k"), partition, names)
+    build = _add_partition_to_key(plan.build.subquery("k"), partition, names)
     is_top = plan.rescan is None and group_top(relation) is not None
     is_over_stored = is_top or isinstance(relation, TopK | Aggregate) or with_rows_below(relation) is not None
     derive = None if plan.derive is None or is_over_stored else _keyed_program(plan.derive, partition, names)
@@ -145,29 +145,29 @@ def _grouped_program(
     """
     [item] = [each for each in relation.items if each.name.lower() == partition.lower()]
 
-    def grouped(moves: Moves) -> DeltaProgram:
+    def derive_with_partitions(moves: Moves) -> DeltaProgram:
         program = derive(moves)
         if not program.groups:
             return program
         value = exp.alias_(item.expression.copy(), item.name, quoted=True)
         return replace(program, partitions=exp.select(value).from_(exp.table_(program.groups, quoted=True)))
 
-    return grouped
+    return derive_with_partitions
 
 
 def _keyed_program(
     derive: Callable[[Moves], DeltaProgram], partition: str, names: Sequence[str]
 ) -> Callable[[Moves], DeltaProgram]:
-    def keyed(moves: Moves) -> DeltaProgram:
+    def derive_with_partition_keys(moves: Moves) -> DeltaProgram:
         program = derive(moves)
         if not program.steps:
             return program
-        rows = _keyed(exp.table_(program.result, quoted=True), partition, names).select(weight())
+        rows = _add_partition_to_key(exp.table_(program.result, quoted=True), partition, names).select(weight())
         return replace(program, steps=(*program.steps, ProgramStep(_KEYED, rows, unless_empty=program.result)))
 
-    return keyed
+    return derive_with_partition_keys
 
 
-def _keyed(source: exp.Expr, partition: str, names: Sequence[str]) -> exp.Select:
+def _add_partition_to_key(source: exp.Expr, partition: str, names: Sequence[str]) -> exp.Select:
     both = encode([key(), column(partition)])
     return exp.select(exp.alias_(both, KEY, quoted=True), *map(column, names)).from_(source)

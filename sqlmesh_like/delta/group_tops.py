@@ -19,7 +19,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Windowed
-from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.classify.group_tops import GroupTop
 from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.delta.affected_keys import keys_of
@@ -28,7 +28,7 @@ from sqlmesh_like.delta.keys import as_text, column, key, weight
 from sqlmesh_like.delta.lookups import Match
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import PLACE, from_item, over, signed, stacked, subquery
+from sqlmesh_like.delta.rows import PLACE, from_item, over, signed_rows, subquery, union_all
 from sqlmesh_like.delta.whole_window import KEPT_BELOW, as_below
 from sqlmesh_like.names import Column, Schema
 
@@ -37,7 +37,7 @@ _BOUNDARY = "_sml_boundary"
 
 def kept_rows(top: GroupTop) -> Schema:
     """The hidden columns of the table: those of the rows below that it does not show."""
-    shown = _shown(top)
+    shown = _passthrough_columns(top)
     hidden = [each for each in top.read if each.name.lower() not in shown]
     return tuple(Column(f"{KEPT_BELOW}{number}", each.type) for number, each in enumerate(hidden))
 
@@ -49,18 +49,20 @@ def build_group_top(top: GroupTop) -> exp.Select:
 
 def group_top_delta(top: GroupTop, moves: Moves) -> DeltaProgram:
     """The program of a table that has the first rows of each group."""
-    changes = Changes(_numbered(top), moves)
+    changes = Changes(_query_with_place(top), moves)
     steps = changes.steps
     if not moves.can_change(top.child):
         return steps.program()
-    change = changes.netted(top.child)
+    change = changes.net_change(top.child)
     affected = steps.add("affected", keys_of(top.keys, [change]))
     shown = [*map(column, (item.name for item in top.items)), *[column(each.name) for each in kept_rows(top)], key()]
     stored = exp.select(*shown).from_(outside("target", TARGET)).where(_is_stored(top, affected))
     kept = steps.add("kept", stored, unless_empty=affected)
     names, boundary = [*map(column, (each.name for each in top.read)), key()], column(_BOUNDARY)
-    candidates = stacked([
-        _flagged(_staying(top, kept, change), 0), _flagged(_entering(top, change), 0), _flagged(_last(top, kept), 1)
+    candidates = union_all([
+        _add_boundary_flag(_staying(top, kept, change), 0),
+        _add_boundary_flag(_entering(top, change), 0),
+        _add_boundary_flag(_last(top, kept), 1),
     ])  # fmt: skip
     ordered = exp.select(*names, boundary, _in_place(top, boundary)).from_(subquery(candidates))
     first = steps.add("first", exp.select(*names, boundary).from_(subquery(ordered)).where(_is_first(top)))
@@ -70,17 +72,17 @@ def group_top_delta(top: GroupTop, moves: Moves) -> DeltaProgram:
     whole = exp.select(*names).from_(steps.lookup(top.child, Match.by(top.keys, too_few)))
     has_enough = exp.Not(this=Match.by(top.keys, too_few).condition())
     enough = exp.select(*names).from_(first).where(exp.Not(this=is_boundary.copy()), has_enough)
-    new = steps.add("computed", _first(top, subquery(stacked([enough, whole]))), unless_empty=affected)
-    steps.add("signed", signed(shown, kept, new))
+    new = steps.add("computed", _first(top, subquery(union_all([enough, whole]))), unless_empty=affected)
+    steps.add("signed", signed_rows(shown, kept, new))
     note = reason("LIM006", f"of some groups fewer than {top.count} rows were known to be first")
     return replace(steps.program(), notes=((too_few, note),))
 
 
 def _is_stored(top: GroupTop, affected: str) -> exp.Expr:
     """Whether a row of the table is of one of the affected groups."""
-    stored = _stored(top)
+    stored = _stored_values(top)
     keys = [
-        replaced(each, lambda node: operand(stored[node.name.lower()]) if isinstance(node, exp.Column) else node)
+        replace_nodes(each, lambda node: operand(stored[node.name.lower()]) if isinstance(node, exp.Column) else node)
         for each in top.keys
     ]
     return Match.by(keys, affected).condition()
@@ -88,7 +90,7 @@ def _is_stored(top: GroupTop, affected: str) -> exp.Expr:
 
 def _rows_below(top: GroupTop, kept: str) -> exp.Select:
     """The rows below of which the table's rows are made."""
-    stored = _stored(top)
+    stored = _stored_values(top)
     below = [exp.alias_(stored[each.name.lower()], each.name, quoted=True) for each in top.read]
     return exp.select(*below, key()).from_(kept)
 
@@ -123,9 +125,9 @@ def _is_first(top: GroupTop) -> exp.Expr:
     return exp.LTE(this=column(PLACE), expression=exp.Literal.number(top.count))
 
 
-def _numbered(top: GroupTop) -> Windowed:
+def _query_with_place(top: GroupTop) -> Windowed:
     """The query below the filter, with the hidden columns of the table, and `PLACE`."""
-    shown = _shown(top)
+    shown = _passthrough_columns(top)
     hidden = [each for each in top.read if each.name.lower() not in shown]
     added = [Named(kept.name, column(each.name), each.type) for kept, each in zip(kept_rows(top), hidden, strict=True)]
     place = Named(PLACE, top.window, "int")
@@ -135,7 +137,7 @@ def _numbered(top: GroupTop) -> Windowed:
 def _first(top: GroupTop, source: exp.Expr) -> exp.Select:
     """The table's rows, of rows below that have all of the first ones of each group."""
     shown = [*(item.name for item in top.items), *(each.name for each in kept_rows(top))]
-    query = exp.select(*map(column, shown), key()).from_(subquery(over(_numbered(top), source)))
+    query = exp.select(*map(column, shown), key()).from_(subquery(over(_query_with_place(top), source)))
     return query.where(_is_first(top))
 
 
@@ -147,11 +149,11 @@ def _in_place(top: GroupTop, *last: exp.Expr) -> exp.Expr:
     return exp.alias_(window, PLACE, quoted=True)
 
 
-def _flagged(query: exp.Select, flag: int) -> exp.Select:
+def _add_boundary_flag(query: exp.Select, flag: int) -> exp.Select:
     return query.select(exp.alias_(exp.Literal.number(flag), _BOUNDARY, quoted=True))
 
 
-def _shown(top: GroupTop) -> dict[str, str]:
+def _passthrough_columns(top: GroupTop) -> dict[str, str]:
     """For each column below that the query returns unchanged (lower case) the column that holds it."""
     return {
         item.expression.name.lower(): item.name
@@ -160,8 +162,8 @@ def _shown(top: GroupTop) -> dict[str, str]:
     }
 
 
-def _stored(top: GroupTop) -> dict[str, exp.Expr]:
+def _stored_values(top: GroupTop) -> dict[str, exp.Expr]:
     """Each column below that is read (lower case), as an expression over the table."""
-    shown, hidden = _shown(top), iter(kept_rows(top))
+    shown, hidden = _passthrough_columns(top), iter(kept_rows(top))
     names = {each.name.lower(): shown.get(each.name.lower()) or next(hidden).name for each in top.read}
     return {each.name.lower(): as_below(column(names[each.name.lower()]), each) for each in top.read}

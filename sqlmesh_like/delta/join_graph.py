@@ -16,7 +16,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, columns
-from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.keys import column, encode
@@ -89,7 +89,7 @@ class JoinGraph:
         """The predicates over these leaves only."""
         return tuple(predicate for predicate in self.predicates if leaves_of(predicate) <= set(leaves))
 
-    def contracted(self, core: Collection[int]) -> JoinGraph:
+    def contract(self, core: Collection[int]) -> JoinGraph:
         """The graph with some leaves merged into leaf 0: their joined rows, with columns named by `core_column`."""
         others = [leaf for leaf in range(len(self.leaves)) if leaf not in core]
         places = {alias(leaf): alias(number) for number, leaf in enumerate(others, 1)}
@@ -101,23 +101,23 @@ class JoinGraph:
                 return column(node.name, places[node.table])
             return column(core_column(node), alias(0))
 
-        left = [replaced(p, change) for p in self.predicates if p not in self.within(core)]
-        items = tuple((name, replaced(value, change)) for name, value in self.items)
+        left = [replace_nodes(p, change) for p in self.predicates if p not in self.within(core)]
+        items = tuple((name, replace_nodes(value, change)) for name, value in self.items)
         leaves = (self.leaves[min(core)], *(self.leaves[leaf] for leaf in others))
-        return JoinGraph(leaves, tuple(left), items, replaced(self.key, change))
+        return JoinGraph(leaves, tuple(left), items, replace_nodes(self.key, change))
 
-    def substituted(self, expression: exp.Expr) -> exp.Expr:
+    def resolve_to_leaves(self, expression: exp.Expr) -> exp.Expr:
         """An expression over the graph's output as one over columns of its leaves."""
-        return substituted(expression, {name.lower(): value for name, value in self.items})
+        return substitute_columns(expression, {name.lower(): value for name, value in self.items})
 
     def select(self, sources: Sequence[exp.Expr], *extra: exp.Expr) -> exp.Select:
         """The graph's rows over these FROM items, one per leaf: the items, `_sml_key` and `extra`."""
         items = [exp.alias_(value.copy(), name, quoted=True) for name, value in self.items]
         shown = [*items, exp.alias_(self.key.copy(), KEY, quoted=True), *extra]
-        return joined(shown, dict(enumerate(sources)), self.predicates)
+        return join_sources(shown, dict(enumerate(sources)), self.predicates)
 
 
-def joined(
+def join_sources(
     items: Sequence[exp.Expr], sources: Mapping[int, exp.Expr], predicates: Sequence[exp.Expr], start: int = 0
 ) -> exp.Select:
     """SELECT of these items over FROM items by leaf, joined from `start` along the equalities."""
@@ -184,7 +184,7 @@ def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
             case Projection():
                 below = visit(node.child)
                 return replace(
-                    below, known={i.name.lower(): substituted(i.expression, below.known) for i in node.items}
+                    below, known={i.name.lower(): substitute_columns(i.expression, below.known) for i in node.items}
                 )
             case Join(kind="inner"):
                 left, right = visit(node.left), visit(node.right)
@@ -228,28 +228,28 @@ def leaves_of(expression: exp.Expr) -> frozenset[int]:
     return frozenset(int(match[1]) for match in matches if match)
 
 
-def substituted(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
+def substitute_columns(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
     """A copy of the expression with each unqualified column in `known` replaced by its expression there."""
 
     def change(node: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and not node.table and node.name.lower() in known
         return operand(known[node.name.lower()]) if is_own else node
 
-    return replaced(expression, change)
+    return replace_nodes(expression, change)
 
 
-def unqualified(expression: exp.Expr) -> exp.Expr:
+def unqualify_columns(expression: exp.Expr) -> exp.Expr:
     """An expression over one leaf as an expression over the leaf's relation."""
 
     def change(node: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and _LEAF.fullmatch(node.table)
         return column(node.name) if is_own else node
 
-    return replaced(expression, change)
+    return replace_nodes(expression, change)
 
 
 def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:
-    return tuple(substituted(part, known) for part in factored_conjuncts(condition))
+    return tuple(substitute_columns(part, known) for part in factored_conjuncts(condition))
 
 
 def _edge(predicate: exp.Expr) -> JoinEdge | None:

@@ -22,7 +22,7 @@ from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import PLACE, first_rows, in_place, names, rows, signed, stacked, subquery
+from sqlmesh_like.delta.rows import PLACE, first_rows, in_place, names, rows, signed_rows, subquery, union_all
 
 _BOUNDARY = "_sml_boundary"
 _ZERO, _ONE = exp.Literal.number(0), exp.Literal.number(1)
@@ -42,7 +42,9 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     kept = steps.add("kept", stored, unless_empty=change)
     stay = exp.select(*shown).from_(kept).where(exp.Not(this=is_replaced))
     last = _last(source, kept)
-    flagged = stacked([_flagged(stay, _ZERO), _flagged(enter, _ZERO), _flagged(last, _ONE)])
+    flagged = union_all(
+        [_add_boundary_flag(stay, _ZERO), _add_boundary_flag(enter, _ZERO), _add_boundary_flag(last, _ONE)]
+    )
     boundary = column(_BOUNDARY)
     first = steps.add("first", first_rows(source, [*shown, boundary], subquery(flagged), boundary))
     is_boundary = exp.EQ(this=boundary.copy(), expression=_ONE.copy())
@@ -50,8 +52,8 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     recomputed = steps.add("recomputed", rows(source), unless_empty=too_few)
     enough = exp.Not(this=exp.Exists(this=exp.select(_ONE.copy()).from_(too_few)))
     left = exp.select(*shown).from_(first).where(exp.EQ(this=boundary.copy(), expression=_ZERO.copy()), enough)
-    new = stacked([left, exp.select(*[item.copy() for item in shown]).from_(recomputed)])
-    steps.add("signed", signed(shown, kept, subquery(new)))
+    new = union_all([left, exp.select(*[item.copy() for item in shown]).from_(recomputed)])
+    steps.add("signed", signed_rows(shown, kept, subquery(new)))
     note = reason("LIM003", f"fewer than {source.count} rows were known to be first")
     return replace(steps.program(), notes=((too_few, note),))
 
@@ -64,10 +66,12 @@ def _offset_delta(source: TopK, changes: Changes) -> DeltaProgram:
     alone, which leaves no row behind the last one.
     """
     steps, shown = changes.steps, [*names(source.child), key()]
-    change = changes.netted(source.child)
+    change = changes.net_change(source.child)
     stored = exp.select(*shown, in_place(source)).from_(outside("target", TARGET))
     kept = steps.add("kept", stored, unless_empty=change)
-    flagged = stacked([_flagged(_changed(source, change), _ZERO), _flagged(_last(source, kept), _ONE)])
+    flagged = union_all(
+        [_add_boundary_flag(_rows_of_change(source, change), _ZERO), _add_boundary_flag(_last(source, kept), _ONE)]
+    )
     boundary = column(_BOUNDARY)
     foremost = replace(source, count=1, skipped=0)
     first = steps.add("first", first_rows(foremost, [*shown, boundary], subquery(flagged), boundary), change)
@@ -76,12 +80,12 @@ def _offset_delta(source: TopK, changes: Changes) -> DeltaProgram:
     recomputed = steps.add("recomputed", rows(source), unless_empty=moved)
     is_moved = exp.Exists(this=exp.select(_ONE.copy()).from_(moved))
     leaving = exp.select(*[item.copy() for item in shown]).from_(kept).where(is_moved)
-    steps.add("signed", signed(shown, subquery(leaving), recomputed))
+    steps.add("signed", signed_rows(shown, subquery(leaving), recomputed))
     note = reason("LIM003", "rows changed that are not behind the last one of the table")
     return replace(steps.program(), notes=((moved, note),))
 
 
-def _changed(source: TopK, change: str) -> exp.Select:
+def _rows_of_change(source: TopK, change: str) -> exp.Select:
     """The rows of a change, as they were and as they are."""
     return exp.select(*names(source.child), key()).from_(change)
 
@@ -94,5 +98,5 @@ def _last(source: TopK, kept: str) -> exp.Select:
     return exp.select(*names(source.child), key()).from_(kept).where(is_last)
 
 
-def _flagged(query: exp.Select, flag: exp.Expr) -> exp.Select:
+def _add_boundary_flag(query: exp.Select, flag: exp.Expr) -> exp.Select:
     return query.select(exp.alias_(flag.copy(), _BOUNDARY, quoted=True))

@@ -30,7 +30,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.delta.affected_keys import key_columns, keys_of
-from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
+from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substitute_columns, unqualify_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, Prune
 from sqlmesh_like.delta.program import relation as outside
@@ -54,7 +54,7 @@ class Match:
         safe = tuple(null_safe) if null_safe is not None else (True,) * len(expressions)
         return Match(tuple(expressions), step, tuple(key_columns(len(expressions))), safe)
 
-    def mapped(self, expressions: Mapping[int, exp.Expr]) -> Match | None:
+    def with_expressions(self, expressions: Mapping[int, exp.Expr]) -> Match | None:
         """The match reduced to these positions, with new expressions for them; None if there are none."""
         kept = sorted(expressions)
         if not kept:
@@ -116,7 +116,7 @@ class Lookups:
 
     def _add_lookup(self, source: Relation, matches: Sequence[Match]) -> str:
         graph = flatten(source)
-        spelt = [tuple(graph.substituted(expression) for expression in match.expressions) for match in matches]
+        spelt = [tuple(graph.resolve_to_leaves(expression) for expression in match.expressions) for match in matches]
         conditions = [match.condition(own) for match, own in zip(matches, spelt, strict=True)]
         seeds = [self._by_leaf(match, own) for match, own in zip(matches, spelt, strict=True)]
         if len(graph.leaves) == 1:
@@ -125,7 +125,7 @@ class Lookups:
             query = graph.select([self._leaf(leaf, own)]).where(*conditions, copy=False)
             prunes = [prune for m in own if isinstance(leaf, Scan) and (prune := m.prune(leaf.input_id))]
             return self.add("lookup", query, prunes=tuple(prunes))
-        sources = self._restricted(graph, seeds)
+        sources = self._look_up_leaves(graph, seeds)
         return self.add("joined", graph.select(sources).where(*conditions, copy=False))
 
     def _by_leaf(self, match: Match, spelt: Sequence[exp.Expr]) -> dict[int, Match]:
@@ -134,8 +134,8 @@ class Lookups:
         for position, expression in enumerate(spelt):
             read = leaves_of(expression)
             if len(read) == 1:
-                by_leaf.setdefault(next(iter(read)), {})[position] = unqualified(expression)
-        return {leaf: result for leaf, own in by_leaf.items() if (result := match.mapped(own)) is not None}
+                by_leaf.setdefault(next(iter(read)), {})[position] = unqualify_columns(expression)
+        return {leaf: result for leaf, own in by_leaf.items() if (result := match.with_expressions(own)) is not None}
 
     def _leaf(self, leaf: Relation, matches: Sequence[Match]) -> exp.Expr:
         """FROM item with at least the rows of a leaf for which all matches hold; each group is complete or absent."""
@@ -157,7 +157,7 @@ class Lookups:
         if isinstance(node, OneRow | TopK | ScalarValue):
             return None
         assert isinstance(node, Aggregate | Distinct | Windowed | Explode)
-        passed = self._through(matches, _passed(node))
+        passed = self._through(matches, _columns_shared_in_group(node))
         return subquery(over(node, exp.table_(self.lookup(node.child, *passed)))) if passed else None
 
     def _source(self, child: Relation, matches: Sequence[Match]) -> exp.Expr:
@@ -168,11 +168,11 @@ class Lookups:
         entries = []
         for match in matches:
             below = {
-                position: substituted(expression, known)
+                position: substitute_columns(expression, known)
                 for position, expression in enumerate(match.expressions)
                 if all(c.name.lower() in known for c in expression.find_all(exp.Column))
             }
-            entries.append(match.mapped(below))
+            entries.append(match.with_expressions(below))
         return [match for match in entries if match is not None]
 
     def _outer(self, join: Join, matches: Sequence[Match]) -> exp.Expr | None:
@@ -194,7 +194,7 @@ class Lookups:
         kept_item = exp.table_(kept)
         return subquery(over(join, met, kept_item) if join.kind == "right" else over(join, kept_item, met))
 
-    def _restricted(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
+    def _look_up_leaves(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
         """FROM items of a graph's leaves, looked up starting from the leaves that matches restrict."""
         own = {leaf: [seed[leaf] for seed in seeds if leaf in seed] for leaf in range(len(graph.leaves))}
         entries = {leaf: self.lookup(graph.leaves[leaf], *given) for leaf, given in own.items() if given}
@@ -227,18 +227,18 @@ class Lookups:
         for other in reached:
             if other not in meeting:
                 self._meet(graph, other, small[other], meeting, small)
-        meeting[leaf] = self._met(graph, leaf, {other: [meeting[other]] for other in reached})
+        meeting[leaf] = self._look_up_joinable(graph, leaf, {other: [meeting[other]] for other in reached})
 
     def _is_small(self, leaf: Relation) -> bool:
         return isinstance(leaf, Scan) and leaf.input_id in self.small
 
-    def _met(self, graph: JoinGraph, leaf: int, known: Mapping[int, Sequence[str]]) -> str:
+    def _look_up_joinable(self, graph: JoinGraph, leaf: int, known: Mapping[int, Sequence[str]]) -> str:
         """The lookup of the rows of a leaf that can join rows of each of these other leaves, given as steps."""
         matches = []
         for other, steps in sorted(known.items()):
             towards = [(edge, lookup) for edge in graph.edges if (lookup := edge.towards(leaf)) and lookup[0] == other]
-            keys = self._keys([unqualified(lookup[1]) for _, lookup in towards], steps)
-            own = [unqualified(lookup[2]) for _, lookup in towards]
+            keys = self._keys([unqualify_columns(lookup[1]) for _, lookup in towards], steps)
+            own = [unqualify_columns(lookup[2]) for _, lookup in towards]
             matches.append(Match.by(own, keys, [edge.is_null_safe for edge, _ in towards]))
         return self.lookup(graph.leaves[leaf], *matches)
 
@@ -265,7 +265,7 @@ class Lookups:
             (leaf, known), seeds = max(waiting.items(), key=lambda each: len(self._can_go(each, pieces)) / len(each[1]))
             going = self._can_go(((leaf, known), seeds), pieces)
             sources = {n: list(dict.fromkeys(s for seed in going for s in pieces[n, seed])) for n in known}
-            step = self._met(graph, leaf, sources)
+            step = self._look_up_joinable(graph, leaf, sources)
             for seed in going:
                 entries[leaf, seed] = step
                 pieces[leaf, seed] = [step, *([changes[leaf]] if leaf in changes else [])]
@@ -319,7 +319,7 @@ class _Route:
         return False
 
 
-def _passed(node: Aggregate | Distinct | Windowed | Explode) -> dict[str, exp.Expr]:
+def _columns_shared_in_group(node: Aggregate | Distinct | Windowed | Explode) -> dict[str, exp.Expr]:
     """Columns of a node whose values are shared by all rows of a group, as expressions over its child."""
     match node:
         case Distinct() | Explode():

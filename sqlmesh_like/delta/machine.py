@@ -38,7 +38,7 @@ from sqlmesh_like.delta.program import (
     relation,
     split_relation,
 )
-from sqlmesh_like.delta.rows import stacked
+from sqlmesh_like.delta.rows import union_all
 from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 
 _LIVE, _FROZEN = "_sml_live", "_sml_frozen"
@@ -223,11 +223,11 @@ class Machine(Generic[Output]):
         old = (
             _matching(AFFECTED, part, names, join_type="semi")
             if part
-            else exp.select(*_named(names, "t")).from_(_STORED_AS)
+            else exp.select(*_columns(names, "t")).from_(_STORED_AS)
         )
         old = old.select(_weight(-1))
-        new = exp.select(*_named(names), _weight(1)).from_(exp.table_(FRESH, quoted=True))
-        is_empty = self._create_proven(SIGNED, stacked([new, old]))
+        new = exp.select(*_columns(names), _weight(1)).from_(exp.table_(FRESH, quoted=True))
+        is_empty = self._create_proven(SIGNED, union_all([new, old]))
         return self._apply(None if is_empty else SIGNED)
 
     def _apply(self, signed: str | None) -> Output:
@@ -300,16 +300,16 @@ class Machine(Generic[Output]):
             self._skipped[step.name] = step
             is_empty = True
         else:
-            self._create_skipped(query)
+            self._create_skipped_steps(query)
             is_empty = self.backend.create_step(ReadyStep(step.name, query, step.prunes, need))
         (self._empty.add if is_empty else self._empty.discard)(step.name)
         return is_empty
 
-    def _create_skipped(self, query: exp.Query) -> None:
+    def _create_skipped_steps(self, query: exp.Query) -> None:
         """Create skipped steps that a query reads all the same, in an aggregate or an outer join, without rows."""
         for name in tables_of(query):
             if (step := self._skipped.pop(name, None)) is not None:
-                self._create_skipped(step.query)
+                self._create_skipped_steps(step.query)
                 whole = at_clocks(step.query, self.now, self.then)
                 self.backend.create_step(ReadyStep(name, whole, is_empty=True))
 
@@ -390,10 +390,10 @@ def _matching(
     """Columns of stored rows for which a step has a row (`semi`) or none (`anti`). `pairs`: equal columns of both."""
     same = [exp.NullSafeEQ(this=column(own, "t"), expression=column(its, "a")) for own, its in pairs]
     other = exp.alias_(exp.table_(step, quoted=True), "a", table=True)
-    return exp.select(*_named(names, "t")).from_(_STORED_AS).join(other, on=exp.and_(*same), join_type=join_type)
+    return exp.select(*_columns(names, "t")).from_(_STORED_AS).join(other, on=exp.and_(*same), join_type=join_type)
 
 
-def _named(names: Sequence[str], table: str | None = None) -> list[exp.Expr]:
+def _columns(names: Sequence[str], table: str | None = None) -> list[exp.Expr]:
     return [column(name, table) for name in names]
 
 

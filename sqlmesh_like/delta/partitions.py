@@ -31,11 +31,11 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
         touched.append(([column(name) for name in names], netted))
     values = key_columns(len(partition_by))
     pairs = {input_id: tuple(zip(names, values, strict=True)) for input_id, names in traced.items()}
-    narrowed = rows(_narrowed(source, traced))
+    narrowed = rows(_restrict_inputs(source, traced))
     return RescanProgram(affected_keys(touched), narrowed, tuple(partition_by), Prune(AFFECTED, pairs))
 
 
-def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relation:
+def _restrict_inputs(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relation:
     """The relation with each input restricted to the affected partitions."""
     match source:
         case OneRow():
@@ -43,10 +43,12 @@ def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relati
         case Scan():
             return Filter(source, _is_affected(traced[source.input_id]))
         case Join():
-            return replace(source, left=_narrowed(source.left, traced), right=_narrowed(source.right, traced))
+            return replace(
+                source, left=_restrict_inputs(source.left, traced), right=_restrict_inputs(source.right, traced)
+            )
         case UnionAll():
-            return replace(source, branches=tuple(_narrowed(branch, traced) for branch in source.branches))
-    return replace(source, child=_narrowed(source.child, traced))
+            return replace(source, branches=tuple(_restrict_inputs(branch, traced) for branch in source.branches))
+    return replace(source, child=_restrict_inputs(source.child, traced))
 
 
 def _is_affected(names: tuple[str, ...]) -> exp.Expr:

@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.ties import by_row_key, is_tied
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
@@ -65,7 +65,7 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
     """SELECT of one operator over FROM items that hold its children's rows."""
     match node:
         case Explode():
-            return exploded(node, sources[0])
+            return explode_rows(node, sources[0])
         case UnionAll():
             return union_rows(node, dict(enumerate(sources)))
         case Join():
@@ -77,7 +77,7 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
         case Distinct():
             return _distinct(node, sources[0])
         case Aggregate():
-            return _grouped(node, sources[0])
+            return _group_rows(node, sources[0])
         case ScalarValue():
             return _scalar_value(node, sources[0])
         case TopK():
@@ -94,7 +94,7 @@ def net(source: exp.Expr, schema: Sequence[Column]) -> exp.Select:
     return query.group_by(*[k.copy() for k in keys]).having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
 
 
-def signed(names: Sequence[exp.Expr], leaving: str | exp.Expr, entering: str | exp.Expr) -> exp.Select:
+def signed_rows(names: Sequence[exp.Expr], leaving: str | exp.Expr, entering: str | exp.Expr) -> exp.Select:
     """Signed rows: those of one step, which leave, with weight -1, and those of another, which enter, with +1."""
     parts = []
     for source, value in ((leaving, -1), (entering, 1)):
@@ -109,7 +109,7 @@ def names(source: Relation) -> list[exp.Expr]:
     return [column(c.name) for c in columns(source)]
 
 
-def stacked(selects: Sequence[exp.Query]) -> exp.Query:
+def union_all(selects: Sequence[exp.Query]) -> exp.Query:
     """UNION ALL of queries with the same columns."""
     query = selects[0]
     for further in selects[1:]:
@@ -126,7 +126,7 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression.copy(), name, quoted=True)
 
 
-def exploded(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp.Select:
+def explode_rows(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp.Select:
     """One row per element (`signed`: the source's rows are a change, whose weight is passed on).
 
     The view's own names have no dot: Spark would keep the quotes as part of such a name."""
@@ -158,7 +158,7 @@ def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool
         ]
         selects.append(_from(exp.select(*renamed, branch_key, *[c.copy() for c in carried], copy=False), source))
     shown = [column(c.name) for c in union.schema]
-    return _from(exp.select(*shown, key(), *carried, copy=False), subquery(stacked(selects)), "u")
+    return _from(exp.select(*shown, key(), *carried, copy=False), subquery(union_all(selects)), "u")
 
 
 def _scalar_value(node: ScalarValue, source: exp.Expr) -> exp.Select:
@@ -252,7 +252,7 @@ def _distinct(distinct: Distinct, source: exp.Expr) -> exp.Select:
     return query.group_by(*[n.copy() for n in shown], copy=False)
 
 
-def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
+def _group_rows(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
     """GROUP BY as written, without hidden state: for rows that are recomputed, never merged."""
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
     read = dict.fromkeys(argument.name for call in aggregate.calls for argument in call.call.find_all(exp.Column))
@@ -271,7 +271,7 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
 
 def _repeatable(expression: exp.Expr, types: Mapping[str, str | None]) -> exp.Expr:
     """The expression with windows whose value is a function of their rows, wherever it is known how."""
-    return replaced(
+    return replace_nodes(
         _with_tie_break(expression),
         lambda node: (isinstance(node, exp.Window) and value_of_frame(node, types)) or node,
     )

@@ -166,10 +166,10 @@ class _Program:
         """New versions of rows of the query `s`, valid from `start`."""
         have = {column.name.lower() for column in self.source}
         items = [f"s.{_q(n)} as {_q(n)}" if n.lower() in have else self._null(n) for n in self._columns]
-        items.append(self._added("s", self._updated_at, start, "False"))
+        items.append(self._meta_fields("s", self._updated_at, start, "False"))
         return f"select {', '.join(items)} from {relation} where {condition}"
 
-    def _added(self, alias: str, updated: str, start: str, deleted: str) -> str:
+    def _meta_fields(self, alias: str, updated: str, start: str, deleted: str) -> str:
         names = self.config.names
         pairs = [
             (self._scd_id(alias, start), names["dbt_scd_id"]),
@@ -206,12 +206,12 @@ class _Program:
                 f"({absent}) or ({changed})",
                 start,
             ),
-            self._closed(f"{opened} inner join {source} on {same} left join {ended} on {past}", changed, start),
+            self._close_versions(f"{opened} inner join {source} on {same} left join {ended} on {past}", changed, start),
         ]
         if self.config.hard_deletes != "ignore":
             gone = f"{opened} left anti join {source} on {same}"
             condition = f"not {was_deleted}"
-            parts.append(self._closed(gone, condition, self.now))
+            parts.append(self._close_versions(gone, condition, self.now))
             if self._keeps_deleted:
                 parts.append(self._deletions(gone, condition))
         return " union all ".join(parts)
@@ -231,7 +231,7 @@ class _Program:
             return "true"  # as in dbt: with an added column every row is a new version
         return f"({' or '.join(f'not (s.{_q(name)} <=> o.{_q(name)})' for name in checked)})"
 
-    def _closed(self, relation: str, condition: str, moment: str) -> str:
+    def _close_versions(self, relation: str, condition: str, moment: str) -> str:
         """Open versions with their stored values and an end."""
         items = self._as_stored()
         names = self.config.names
@@ -245,7 +245,7 @@ class _Program:
 
     def _deletions(self, relation: str, condition: str) -> str:
         """Versions that record the deletion of a row."""
-        added = self._added("o", self.now, self.now, "True")
+        added = self._meta_fields("o", self.now, self.now, "True")
         return f"select {', '.join(self._as_stored())}, {added} from {relation} where {condition}"
 
     def _as_stored(self) -> list[str]:

@@ -36,7 +36,7 @@ def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
     numbers: dict[tuple[str, tuple[str, ...]], int] = {}
     for call in aggregate.calls:
         own: list[AggregateState] = []
-        for kept in _kept(call):
+        for kept in _call_states(call):
             sql = kept.argument.sql(SPARK)
             before = tuple(own[position] for position in kept.order if position < len(own))
             order = tuple(state.name for state in before)
@@ -59,7 +59,7 @@ def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     if call.argument is None:
         return column(ROWS)
     own: list[str] = []
-    for kept in _kept(call):
+    for kept in _call_states(call):
         sql, order = kept.argument.sql(SPARK), tuple(own[position] for position in kept.order if position < len(own))
         alike = (state for state in states if state.kind == kept.kind and state.order[: len(order)] == order)
         own.append(next(each.name for each in alike if each.argument is not None and each.argument.sql(SPARK) == sql))
@@ -103,7 +103,7 @@ def _of_all_rows(kept: KeptState) -> exp.Expr:
     return exp.Sum(this=cast(kept.argument, kept.type))
 
 
-def _kept(call: Call) -> tuple[KeptState, ...]:
+def _call_states(call: Call) -> tuple[KeptState, ...]:
     if call.argument is None:
         return ()
     merge = _merge(call)

@@ -17,7 +17,7 @@ from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, key, weight
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import names, over, signed, stacked, subquery
+from sqlmesh_like.delta.rows import names, over, signed_rows, subquery, union_all
 from sqlmesh_like.names import Column, Schema
 
 KEPT_BELOW = "_sml_below_"
@@ -36,10 +36,10 @@ def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
     """
     if not isinstance(source, Windowed) or window_keys(source):
         return None
-    below = _read(source)
+    below = _used_columns(source)
     if not all(is_exact_key(each.type) or each.type in ("double", "float") for each in below):
         return None
-    shown = _shown(source)
+    shown = _passthrough_columns(source)
     hidden = [each for each in below if each.name.lower() not in shown]
     added = tuple(Named(f"{KEPT_BELOW}{number}", column(each.name), each.type) for number, each in enumerate(hidden))
     wider = Windowed(source.child, (*source.items, *added), source.partitions)
@@ -52,22 +52,23 @@ def whole_window_delta(source: Windowed, moves: Moves) -> DeltaProgram:
     steps = changes.steps
     if not moves.can_change(source):
         return steps.program()
-    change = changes.netted(source.child)
+    change = changes.net_change(source.child)
     shown = [*names(source), key()]
     stored = steps.add("stored", exp.select(*shown).from_(outside("target", TARGET)), unless_empty=change)
-    enter = exp.select(*[column(each.name) for each in _read(source)], key()).from_(change)
+    enter = exp.select(*[column(each.name) for each in _used_columns(source)], key()).from_(change)
     enter = enter.where(exp.GT(this=weight(), expression=exp.Literal.number(0)))
-    now = subquery(stacked([_staying(source, stored, change), enter]))
+    now = subquery(union_all([_staying(source, stored, change), enter]))
     new = steps.add("computed", over(source, now), unless_empty=change)
-    steps.add("signed", signed(shown, stored, new))
+    steps.add("signed", signed_rows(shown, stored, new))
     return steps.program()
 
 
 def _staying(source: Windowed, stored: str, change: str) -> exp.Select:
     """The rows below of the table's rows that the change leaves as they are."""
-    held = _shown(source)
+    held = _passthrough_columns(source)
     below = [
-        exp.alias_(as_below(column(held[each.name.lower()]), each), each.name, quoted=True) for each in _read(source)
+        exp.alias_(as_below(column(held[each.name.lower()]), each), each.name, quoted=True)
+        for each in _used_columns(source)
     ]
     replaced = exp.In(this=key(), query=exp.select(key()).from_(change).subquery())
     return exp.select(*below, key()).from_(stored).where(exp.Not(this=replaced))
@@ -79,13 +80,13 @@ def as_below(value: exp.Expr, below: Column) -> exp.Expr:
     return exp.cast(value, below.type, dialect="spark") if is_small and below.type else value
 
 
-def _read(source: Windowed) -> Schema:
+def _used_columns(source: Windowed) -> Schema:
     """The columns below that the query reads."""
     used = {each.name.lower() for item in source.items for each in item.expression.find_all(exp.Column)}
     return tuple(each for each in columns(source.child) if each.name.lower() in used)
 
 
-def _shown(source: Windowed) -> dict[str, str]:
+def _passthrough_columns(source: Windowed) -> dict[str, str]:
     """For each column below that the query returns unchanged (lower case) the column that holds it."""
     return {
         item.expression.name.lower(): item.name

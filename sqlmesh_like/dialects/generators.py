@@ -32,7 +32,7 @@ class _Generators:
     idle: list[Generator] = field(default_factory=list)
 
     def text(self, expression: exp.Expr, copy: bool) -> str:
-        generator = self._taken()
+        generator = self._take_generator()
         if self.nests_ctes and expression.find(exp.With) is not None:
             text = _below(expression, generator)
         else:
@@ -41,7 +41,7 @@ class _Generators:
         self.idle.append(generator)
         return text
 
-    def _taken(self) -> Generator:
+    def _take_generator(self) -> Generator:
         try:
             return self.idle.pop()
         except IndexError:

@@ -33,7 +33,7 @@ _DAY_OF_WEEK = re.compile("E{1,3}")
 """Patterns of one meaning. Source: https://spark.apache.org/docs/3.5.0/sql-ref-datetime-pattern.html"""
 
 
-def _corrected(tree: exp.Expr) -> exp.Expr:
+def _correct_tree(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place, without nodes that stand for another function than the author's.
 
     A hint stays a text: what it names are neither functions nor tables, and no other part of the tree refers to it.
@@ -164,7 +164,7 @@ def _by_name(name: str, *parts: str) -> Callable[[Generator, exp.Func], str]:
     return write
 
 
-def _as_patterned(usual: Write) -> Write:
+def _with_author_pattern(usual: Write) -> Write:
     """Writes a function with its author's pattern."""
 
     def write(self: Generator, node: exp.Func) -> str:
@@ -179,7 +179,7 @@ def _unit_sql(self: Generator, node: exp.Func) -> str:
     return written.replace(f"({node.text('unit').upper()},", f"({unit},", 1) if unit else written
 
 
-def _truncated_sql(self: Generator, node: exp.Func) -> str:
+def _date_trunc_sql(self: Generator, node: exp.Func) -> str:
     written, unit = _usual(self, node), node.meta.get(_UNIT)
     if unit is None:
         return written
@@ -237,8 +237,8 @@ class SparkNames(SparkTexts):
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
         **SparkTexts.writes,
         exp.DateDiff: _unit_sql,
-        exp.DateTrunc: _truncated_sql,
-        exp.TimestampTrunc: _truncated_sql,
+        exp.DateTrunc: _date_trunc_sql,
+        exp.TimestampTrunc: _date_trunc_sql,
         exp.TimestampAdd: _unit_sql,
         exp.TimestampDiff: _unit_sql,
         exp.Hint: lambda _, node: f" /*+ {node.expressions[0].name} */",
@@ -247,11 +247,11 @@ class SparkNames(SparkTexts):
         exp.Space: rename_func("SPACE"),
         exp.StrPosition: _by_name("INSTR", "this", "substr"),
         exp.TsOrDsAdd: _date_add_sql,
-        exp.StrToTime: _as_patterned(_usual),
-        exp.StrToUnix: _as_patterned(_by_name("TO_UNIX_TIMESTAMP", "this", "format")),
-        exp.TimeToStr: _as_patterned(_usual),
-        exp.TsOrDsToDate: _as_patterned(_to_date_sql),
-        exp.UnixToStr: _as_patterned(_usual),
+        exp.StrToTime: _with_author_pattern(_usual),
+        exp.StrToUnix: _with_author_pattern(_by_name("TO_UNIX_TIMESTAMP", "this", "format")),
+        exp.TimeToStr: _with_author_pattern(_usual),
+        exp.TsOrDsToDate: _with_author_pattern(_to_date_sql),
+        exp.UnixToStr: _with_author_pattern(_usual),
     }
 
     def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
@@ -266,7 +266,7 @@ class SparkNames(SparkTexts):
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         tokens = readable(self.tokenize(sql))
         trees = self.parser(**opts).parse(tokens, sql)
-        made = (None if tree is None else _with_units(_corrected(tree), sql) for tree in trees)
+        made = (None if tree is None else _with_units(_correct_tree(tree), sql) for tree in trees)
         return [None if tree is None else with_flat_notes(_with_truncated_units(tree, tokens)) for tree in made]
 
     @classmethod

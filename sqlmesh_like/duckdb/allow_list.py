@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.binding.time_windows import time_window_of
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
 from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
-from sqlmesh_like.duckdb.exact.form_registry import listed
+from sqlmesh_like.duckdb.exact.form_registry import listed_forms
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
 from sqlmesh_like.names import python_function_of
 
@@ -29,7 +29,7 @@ _FORMS = (
     exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.DataType, exp.DataTypeParam, exp.Filter, exp.Values,
     exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset, exp.Interval, exp.Hint,
 )  # fmt: skip
-FUNCTIONS = listed()
+FUNCTIONS = listed_forms()
 """Operators, functions, aggregates and windows."""
 _ALLOWED = frozenset((*_FORMS, *FUNCTIONS))
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})

@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.type_conditions import (
     ALIKE,
     ALIKE_QUERIES,
     CASTABLE,
-    computed_alike,
+    alike_operands,
     fits_text,
     fits_texts,
     keeps_digits,
@@ -55,7 +55,7 @@ def with_type_checks(tree: exp.Expr, unknown: str, end: str) -> exp.Expr:
 
 def _apply(node: exp.Expr, check: _Check, unknown: str, end: str) -> None:
     """Make a value a checked one."""
-    made = _checked(check, unknown, end)
+    made = _check_expression(check, unknown, end)
     (place,) = (column for column in made.find_all(exp.Column) if column.name == "sml_value")
     node.replace(made)
     place.replace(exp.Paren(this=node))
@@ -63,7 +63,7 @@ def _apply(node: exp.Expr, check: _Check, unknown: str, end: str) -> None:
 
 def _filter(query: exp.Expr, check: _Check, unknown: str, end: str) -> None:
     """Add a checked condition to a query: to a set operation's first, as it has none itself."""
-    made = _checked(check, unknown, end)
+    made = _check_expression(check, unknown, end)
     (place,) = (column for column in made.find_all(exp.Column) if column.name == "sml_value")
     place.replace(exp.true())
     if isinstance(query, exp.Select):
@@ -79,12 +79,12 @@ def _filter(query: exp.Expr, check: _Check, unknown: str, end: str) -> None:
     holder.where(made, copy=False)
 
 
-def _checked(check: _Check, unknown: str, end: str) -> exp.Expr:
+def _check_expression(check: _Check, unknown: str, end: str) -> exp.Expr:
     """`sml_value` as a field that only alike types have. Each operand stands once in it."""
     number = range(len(check.operands))
     reason = f"{standard_literal(unknown + check.reason + ' of ')} || array_to_string(types, ' and ')"
     listed = ", ".join(f"replace(typeof(sml_{each}), 'TUPLE', '')" for each in number)
-    made = _parsed(
+    made = _parse_template(
         f"struct_extract({{'sml': sml_value}}, list_transform([[{listed}]],"
         f" LAMBDA types : CASE WHEN {check.condition} THEN 'sml' ELSE {reason} || {standard_literal(end)} END)[1])"
     ).copy()
@@ -95,7 +95,7 @@ def _checked(check: _Check, unknown: str, end: str) -> exp.Expr:
 
 
 @lru_cache(maxsize=1000)
-def _parsed(template: str) -> exp.Expr:
+def _parse_template(template: str) -> exp.Expr:
     return sqlglot.parse_one(template, dialect="duckdb")
 
 
@@ -105,35 +105,35 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 
 def _checks(node: exp.Expr) -> Iterator[_Check]:
     yield from _in_rows(node)
-    yield from _chosen(node)
+    yield from _choice_checks(node)
     match node:
         case exp.Binary() if isinstance(node, _COMPARISONS):
-            yield from _compared(node.this, node.expression)
+            yield from _comparison_checks(node.this, node.expression)
         case exp.Between():
-            yield from _compared(node.this, node.args["low"])
-            yield from _compared(node.this, node.args["high"])
+            yield from _comparison_checks(node.this, node.args["low"])
+            yield from _comparison_checks(node.this, node.args["high"])
         case exp.In():
-            yield from _listed(node)
+            yield from _in_checks(node)
         case exp.Nullif():
-            yield from _compared(node.this, node.expression)
+            yield from _comparison_checks(node.this, node.expression)
         case exp.Window():
             for shifted in (node.this, node.this.this):
                 if isinstance(shifted, exp.Lag | exp.Lead) and shifted.args.get("default") is not None:
                     yield _Check(CASTABLE, (shifted.this, shifted.args["default"]), shifted.sql_name())
         case exp.Binary() if isinstance(node, _ARITHMETIC) and not isinstance(node.expression, exp.Interval):
-            yield from _computed(node)
+            yield from _arithmetic_checks(node)
 
 
-def _chosen(node: exp.Expr) -> Iterator[_Check]:
+def _choice_checks(node: exp.Expr) -> Iterator[_Check]:
     match node:
         case exp.Case():
             yield from _case(node)
         case exp.If() if not isinstance(node.parent, exp.Case):
-            yield from _united([node.args["true"], node.args.get("false")], "IF")
+            yield from _common_type_checks([node.args["true"], node.args.get("false")], "IF")
         case exp.Coalesce() | exp.Greatest() | exp.Least():
-            yield from _united([node.this, *node.expressions], node.sql_name())
+            yield from _common_type_checks([node.this, *node.expressions], node.sql_name())
         case exp.Array():
-            yield from _united(node.expressions, "ARRAY")
+            yield from _common_type_checks(node.expressions, "ARRAY")
 
 
 def _in_rows(node: exp.Expr) -> Iterator[_Check]:
@@ -142,20 +142,20 @@ def _in_rows(node: exp.Expr) -> Iterator[_Check]:
     if not isinstance(row, exp.Tuple) or not isinstance(row.parent, exp.Values) or isinstance(node, exp.Null):
         return
     column = [each.expressions[node.index or 0] for each in row.parent.expressions if isinstance(each, exp.Tuple)]
-    yield from _united([next(each for each in column if not isinstance(each, exp.Null)), node], "VALUES")
+    yield from _common_type_checks([next(each for each in column if not isinstance(each, exp.Null)), node], "VALUES")
 
 
-def _compared(one: exp.Expr, other: exp.Expr) -> Iterator[_Check]:
+def _comparison_checks(one: exp.Expr, other: exp.Expr) -> Iterator[_Check]:
     """A comparison; a text as it is written may be that of a whole number, a date or a timestamp, cast as in Spark."""
     if isinstance(one, exp.Tuple) and isinstance(other, exp.Tuple):
         for each, its in zip(one.expressions, other.expressions, strict=False):
-            yield from _compared(each, its)
+            yield from _comparison_checks(each, its)
         return
     if isinstance(one, exp.Tuple) and isinstance(other, exp.Query):
         for each, item in zip(one.expressions, other.selects, strict=False):
             column = other.unnest().copy()
             column.set("expressions", [item.copy()])
-            yield from _compared(each, exp.Subquery(this=column))
+            yield from _comparison_checks(each, exp.Subquery(this=column))
         return
     for text, value in ((one, other), (other, one)):
         if isinstance(text, exp.Literal) and text.is_string:
@@ -164,7 +164,7 @@ def _compared(one: exp.Expr, other: exp.Expr) -> Iterator[_Check]:
     yield _Check(ALIKE, (one, other), "a comparison")
 
 
-def _listed(node: exp.In) -> Iterator[_Check]:
+def _in_checks(node: exp.In) -> Iterator[_Check]:
     """`IN`: beside one text Spark casts all its members to text, so others must have one text."""
     query = node.args.get("query")
     members = list(node.expressions) if query is None else [query]
@@ -172,32 +172,32 @@ def _listed(node: exp.In) -> Iterator[_Check]:
     others = [item for item in members if not (isinstance(item, exp.Literal) and item.is_string)]
     if not texts:
         for item in others:
-            yield from _compared(node.this, item)
+            yield from _comparison_checks(node.this, item)
         return
     for item in (node.this, *others):
         yield _Check(fits_texts(texts), (item,), f"IN ({', '.join(map(repr, texts[:3]))})")
     for item in others:
-        yield from _compared(node.this, item)
+        yield from _comparison_checks(node.this, item)
 
 
 def _case(node: exp.Case) -> Iterator[_Check]:
     branches = node.args["ifs"]
     if node.this is not None:
         for branch in branches:
-            yield from _compared(node.this, branch.this)
-    yield from _united([*(branch.args["true"] for branch in branches), node.args.get("default")], "CASE")
+            yield from _comparison_checks(node.this, branch.this)
+    yield from _common_type_checks([*(branch.args["true"] for branch in branches), node.args.get("default")], "CASE")
 
 
-def _united(values: Sequence[exp.Expr | None], what: str) -> Iterator[_Check]:
+def _common_type_checks(values: Sequence[exp.Expr | None], what: str) -> Iterator[_Check]:
     """Values of which one is chosen: of one type, or numbers, or dates and timestamps."""
     given = [value for value in values if value is not None and not isinstance(value, exp.Null)]
     for value in given[1:]:
         yield _Check(ALIKE, (given[0], value), what)
 
 
-def _computed(node: exp.Binary) -> Iterator[_Check]:
+def _arithmetic_checks(node: exp.Binary) -> Iterator[_Check]:
     operands = (node.this, node.expression)
-    yield _Check(computed_alike(node), operands, _SIGNS[type(node)])
+    yield _Check(alike_operands(node), operands, _SIGNS[type(node)])
     if not isinstance(node, exp.Div):
         yield _Check(keeps_digits(node), operands, _SIGNS[type(node)])
 
@@ -208,31 +208,31 @@ _SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
     match node:
         case exp.SetOperation() if not isinstance(node.parent, exp.SetOperation):
-            rows = [_row_of(query) for query in _united_queries(node)]
+            rows = [_row_of(query) for query in _set_operation_queries(node)]
             yield _Check(ALIKE_QUERIES, rows, _SET_OPERATIONS[type(node)])
         case exp.Select():
             for number, join in enumerate(node.args.get("joins") or ()):
                 for column in join.args.get("using") or ():
-                    yield _Check(ALIKE, _joined(node, number, column), f"USING ({column.name})")
+                    yield _Check(ALIKE, _using_operands(node, number, column), f"USING ({column.name})")
 
 
-def _united_queries(query: exp.Expr) -> Iterator[exp.Expr]:
+def _set_operation_queries(query: exp.Expr) -> Iterator[exp.Expr]:
     """The queries of a chain of set operations."""
     if isinstance(query, exp.SetOperation):
-        yield from _united_queries(query.this)
-        yield from _united_queries(query.expression)
+        yield from _set_operation_queries(query.this)
+        yield from _set_operation_queries(query.expression)
     else:
         yield query
 
 
 def _row_of(query: exp.Expr) -> exp.Expr:
     """The rows of a query as one value, whose type names those of all its columns."""
-    row = _parsed("row(*COLUMNS(*))").copy()
+    row = _parse_template("row(*COLUMNS(*))").copy()
     rows = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("_sml_rows")))
     return exp.Subquery(this=exp.Select(expressions=[row], from_=exp.From(this=rows)))
 
 
-def _joined(select: exp.Select, number: int, column: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+def _using_operands(select: exp.Select, number: int, column: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     """A column of USING on either side of a join, as a subquery each."""
     joins = select.args["joins"]
     left = exp.Select(expressions=[exp.column(column.name)], joins=[join.copy() for join in joins[:number]])

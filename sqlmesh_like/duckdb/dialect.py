@@ -17,7 +17,7 @@ from sqlglot.generator import Generator
 from sqlmesh_like.analyze.binding.generators import stack_as_inline
 from sqlmesh_like.analyze.binding.scope import Unsupported
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_below_not, is_value
-from sqlmesh_like.analyze.binding.time_windows import is_window_call, time_window_of, written_out
+from sqlmesh_like.analyze.binding.time_windows import is_window_call, replace_window_calls, time_window_of
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.dialects import Write, generate_again, percentile_sql
 from sqlmesh_like.duckdb.row_generators import name_columns, without_generators, without_laterals
@@ -148,9 +148,9 @@ def _without_time_window(select: exp.Select) -> exp.Select:
         window = None
     if window is None:
         return select
-    made = written_out(select, window.whole(), window.field("start"), window.field("end"))
+    made = replace_window_calls(select, window.whole(), window.field("start"), window.field("end"))
     if window.is_sliding:
-        made.append("laterals", window.repeated())
+        made.append("laterals", window.lateral_view())
     return made.where(window.condition(), copy=False)
 
 
@@ -170,7 +170,7 @@ def _without_short_intervals(tree: exp.Expr) -> None:
         if isinstance(interval, exp.Interval) and size and interval.this.name.isdigit():
             sign = "-" if isinstance(moved, exp.Sub) else "+"
             later = f"make_timestamp(epoch_us(x) {sign} {int(interval.this.name) * size})"
-            moved.replace(_filled_in(later, moved.this))
+            moved.replace(_fill_template(later, moved.this))
 
 
 _UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR"}
@@ -184,26 +184,26 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
             case exp.Cast():
                 _as_spark_casts(node)
             case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
-                node.replace(_filled_in("make_timestamp(CAST(x AS BIGINT) * 1000000)", node.expressions[0]))
+                node.replace(_fill_template("make_timestamp(CAST(x AS BIGINT) * 1000000)", node.expressions[0]))
             case exp.Anonymous() if node.name.upper() == "DATE_PART":
                 part, of = node.expressions[0].name.lower(), node.expressions[1]
-                node.replace(_filled_in(f"date_part('{DATE_PARTS[part]}', x) + {int(part in _FROM_ONE)}", of))
+                node.replace(_fill_template(f"date_part('{DATE_PARTS[part]}', x) + {int(part in _FROM_ONE)}", of))
             case exp.ArrayAgg() | exp.ArrayUniqueAgg():  # over no values Spark's list is empty
                 node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Array()]))
             case exp.StrToUnix():
-                node.replace(_filled_in("epoch_us(x) // 1000000", node.this))
+                node.replace(_fill_template("epoch_us(x) // 1000000", node.this))
             case exp.AddMonths():
                 node.set("this", exp.Cast(this=node.this, to=exp.DataType.build("date")))
                 if not isinstance(node.parent, exp.Cast):
                     node.replace(exp.Cast(this=node.copy(), to=exp.DataType.build("date")))
             case exp.DayOfWeek():
-                node.replace(_filled_in("dayofweek(x) + 1", node.this))
+                node.replace(_fill_template("dayofweek(x) + 1", node.this))
             case exp.Right():
                 number = node.expression
-                taken = exp.Right(this=node.this.copy(), expression=_filled_in("greatest(x, 0)", number))
+                taken = exp.Right(this=node.this.copy(), expression=_fill_template("greatest(x, 0)", number))
                 node.replace(exp.Case().when(exp.Not(this=exp.Is(this=number.copy(), expression=exp.Null())), taken))
             case exp.AtTimeZone():
-                node.set("this", _filled_in("x AT TIME ZONE 'UTC'", node.this))
+                node.set("this", _fill_template("x AT TIME ZONE 'UTC'", node.this))
             case _:
                 _as_spark_functions(node)
     return tree
@@ -215,7 +215,7 @@ def _as_spark_functions(node: exp.Expr) -> None:
             divisor = node.expression.unnest() if isinstance(node.expression, exp.Paren) else node.expression
             node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
         case exp.Anonymous() if node.name.upper() == "TIMESTAMP_MICROS":
-            node.replace(_filled_in("make_timestamp(x)", node.expressions[0]))
+            node.replace(_fill_template("make_timestamp(x)", node.expressions[0]))
         case exp.DateTrunc() if (unit := _UNITS.get(node.text("unit").upper())) is not None:
             node.set("unit", exp.Var(this=unit))
         case exp.Trim() if node.expression is None:  # DuckDB's removes other spaces, too
@@ -223,10 +223,10 @@ def _as_spark_functions(node: exp.Expr) -> None:
         case exp.Substring() if node.args.get("length") is not None:  # DuckDB's counts back from the start
             length = node.args["length"]
             is_known = isinstance(length, exp.Literal)
-            node.set("length", length if is_known else _filled_in("x * CAST(x > 0 AS INT)", length))
+            node.set("length", length if is_known else _fill_template("x * CAST(x > 0 AS INT)", length))
         case exp.Floor() | exp.Ceil() if node.args.get("decimals") is None:
             name = "floor" if isinstance(node, exp.Floor) else "ceil"
-            node.replace(_filled_in(_WHOLE_NUMBER.format(name=name), node.this))
+            node.replace(_fill_template(_WHOLE_NUMBER.format(name=name), node.this))
 
 
 _WHOLE_NUMBER = (
@@ -265,10 +265,10 @@ def _as_spark_casts(cast: exp.Cast) -> None:
         if not cast.to.expressions:
             cast.set("to", exp.DataType.build("decimal(10, 0)"))
         # By way of its text a double is rounded by its decimal digits, as in Spark.
-        cast.set("this", _filled_in(_TEXT_OF_NUMBER, cast.this))
+        cast.set("this", _fill_template(_TEXT_OF_NUMBER, cast.this))
     elif cast.to.is_type(*_MOMENTS) and not _is_text_or_clock(cast.this):
         spelt = "TRY_CAST" if isinstance(cast, exp.TryCast) else "CAST"
-        cast.replace(_filled_in(_MOMENT_OF.format(cast=spelt), cast.this))
+        cast.replace(_fill_template(_MOMENT_OF.format(cast=spelt), cast.this))
 
 
 def _is_text_or_clock(value: exp.Expr) -> bool:
@@ -296,7 +296,7 @@ _MOMENT_OF = (
 """A whole number is in seconds, a cast that DuckDB refuses; by way of a text both branches can be bound."""
 
 
-def _filled_in(template: str, value: exp.Expr) -> exp.Expr:
+def _fill_template(template: str, value: exp.Expr) -> exp.Expr:
     """The DuckDB expression `template` with `value` for `x`, in parentheses."""
     tree = exp.Paren(this=sqlglot.parse_one(template, dialect="duckdb"))
     for place in [column for column in tree.find_all(exp.Column) if column.name == "x"]:

@@ -36,7 +36,7 @@ ANSWERS = ["SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL ieee_floating_point_ops = 
 
 def sandbox(threads: int = 1, memory_limit: str = _MEMORY) -> duckdb.DuckDBPyConnection:
     """A database in memory for untrusted text."""
-    return _closed({"threads": str(threads), "memory_limit": memory_limit, "temp_directory": ""}, ())
+    return _connect_locked({"threads": str(threads), "memory_limit": memory_limit, "temp_directory": ""}, ())
 
 
 @contextmanager
@@ -48,10 +48,10 @@ def workspace(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     process, name = os.getpid(), f"workspace_{uuid4().hex}"
     try:
-        connection = _added(name, threads, process)
+        connection = _attach_database(name, threads, process)
     except duckdb.Error:  # after an internal error an instance refuses all that follows
         _instance.cache_clear()
-        connection = _added(name, threads, process)
+        connection = _attach_database(name, threads, process)
     try:
         yield connection
     finally:
@@ -60,7 +60,7 @@ def workspace(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
             _instance(threads, process).cursor().execute(f"DETACH {name}")
 
 
-def _added(name: str, threads: int, process: int) -> duckdb.DuckDBPyConnection:
+def _attach_database(name: str, threads: int, process: int) -> duckdb.DuckDBPyConnection:
     connection = _instance(threads, process).cursor()
     connection.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
     return connection
@@ -74,10 +74,10 @@ def _instance(threads: int, process: int) -> duckdb.DuckDBPyConnection:  # noqa:
 
 def reader(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     """A database in memory for a user's query over these files and no others."""
-    return _closed({"threads": "1"}, files)
+    return _connect_locked({"threads": "1"}, files)
 
 
-def _closed(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+def _connect_locked(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     db = duckdb.connect(":memory:", config={**_PLAIN, **config})
     db.execute("; ".join(ANSWERS))
     if files:

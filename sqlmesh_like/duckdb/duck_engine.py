@@ -27,7 +27,7 @@ from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
-from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
@@ -70,7 +70,7 @@ class DuckEngine:
         self._schemas: dict[tuple[str, str], Schema] = {}  # with types that are proven, else None
         self._lock = Lock()
 
-    def _limited(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+    def _time_limit(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
         """A time limit for untrusted queries; queries over a lake have none."""
         return time_limit(cursor) if self._is_sandbox else nullcontext()
 
@@ -79,11 +79,11 @@ class DuckEngine:
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
         cursor = self._place(name)
         self._schemas[name.schema.lower(), name.identifier.lower()] = schema
-        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
+        cursor.execute(f"CREATE OR REPLACE TABLE {_table_sql(name)} ({columns})")
         if rows:
             one = "(" + ", ".join("?" * len(schema)) + ")"
             flat = [value for row in rows for value in row]
-            cursor.execute(f"INSERT INTO {_spelt(name)} VALUES {', '.join([one] * len(rows))}", flat)
+            cursor.execute(f"INSERT INTO {_table_sql(name)} VALUES {', '.join([one] * len(rows))}", flat)
         self._history.add(uri, schema)
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:  # noqa: ARG002
@@ -97,9 +97,9 @@ class DuckEngine:
                 warning = f"{error}; its rows are those of {given.path}"
                 return WriteResult("full_refresh", len(given.rows), 0, True, warning=warning)
             if self._warn is not None:
-                count = self._build(planned, self._translated)
+                count = self._build(planned, self._to_duck_sql)
                 return WriteResult("full_refresh", count, 0, True, warning=_doubt(error))
-            hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
+            hint = f"rows in fixtures/{MODELS}/{model.name}.csv can stand for it; {_CHECK_THERE}"
             raise NodeError(str(error), location=Location(model.path), hint=hint) from None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
@@ -118,7 +118,7 @@ class DuckEngine:
             if self._warn is None:
                 raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
             doubt = _doubt(error)
-            self._build(whole, self._translated)
+            self._build(whole, self._to_duck_sql)
         shown = self._schema_of(source.table)
         program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
         tree = sqlglot.parse_one(program.first, dialect=SPARK)
@@ -126,13 +126,13 @@ class DuckEngine:
             table.set("db", exp.to_identifier("_sml"))
         cursor = self._place(model.table)
         text = duck_text(tree.transform(without_zone, copy=False))
-        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
+        cursor.execute(f"CREATE OR REPLACE TABLE {_table_sql(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
         self._history.add(planned.target.uri, self._schema_of(model.table))
-        count = _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
+        count = _count(cursor, f"SELECT count(*) FROM {_table_sql(model.table)}")
         return WriteResult("full_refresh", count, 0, True, warning=doubt)
 
     def _schema_of(self, name: TableName) -> Schema:
-        rows = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
+        rows = self._db.cursor().execute(f"DESCRIBE {_table_sql(name)}").fetchall()
         return tuple(Column(row[0], spark_name(row[1])) for row in rows)
 
     def release(self) -> None:
@@ -152,7 +152,7 @@ class DuckEngine:
         try:
             text, doubt = self._text_or_doubt(tree)
             cursor = self._db.cursor()
-            with self._limited(cursor):
+            with self._time_limit(cursor):
                 cursor.execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
                 rows = tuple(cursor.fetchall())
                 names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
@@ -171,22 +171,22 @@ class DuckEngine:
             if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
                 raise NodeError("DuckDB runs no statements but those that change rows")
             cursor = self._db.cursor()
-            with self._limited(cursor):
-                why = next(filter(None, map(first_unproven, _computed_by(tree))), None)
-                if why is None and (why := self._changed_if_proven(cursor, tree)) is None:
+            with self._time_limit(cursor):
+                why = next(filter(None, map(first_unproven, _statement_queries(tree))), None)
+                if why is None and (why := self._change_if_proven(cursor, tree)) is None:
                     return
                 if self._warn is None:
                     raise NodeError(f"not checkable here: {why}", hint=_CHECK_THERE)
                 self._warn(_doubt(NotCheckable(f"not checkable here: {why}")))
-                cursor.execute(self._translated(tree))
+                cursor.execute(self._to_duck_sql(tree))
         except (duckdb.Error, SqlglotError) as error:
             raise NodeError(f"DuckDB: {_first_line(error)}", hint=_ASK_SPARK) from None
 
-    def _changed_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
+    def _change_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
         """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
         try:
-            cursor.execute(f"EXPLAIN {self._translated(type_checked(tree))}")
-            cursor.execute(self._translated(guarded(tree)))
+            cursor.execute(f"EXPLAIN {self._to_duck_sql(add_type_checks(tree))}")
+            cursor.execute(self._to_duck_sql(add_guards(tree)))
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
                 return reason
@@ -215,19 +215,19 @@ class DuckEngine:
         try:
             text = translate(planned.compiled.facts.tree)
             cursor = self._place(model.table)
-            with self._limited(cursor):
+            with self._time_limit(cursor):
                 shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
                 computed = tuple(Column(name, spark_name(type_)) for name, type_ in shown)
                 refuse_unlike(model, planned.compiled.facts.schema, computed)
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
-                cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
+                cursor.execute(f"CREATE OR REPLACE TABLE {_table_sql(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
             raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
         proven = tuple(Column(name, types.get(name)) for name, _ in shown)
         self._schemas[model.table.schema.lower(), model.table.identifier.lower()] = proven
         self._check_key(model, cursor)
         self._history.add(planned.target.uri, tuple(Column(c.name, types.get(c.name) or c.type) for c in computed))
-        return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
+        return _count(cursor, f"SELECT count(*) FROM {_table_sql(model.table)}")
 
     def _text_or_doubt(self, tree: exp.Expr) -> tuple[str, str]:
         """The query in DuckDB's dialect, and why its rows may not be Spark's. Raises NotCheckable without `warn`."""
@@ -237,21 +237,21 @@ class DuckEngine:
             if self._warn is None:
                 raise
             self._warn(_doubt(error))
-            return self._translated(tree), _doubt(error)
+            return self._to_duck_sql(tree), _doubt(error)
 
-    def _translated(self, tree: exp.Expr) -> str:
+    def _to_duck_sql(self, tree: exp.Expr) -> str:
         return duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
 
     def _text(self, tree: exp.Expr) -> str:
         """The query in DuckDB's dialect. Raises NotCheckable if its rows may differ from Spark's."""
         if why := first_unproven(tree):
             raise NotCheckable(f"not checkable here: {why}")
-        text = self._translated(tree)
+        text = self._to_duck_sql(tree)
         try:
             cursor = self._db.cursor()
-            with self._limited(cursor):
-                cursor.execute(f"DESCRIBE {self._translated(type_checked(tree))}")
-                cursor.execute(self._translated(guarded(tree))).fetchall()
+            with self._time_limit(cursor):
+                cursor.execute(f"DESCRIBE {self._to_duck_sql(add_type_checks(tree))}")
+                cursor.execute(self._to_duck_sql(add_guards(tree))).fetchall()
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
                 return self._proven(tree, reason)
@@ -265,7 +265,7 @@ class DuckEngine:
             if not isinstance(query, exp.Query):
                 raise Unproven("other than a query")
             text = exact(query, self._columns_of).sql
-            with self._limited(cursor):
+            with self._time_limit(cursor):
                 cursor.execute(text).fetchall()
         except (Unproven, duckdb.Error):
             raise NotCheckable(f"not checkable here: {reason}") from None
@@ -288,7 +288,7 @@ class DuckEngine:
         is_snapshot = model.config.snapshot is not None
         computed = {part: key_expression(part) if is_snapshot else None for part in model.config.unique_key}
         parts = [duck_quoted(part) if tree is None else f"({duck_text(tree)})" for part, tree in computed.items()]
-        key, table, names = ", ".join(parts), _spelt(model.table), ", ".join(model.config.unique_key)
+        key, table, names = ", ".join(parts), _table_sql(model.table), ", ".join(model.config.unique_key)
         is_null = " OR ".join(f"{part} IS NULL" for part in parts)
         if nulls := _count(cursor, f"SELECT count(*) FROM {table} WHERE {is_null}"):
             raise NodeError(f"{nulls} rows of {model.table} have NULL in unique_key ({names})")
@@ -305,7 +305,7 @@ _CHECK_THERE = "a target of type spark computes it"
 _ASK_SPARK = "DuckDB refuses it; a target of type spark computes it, or refuses it as well"
 
 
-def _computed_by(statement: exp.Expr) -> Iterator[exp.Expr]:
+def _statement_queries(statement: exp.Expr) -> Iterator[exp.Expr]:
     """The queries and expressions of a statement that changes rows."""
     rows = statement.args.get("expression")
     if isinstance(rows, exp.Values):
@@ -323,11 +323,7 @@ def _doubt(error: NotCheckable) -> str:
     return f"{error}; computed by DuckDB (on_unproven: warn), its rows may not be Spark's"
 
 
-def _home(name: str) -> str:
-    return f"fixtures/{MODELS}/{name}.csv"
-
-
-def _spelt(name: TableName) -> str:
+def _table_sql(name: TableName) -> str:
     return f"{duck_quoted(name.schema)}.{duck_quoted(name.identifier)}"
 
 

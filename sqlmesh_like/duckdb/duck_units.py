@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import time_limit, workspace
 from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
@@ -43,8 +43,8 @@ class DuckUnits:
         """Rows of a query without tables, in Spark's SQL. Raises NodeError."""
         try:
             tree = sqlglot.parse_one(sql, dialect=SPARK)
-            text, checked = (duck_text(made.transform(without_zone)) for made in (tree.copy(), guarded(tree)))
-            typed = duck_text(type_checked(tree).transform(without_zone))
+            text, checked = (duck_text(made.transform(without_zone)) for made in (tree.copy(), add_guards(tree)))
+            typed = duck_text(add_type_checks(tree).transform(without_zone))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
         with workspace() as connection, time_limit(connection):
@@ -66,29 +66,29 @@ class DuckUnits:
         """Build the table from the given rows and apply the changes by the shipped program."""
         unproven = first_unproven(case.compiled.facts.tree)
         if unproven is None:
-            outcome = _attempted(case, "guards")
+            outcome = _try_case(case, "guards")
             if outcome.is_by_value:
                 # The guards know no types of Spark: of decimals, say, the proof of the whole query knows more.
-                proven = _attempted(case, "proof")
+                proven = _try_case(case, "proof")
                 outcome = outcome if proven.unknown else proven
             if not (self._is_lenient and outcome.is_by_value):
                 return outcome
             unproven = outcome.unknown
         if not self._is_lenient:
             return Outcome(_NO_ROWS, unknown=unproven)
-        return replace(_attempted(case, "nothing"), unproven=unproven)
+        return replace(_try_case(case, "nothing"), unproven=unproven)
 
 
 _Basis = Literal["guards", "proof", "nothing"]
 """Why DuckDB's rows are those of Spark: guards on each type and value, or `exact_sql`'s proof of the query."""
 
 
-def _attempted(case: UnitCase, basis: _Basis) -> Outcome:
+def _try_case(case: UnitCase, basis: _Basis) -> Outcome:
     now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
     lake = MemoryLake(case.schemas, now)
     try:
         with lake.time_limit():
-            return _run(case, lake, basis)
+            return _run_case(case, lake, basis)
     except Unproven as error:
         return Outcome(_NO_ROWS, unknown=str(error), is_by_value=True)
     except duckdb.Error as error:
@@ -98,25 +98,25 @@ def _attempted(case: UnitCase, basis: _Basis) -> Outcome:
         lake.close()
 
 
-def _run(case: UnitCase, lake: MemoryLake, basis: _Basis) -> Outcome:
+def _run_case(case: UnitCase, lake: MemoryLake, basis: _Basis) -> Outcome:
     """Build and update the table. Raises Unproven and duckdb.Error where the rows may not be those of Spark."""
     if basis == "guards":
-        lake.bind(case.compiled, type_checked(case.compiled.facts.tree))
+        lake.bind(case.compiled, add_type_checks(case.compiled.facts.tree))
     lake.build(case.compiled, case.before)
     if basis == "proof" and case.after is None:
         columns, rows = lake.exact_rows(case.compiled)
         return Outcome(Rows(columns, tuple(rows)), Rows(columns, tuple(rows)))
     _check(case, lake, basis)
     if case.after is None:
-        return Outcome(_rows(case, lake), _recomputed(case, lake))
+        return Outcome(_rows(case, lake), _recomputed_rows(case, lake))
     lake.apply(case.compiled, case.before, case.after)
     _check(case, lake, basis)
-    return Outcome(_rows(case, lake), _recomputed(case, lake), case.compiled.classification.strategy)
+    return Outcome(_rows(case, lake), _recomputed_rows(case, lake), case.compiled.classification.strategy)
 
 
 def _check(case: UnitCase, lake: MemoryLake, basis: _Basis) -> None:
     if basis == "guards":
-        lake.check(case.compiled, guarded(case.compiled.facts.tree))
+        lake.check(case.compiled, add_guards(case.compiled.facts.tree))
     elif basis == "proof" and not lake.agrees_exactly(case.compiled):
         raise Unproven("rows that differ from those of the proven query")
 
@@ -125,8 +125,8 @@ def _rows(case: UnitCase, lake: MemoryLake) -> Rows:
     return Rows(_schema(case, lake), tuple(lake.rows()))
 
 
-def _recomputed(case: UnitCase, lake: MemoryLake) -> Rows:
-    return Rows(_schema(case, lake), tuple(lake.recomputed(case.compiled)))
+def _recomputed_rows(case: UnitCase, lake: MemoryLake) -> Rows:
+    return Rows(_schema(case, lake), tuple(lake.recomputed_rows(case.compiled)))
 
 
 def _schema(case: UnitCase, lake: MemoryLake) -> Schema:

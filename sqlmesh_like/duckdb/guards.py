@@ -30,7 +30,7 @@ def guard_in(message: str) -> str | None:
     return match[1] if match else None
 
 
-def guarded(tree: exp.Expr) -> exp.Expr:
+def add_guards(tree: exp.Expr) -> exp.Expr:
     """A copy of the query that fails on values on which the engines are not known to agree."""
     made = tree.copy()
     for node in list(made.walk()):
@@ -40,7 +40,7 @@ def guarded(tree: exp.Expr) -> exp.Expr:
     return made
 
 
-def type_checked(tree: exp.Expr) -> exp.Expr:
+def add_type_checks(tree: exp.Expr) -> exp.Expr:
     """A copy of the query that cannot be bound, with a guard's message, if it combines types differently in Spark."""
     return with_type_checks(tree, UNKNOWN, _END)
 
@@ -50,9 +50,9 @@ def _guard_node(node: exp.Expr) -> None:
         case exp.Cast() if not _is_empty(node.this):
             _guard(node.this, _castable(node), f"the cast to {node.to.sql(SPARK)} of")
         case exp.TsOrDsToDate():
-            _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
+            _guard(node.this, _matches_pattern(_DATE_TEXT), "the date of")
         case exp.TimeStrToTime():
-            _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
+            _guard(node.this, _matches_pattern(_DATE_TEXT), "the moment of")
         case exp.Round():
             _guard(node.this, _NO_DOUBLE, "ROUND of the double")
         case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
@@ -91,14 +91,14 @@ def _guard_number(node: exp.Expr) -> None:
                 if not isinstance(operand, exp.Literal):
                     _guard(operand, _EXACT_DOUBLE, "the double of")
         case exp.Avg():
-            whole, value = _computed_whole(node), _averaged(node)
+            whole, value = _whole_aggregate(node), _average_argument(node)
             operand = value if isinstance(whole, exp.Window) else exp.Min(this=value.copy())
             _guard_result(whole, _AVERAGED, "AVG of decimals", {"a": operand})
             _guard(value, _SUMMED_EXACTLY, "AVG of")
         case exp.Add() | exp.Sub() | exp.Mul() if node.find(exp.Sum):
             _guard(node, _NO_OVERFLOW, "the result")
         case exp.Sum():
-            _guard(_computed_whole(node), _NO_OVERFLOW, "SUM")
+            _guard(_whole_aggregate(node), _NO_OVERFLOW, "SUM")
 
 
 _DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?"
@@ -148,7 +148,7 @@ _FITS_INT = "abs(v) < 2147483648"  # Spark keeps the low bits of a longer number
 _NO_OVERFLOW = "typeof(v) <> 'HUGEINT' OR v BETWEEN -9223372036854775808 AND 9223372036854775807"
 
 
-def _computed_whole(aggregate: exp.Expr) -> exp.Expr:
+def _whole_aggregate(aggregate: exp.Expr) -> exp.Expr:
     """The aggregate with its FILTER and OVER."""
     whole = aggregate
     while isinstance(whole.parent, exp.Filter | exp.Window) and whole.arg_key == "this":
@@ -156,7 +156,7 @@ def _computed_whole(aggregate: exp.Expr) -> exp.Expr:
     return whole
 
 
-def _averaged(average: exp.Avg) -> exp.Expr:
+def _average_argument(average: exp.Avg) -> exp.Expr:
     value: exp.Expr = average.this.expressions[0] if isinstance(average.this, exp.Distinct) else average.this
     return value
 
@@ -213,7 +213,7 @@ def _castable(cast: exp.Cast) -> str:
     pattern = _CASTS.get(cast.to.this)
     if pattern is None:
         return "FALSE"
-    alike = _spelt_as(pattern)
+    alike = _matches_pattern(pattern)
     if cast.to.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
         return f"{alike} AND ({_EXACT_DOUBLE})"
     return f"{alike} OR {_WHOLE}" if cast.to.is_type(*_MOMENTS) else alike
@@ -226,7 +226,7 @@ def _far_from_change(zone: str) -> str:
     return f"{late} - {early} = 21600000000"
 
 
-def _spelt_as(pattern: str) -> str:
+def _matches_pattern(pattern: str) -> str:
     return f"regexp_full_match(CAST(v AS VARCHAR), '{pattern}')"
 
 

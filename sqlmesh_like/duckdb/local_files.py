@@ -59,13 +59,13 @@ class LocalTable:
 
     def change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; a row rewritten without a change has both signs."""
-        with _unproven_where_gone():
+        with _unproven_if_not_planned():
             plan = plan_change(self.timeline, start, end, self._names)
         return self.select_change(plan)
 
     def rows_plan(self, frontier: str) -> RowsPlan:
         """What `rows` reads. Raises Unproven if the frontier or files of it are gone."""
-        with _unproven_where_gone():
+        with _unproven_if_not_planned():
             return plan_rows(self.timeline, frontier, self._names)
 
     def select_rows(self, plan: RowsPlan) -> str:
@@ -92,7 +92,7 @@ class LocalTable:
         for log in logs:
             types = _types_of(log.schema)
             items = [self._item(column, types, RowKey(is_stored=True)) for column in self.change_schema]
-            parts.append(self._read(items, log.paths))
+            parts.append(self._select_from_files(items, log.paths))
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
 
     def _select_difference(self, plan: Comparison) -> str:
@@ -125,7 +125,7 @@ class LocalTable:
         for written, paths in paths_by_schema(self.timeline, slices).items():
             types = _types_of(written)
             items = [self._item(column, types, key) for column in self.schema]
-            parts.append(self._read([*items, *extra, *at], paths, options))
+            parts.append(self._select_from_files([*items, *extra, *at], paths, options))
         if parts:
             return " UNION ALL ".join(parts)
         added = (
@@ -134,7 +134,7 @@ class LocalTable:
         )
         return _no_rows((*self.schema, *added))
 
-    def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
+    def _select_from_files(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
         # A merged slice has an absolute path. DuckDB estimates the size of all files from the first: if that were a
         # small one, a join would build its hash table from the whole table, not from the few keys that are looked up.
         named = sorted(paths)
@@ -147,7 +147,7 @@ class LocalTable:
         """SELECT item of a column over files with these columns: types by name, in lower case as Spark matches them."""
         name, type_ = duck_quoted(column.name), column.type or ""
         if column.name == KEY and KEY not in written:
-            return f"{_composed_key(key)} AS {name}"
+            return f"{_row_key_sql(key)} AS {name}"
         written_type = written.get(column.name.lower())
         if written_type is None:
             return f"CAST(NULL AS {_duck(type_)}) AS {name}"
@@ -170,7 +170,7 @@ def stored_value(column: Column, *, keeps_negative_zero: bool = False) -> str:
 
 
 @contextmanager
-def _unproven_where_gone() -> Iterator[None]:
+def _unproven_if_not_planned() -> Iterator[None]:
     """Raise Unproven where a read cannot be planned: Spark, which then reads, reports why."""
     try:
         yield
@@ -182,7 +182,7 @@ def _types_of(schema: Schema) -> dict[str, str]:
     return {column.name.lower(): column.type or "" for column in schema}
 
 
-def _composed_key(key: RowKey) -> str:
+def _row_key_sql(key: RowKey) -> str:
     """SQL of a row key. The length distinguishes partition `a` with key `b/c` from partition `a/b` with key `c`."""
     path = f"coalesce({PARTITION_PATH}, '')"
     number = f" || '/' || {SEQUENCE}" if key.has_number else ""

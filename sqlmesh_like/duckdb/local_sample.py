@@ -70,7 +70,7 @@ class _Comparison:
         shown = visible(self.planned.target.schema or ())
         self._create_view(_STORED, self.planned.target, shown, self._live())
         self._create_expected(shown)
-        keys, condition = self._sampled(sample_columns(self.planned.compiled, shown), sample)
+        keys, condition = self._sample_keys(sample_columns(self.planned.compiled, shown), sample)
         names = ", ".join(duck_quoted(column.name) for column in shown)
         sides = " UNION ALL ".join(
             f"SELECT {names}, CAST({sign} AS BIGINT) AS {_COPIES} FROM {side} {condition}"
@@ -91,7 +91,7 @@ class _Comparison:
 
         return replace(close_difference(int(str(total)), rows_of, floats, limit), keys=keys)
 
-    def _sampled(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
+    def _sample_keys(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
         """The keys to compare, and the condition for their rows: a hash among the smallest of the table."""
         if not names:
             return ComparedKeys((), 0, is_all=True, up_to=LargestHash(_ENGINE, None)), ""
@@ -136,7 +136,7 @@ class _Comparison:
                 _LOG.debug("%s is verified by its plan: %s", compiled.model.unique_id, error)
         if compiled.table.build is None:
             raise Unproven("a query that is run as it is written")
-        return self._as_built(compiled.table.build)
+        return self._rebuild_query(compiled.table.build)
 
     def _as_written(self) -> ExactQuery:
         facts = self.planned.compiled.facts
@@ -155,7 +155,7 @@ class _Comparison:
             table.replace(exp.table_(view, alias=exp.to_identifier(table.alias_or_name, quoted=True)))
         return exact(holder.this, lambda table: self.views[table.name])
 
-    def _as_built(self, build: exp.Query) -> ExactQuery:
+    def _rebuild_query(self, build: exp.Query) -> ExactQuery:
         record = self.planned.target.record
         assert record is not None
         holder = exp.Subquery(this=at_clocks(build, self.planned.now, self.planned.now))

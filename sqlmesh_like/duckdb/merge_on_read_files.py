@@ -42,7 +42,9 @@ class LocalMergedTable(LocalTable):
         whole, placed = self._select(overlay.whole, key), self._select(overlay.changed, key, positions=True)
         at = f"SELECT {FILE}, {FILE_ROW} FROM ({placed}) AS o SEMI JOIN {newest} AS n ON {_identical(overlay)}"
         rest = f"SELECT * FROM ({placed}) AS o ANTI JOIN {keep(at)} AS n ON {same(FILE, FILE_ROW)}"
-        return f"{whole} UNION ALL SELECT * EXCLUDE ({FILE}, {FILE_ROW}) FROM ({rest}) UNION ALL {_entered(newest)}"
+        return (
+            f"{whole} UNION ALL SELECT * EXCLUDE ({FILE}, {FILE_ROW}) FROM ({rest}) UNION ALL {_entering_rows(newest)}"
+        )
 
     def _select_source(self, source: Source, key: RowKey) -> str:
         match source:
@@ -53,7 +55,7 @@ class LocalMergedTable(LocalTable):
                 return (
                     f"WITH newest AS MATERIALIZED ({self._newest(source)}) {whole}"
                     f" UNION ALL SELECT o.* FROM ({changed}) AS o ANTI JOIN newest AS n ON {_identical(source)}"
-                    f" UNION ALL {_entered('newest')}"
+                    f" UNION ALL {_entering_rows('newest')}"
                 )
             case SliceMerge():
                 _LOG.info("%s: file slices are merged: %s", self.uri, source.why)
@@ -97,5 +99,5 @@ def _identical(overlay: Overlay) -> str:
     return " AND ".join(f"o.{name} IS NOT DISTINCT FROM n.{name}" for name in names)
 
 
-def _entered(newest: str) -> str:
+def _entering_rows(newest: str) -> str:
     return f"SELECT * EXCLUDE ({WEIGHT}, {_NUMBER}) FROM {newest} WHERE {WEIGHT} > 0"

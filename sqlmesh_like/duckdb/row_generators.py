@@ -40,7 +40,7 @@ def without_laterals(select: exp.Select) -> None:
 def _as_join(view: exp.Lateral, is_outer: bool) -> exp.Join:
     """A LATERAL VIEW as a lateral join that unnests the list and its positions side by side."""
     is_outer = is_outer or isinstance(view.this, exp.ExplodeOuter)
-    listed = _filled(view.this.this, is_outer)
+    listed = _outer_array(view.this.this, is_outer)
     items = [_unnest(listed, max_depth=2 if isinstance(view.this, exp.Inline) else 1)]
     if isinstance(view.this, exp.Posexplode):
         items.insert(0, _unnest(_positions(view.this.this, is_outer)))
@@ -58,12 +58,12 @@ def without_generators(select: exp.Select) -> None:
         is_outer = isinstance(generator, exp.ExplodeOuter)
         names = [name.copy() for name in item.expressions] if isinstance(item, exp.Aliases) else []
         names = names or ([item.args["alias"].copy()] if isinstance(item, exp.Alias) else _default_names(generator))
-        parts = _columns(generator) or [_unnest(_filled(generator.this, is_outer), max_depth=1)]
+        parts = _columns(generator) or [_unnest(_outer_array(generator.this, is_outer), max_depth=1)]
         if isinstance(generator, exp.Posexplode):
             parts.insert(0, _unnest(_positions(generator.this, is_outer)))
         if len(names) == len(parts):
             shown: list[exp.Expr] = [exp.Alias(this=part, alias=name) for part, name in zip(parts, names, strict=True)]
-            select.set("expressions", _spliced(select.expressions, item, shown))
+            select.set("expressions", _replace_item(select.expressions, item, shown))
 
 
 def _columns(generator: exp.Expr) -> list[exp.Expr]:
@@ -75,7 +75,7 @@ def _columns(generator: exp.Expr) -> list[exp.Expr]:
     return [_unnest(exp.Array(expressions=list(column))) for column in columns]
 
 
-def _spliced(items: list[exp.Expr], old: exp.Expr, new: list[exp.Expr]) -> list[exp.Expr]:
+def _replace_item(items: list[exp.Expr], old: exp.Expr, new: list[exp.Expr]) -> list[exp.Expr]:
     return [result for item in items for result in (new if item is old else [item])]
 
 
@@ -84,7 +84,7 @@ def _default_names(generator: exp.Expr) -> list[exp.Identifier]:
     return [] if isinstance(generator, exp.Inline) else [exp.to_identifier(name) for name in names]
 
 
-def _filled(array: exp.Expr, is_outer: bool) -> exp.Expr:
+def _outer_array(array: exp.Expr, is_outer: bool) -> exp.Expr:
     """The array; if `is_outer`, an array of one NULL instead of an empty or NULL one."""
     return _or_null(array, array.copy()) if is_outer else array.copy()
 

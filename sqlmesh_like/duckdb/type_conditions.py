@@ -99,7 +99,7 @@ _CANONICAL = (
 )  # fmt: skip
 
 
-def computed_alike(node: exp.Binary) -> str:
+def alike_operands(node: exp.Binary) -> str:
     """Both engines compute with operands of these types alike."""
     numbers = f"{_NUMBERS} {_NUMBERS}|FLOAT FLOAT"
     if isinstance(node, exp.Add | exp.Sub):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from sqlmesh_like.analyze.algebra.canonical_form import canonical_form
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.analyze.binding.subqueries.in_values import asks_both_ways
 from sqlmesh_like.analyze.expressions.types import averages_doubles
@@ -35,7 +35,7 @@ def meaning(compiled: CompiledModel) -> str:
     state = compiled.table.state
     if compiled.facts.relation is None or compiled.table.build is None or keeps_rows_below(state):
         return ""
-    relation = pruned_columns(compiled.facts.relation)
+    relation = prune_columns(compiled.facts.relation)
     form = canonical_form(relation)
     if form is None:
         return ""
@@ -71,7 +71,7 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
     if asks_both_ways(compiled.facts.tree):
         parts["not_in"] = "apart"
     relation = compiled.facts.relation
-    if parts["strategy"] == "group_recompute" and relation is not None and group_top(pruned_columns(relation)):
+    if parts["strategy"] == "group_recompute" and relation is not None and group_top(prune_columns(relation)):
         parts["tops"] = "kept"
     if model.config.frozen_before is not None and compiled.table.keyed_by:
         parts["keyed_by"] = compiled.table.keyed_by

@@ -26,7 +26,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.affected_keys import key_columns, shown_keys
+from sqlmesh_like.delta.affected_keys import key_columns, visible_keys
 from sqlmesh_like.names import Schema
 
 _HASHED = ("tinyint", "smallint", "int", "bigint", "boolean", "string", "date", "timestamp")
@@ -61,7 +61,7 @@ def group_columns(relation: Relation) -> tuple[str, ...]:
     """
     match relation:
         case Aggregate():
-            return tuple(name for name, _ in shown_keys(relation, key_columns(len(relation.keys))))
+            return tuple(name for name, _ in visible_keys(relation, key_columns(len(relation.keys))))
         case Distinct():
             return tuple(column.name for column in columns(relation))
         case Windowed():

@@ -112,7 +112,7 @@ def travelled(case: Case, path: Sequence[LakeSnapshot], threads: int = 1) -> lis
         lake.build(case.plan, path[0])
         for before, after in pairwise(path):
             lake.apply(case.plan, before, after)
-        return sorted(lake.stored(), key=repr)
+        return sorted(lake.stored_rows(), key=repr)
 
 
 def require_equal(lake: MemoryLake, plan: CompiledModel, when: str) -> None:

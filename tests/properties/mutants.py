@@ -38,7 +38,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
     """A group lives while its total is not 0."""
-    signed = aggregates._signed
+    signed = aggregates._signed_rows
 
     def naive(aggregate: aggregates.Aggregate, *steps: str) -> exp.Select:
         query = signed(aggregate, *steps)
@@ -48,7 +48,7 @@ def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
                 where.set("this", exp.NEQ(this=column(sums[0]), expression=exp.Literal.number(0)))
         return query
 
-    patch.setattr(aggregates, "_signed", naive)
+    patch.setattr(aggregates, "_signed_rows", naive)
 
 
 def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:
 
 def rows_without_a_time_in_a_window(patch: pytest.MonkeyPatch) -> None:
     """A row whose time is NULL is in a window of its own."""
-    patch.setattr(time_windows, "filtered", lambda relation, _: relation)
+    patch.setattr(time_windows, "filter_rows", lambda relation, _: relation)
 
 
 def not_in_is_not_exists(patch: pytest.MonkeyPatch) -> None:
@@ -98,12 +98,12 @@ def after_images_only(patch: pytest.MonkeyPatch) -> None:
 
 def recomputed_rows_only_added(patch: pytest.MonkeyPatch) -> None:
     """The change of what is recomputed has its new rows, and does not take back the old ones."""
-    signed = changes.signed
+    signed = changes.signed_rows
 
     def naive(shown: Sequence[exp.Expr], old: str, new: str) -> exp.Select:
         return signed(shown, old, new).where(exp.GT(this=column("_sml_weight"), expression=_zero()))
 
-    patch.setattr(changes, "signed", naive)
+    patch.setattr(changes, "signed_rows", naive)
 
 
 def recomputed_from_the_new_rows_twice(patch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def keys_joined_without_length(patch: pytest.MonkeyPatch) -> None:
 
 def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
     """An aggregate without GROUP BY over no rows is a row: merged twice where nothing was stale."""
-    recomputed = aggregates._recomputed
+    recomputed = aggregates._stale_group_states
 
     def naive(aggregate: aggregates.Aggregate, *steps: object) -> exp.Select:
         query = recomputed(aggregate, *steps)  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
     def always(self: lookups.Lookups, kind: str, query: exp.Query, *_: object, **others: object) -> str:
         return add(self, kind, query, prunes=others.get("prunes", ()))  # type: ignore[arg-type]
 
-    patch.setattr(aggregates, "_recomputed", naive)
+    patch.setattr(aggregates, "_stale_group_states", naive)
     patch.setattr(lookups.Lookups, "add", always)
 
 
@@ -240,7 +240,7 @@ def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
         zero = exp.alias_(exp.Literal.number(0), changes._TAG, quoted=True)
         return self._staying(leaf, condition, change).select(zero)
 
-    patch.setattr(changes.Changes, "_tagged", naive)
+    patch.setattr(changes.Changes, "_tag_rows", naive)
 
 
 def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
@@ -295,23 +295,23 @@ def affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
 
 def affected_keys_of_one_side(side: int) -> Patch:
     def patch_one(patch: pytest.MonkeyPatch) -> None:
-        affected = changes.Changes._affected
+        affected = changes.Changes._affected_keys
 
         def naive(self: changes.Changes, source: Relation) -> str:
             known = affected(self, source)
             child, expressions = affected_keys.sides_of(source)[side]
             if self.moves.can_change(child):
-                return self.steps.add("affected", affected_keys.keys_of(expressions, [self.netted(child)]))
+                return self.steps.add("affected", affected_keys.keys_of(expressions, [self.net_change(child)]))
             return self.steps.add("affected", exp.select("*").from_(known).where(exp.false()))
 
-        patch.setattr(changes.Changes, "_affected", naive)
+        patch.setattr(changes.Changes, "_affected_keys", naive)
 
     return patch_one
 
 
 def having_before_affected_keys(patch: pytest.MonkeyPatch) -> None:
     """Only groups that HAVING let through before are known: one that it drops never comes back."""
-    affected = changes.Changes._affected
+    affected = changes.Changes._affected_keys
 
     def naive(self: changes.Changes, source: Relation) -> str:
         known = exp.select(column("_sml_key")).from_(relation("target", TARGET)).subquery()
@@ -319,12 +319,12 @@ def having_before_affected_keys(patch: pytest.MonkeyPatch) -> None:
         passed = every.where(exp.In(this=keys.encode([column("_sml_p0")]), query=known))
         return self.steps.add("passed", passed)
 
-    patch.setattr(changes.Changes, "_affected", naive)
+    patch.setattr(changes.Changes, "_affected_keys", naive)
 
 
 def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
     """A group without rows stays."""
-    signed = aggregates._signed
+    signed = aggregates._signed_rows
 
     def naive(aggregate: aggregates.Aggregate, *steps: str) -> exp.Select:
         query = signed(aggregate, *steps)
@@ -332,7 +332,7 @@ def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
             where.pop()
         return query
 
-    patch.setattr(aggregates, "_signed", naive)
+    patch.setattr(aggregates, "_signed_rows", naive)
 
 
 def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
@@ -362,15 +362,15 @@ def not_in_of_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def common_parts_of_an_or_only(patch: pytest.MonkeyPatch) -> None:
     """What all branches of an OR ask for is all that it asks for."""
-    factored = joining._factored
+    factored = joining._factor_or
     patch.setattr(
-        joining, "_factored", lambda predicate: [part for part in factored(predicate) if not part.find(exp.Or)]
+        joining, "_factor_or", lambda predicate: [part for part in factored(predicate) if not part.find(exp.Or)]
     )
 
 
 def nulls_stay_in_unpivot(patch: pytest.MonkeyPatch) -> None:
     """UNPIVOT gives a row for each column, also where that is NULL."""
-    patch.setattr(pivots, "filtered", lambda relation, conditions: relation)
+    patch.setattr(pivots, "filter_rows", lambda relation, conditions: relation)
 
 
 def values_of_a_pivot_share_their_rows(patch: pytest.MonkeyPatch) -> None:
@@ -396,7 +396,7 @@ def only_the_half_that_matches(patch: pytest.MonkeyPatch) -> None:
 
 def correlated_groups_of_all_rows(patch: pytest.MonkeyPatch) -> None:
     """What a correlated query with GROUP BY asks of its own rows is forgotten."""
-    patch.setattr(correlated_groups, "filtered", lambda relation, parts: relation)
+    patch.setattr(correlated_groups, "filter_rows", lambda relation, parts: relation)
 
 
 def outer_values_of_each_row(patch: pytest.MonkeyPatch) -> None:
@@ -501,13 +501,13 @@ def replaced_rows_of_a_group_stay(patch: pytest.MonkeyPatch) -> None:
 
 def rows_that_enter_move_an_offset(patch: pytest.MonkeyPatch) -> None:
     """Rows that leave from before an OFFSET, and go nowhere, move nothing."""
-    changed = limits._changed
+    changed = limits._rows_of_change
 
     def naive(*given: object) -> exp.Select:
         entering = exp.GT(this=column("_sml_weight"), expression=_zero())
         return changed(*given).where(entering)  # type: ignore[arg-type]
 
-    patch.setattr(limits, "_changed", naive)
+    patch.setattr(limits, "_rows_of_change", naive)
 
 
 def first_rows_with_nulls_elsewhere(patch: pytest.MonkeyPatch) -> None:

@@ -293,7 +293,7 @@ def columns_by_place(patch: pytest.MonkeyPatch) -> None:
 
 def added_columns_of_all_rows(patch: pytest.MonkeyPatch) -> None:
     """Stored rows without an added column stay."""
-    joined = edited_columns._joined
+    joined = edited_columns._join_stored_and_added
 
     def naive(*given: object) -> exp.Select:
         query = joined(*given)  # type: ignore[arg-type]
@@ -302,7 +302,7 @@ def added_columns_of_all_rows(patch: pytest.MonkeyPatch) -> None:
             join.set("side", "LEFT")
         return query
 
-    patch.setattr(edited_columns, "_joined", naive)
+    patch.setattr(edited_columns, "_join_stored_and_added", naive)
 
 
 def left_joins_match_all_rows(patch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def no_key_part_is_null(patch: pytest.MonkeyPatch) -> None:
 
 
 def joined_keys_are_nested(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(joined_rows, "_listed", joined_rows.encode)
+    patch.setattr(joined_rows, "_append_key_parts", joined_rows.encode)
 
 
 MUTANTS: tuple[tuple[Patch, str, str], ...] = (

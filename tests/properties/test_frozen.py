@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.duckdb.duck_types import duck_quoted
-from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake, _counted
+from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake, _count_rows
 from sqlmesh_like.names import KEY
 from tests.levels import count
 from tests.properties.case import Case
@@ -79,7 +79,7 @@ class FrozenTable:
         source = "target.this" if of == "stored" else f"({self.lake._whole(build)})"
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
         rows = self.lake._db.execute(f"SELECT {cast} FROM {source} WHERE {condition}").fetchall()
-        return _counted(rows)
+        return _count_rows(rows)
 
 
 def _type(case: Case) -> str:

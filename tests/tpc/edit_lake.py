@@ -86,7 +86,7 @@ class EditLake(MemoryLake):
         except (duckdb.Error, NodeError) as error:  # several rows of a scalar subquery, too many of a join
             raise UnbuiltError from error
         stored = self._column_bytes(STORED)
-        rows = sorted(map(repr, self.stored()))
+        rows = sorted(map(repr, self.stored_rows()))
         self._remember_only(after)
         if plan_after(before, after) is not after:
             read = [] if after.table.build is None else [after.table.build]
@@ -101,7 +101,7 @@ class EditLake(MemoryLake):
         }.get(way, build)  # fmt: skip
         read = sum(self._bytes_read(queries, stored).values())  # type: ignore[arg-type]
         read += sum(stored.values()) if way == "compared" else 0
-        is_written = sorted(map(repr, self.stored())) != rows
+        is_written = sorted(map(repr, self.stored_rows())) != rows
         written = sum(self._column_bytes(STORED).values())
         whole = sum(self._bytes_read(build, stored).values()) + written
         return EditCost(way, read + (written if is_written else 0), whole, self._differs(after))

@@ -78,7 +78,7 @@ def _bottom_up(node: exp.Expr) -> exp.Expr:
         kind = type(node)
         made = (_bottom_up(each) for each in _flat(node, kind))
         operands = {tree_text(each): each for part in made for each in _flat(part, kind)}
-        return _combined([operands[text] for text in sorted(operands)], kind)
+        return _combine_operands([operands[text] for text in sorted(operands)], kind)
     for name, value in list(node.args.items()):
         if isinstance(value, exp.Expr):
             node.set(name, _bottom_up(value))
@@ -138,7 +138,7 @@ def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     return operands
 
 
-def _combined(operands: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
+def _combine_operands(operands: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
     made = operands[0]
     for operand in operands[1:]:
         made = kind(this=made, expression=operand)

@@ -115,7 +115,7 @@ class _Former:
     def form(self, relation: Relation) -> object:
         with self._scope():
             block = self.block(relation)
-            return [block.form, self.listed(block, relation)]
+            return [block.form, self.column_texts(block, relation)]
 
     def _scope(self) -> AbstractContextManager[None]:
         """Around the nodes below one that shows none of their sources."""
@@ -138,7 +138,7 @@ class _Former:
             case Join():
                 return self._join(relation)
             case Windowed():
-                return self._windowed(relation)
+                return self._window_block(relation)
             case Aggregate():
                 return self._aggregate(relation)
             case UnionAll():
@@ -147,13 +147,13 @@ class _Former:
             case Distinct() | ScalarValue():
                 block = self._without_keys(relation.child)
                 name = type(relation).__name__
-                return self._opaque([name, block.form, self.listed(block, relation.child)], relation)
+                return self._opaque([name, block.form, self.column_texts(block, relation.child)], relation)
             case TopK():
                 return self._top(relation)
             case Explode():
-                return self._exploded(relation)
+                return self._explode_block(relation)
 
-    def listed(self, block: _Block, relation: Relation) -> list[str]:
+    def column_texts(self, block: _Block, relation: Relation) -> list[str]:
         """The columns of a relation as texts, in their order."""
         return [text_of(block.values[column.name.lower()]) for column in columns(relation)]
 
@@ -172,8 +172,7 @@ class _Former:
         """Parts of a source whose order decides nothing but keys."""
         return parts
 
-    def _joined(self, left: object, right: object) -> list[object]:
-        """The source of an inner join."""
+    def _join_source(self, left: object, right: object) -> list[object]:
         return ["join", left, right]
 
     def _without_keys(self, relation: Relation) -> _Block:
@@ -199,11 +198,11 @@ class _Former:
         matched = conditions_of(canonical(join.condition, values)) if join.condition is not None else {}
         if join.kind == "inner":
             conditions = {**left.conditions, **right.conditions, **matched}
-            return _Block(self._joined(left.source, right.source), values, conditions)
-        sides = [[side.form, self.listed(side, of)] for side, of in ((left, join.left), (right, join.right))]
+            return _Block(self._join_source(left.source, right.source), values, conditions)
+        sides = [[side.form, self.column_texts(side, of)] for side, of in ((left, join.left), (right, join.right))]
         return self._opaque([join.kind, *sides, sorted(matched)], join)
 
-    def _exploded(self, relation: Explode) -> _Block:
+    def _explode_block(self, relation: Explode) -> _Block:
         """An element and its position are beside the columns of the rows below, and part of their keys."""
         block = self.block(relation.child)
         added = self._source(
@@ -212,7 +211,7 @@ class _Former:
         )
         return _Block(added.source, {**block.values, **added.values})
 
-    def _windowed(self, relation: Windowed) -> _Block:
+    def _window_block(self, relation: Windowed) -> _Block:
         """Windows are computed over the rows that the conditions below leave; they add columns to these."""
         block = self.block(relation.child)
         values = _values(relation.items, block.values)
@@ -248,7 +247,7 @@ class _Former:
             [text_of(block.values[term.column.lower()]), term.is_descending, term.is_null_first]
             for term in relation.order
         ]
-        source = ["top", block.form, order, relation.count, relation.skipped, self.listed(block, relation)]
+        source = ["top", block.form, order, relation.count, relation.skipped, self.column_texts(block, relation)]
         return self._opaque([*source, *self._ties(relation.child, are_decided=True)], relation)
 
 
@@ -272,7 +271,7 @@ class _RowsFormer(_Former):
     def _in_order(self, parts: list[object]) -> list[object]:
         return parts if self.has_keys else sorted(parts, key=repr)
 
-    def _joined(self, left: object, right: object) -> list[object]:
+    def _join_source(self, left: object, right: object) -> list[object]:
         sides = (side for side in (left, right) if isinstance(side, list))
         parts = [part for side in sides for part in (side[1:] if side[0] == "join" else [side])]
         return ["join", *self._in_order(parts)]

@@ -89,7 +89,7 @@ def _trace(relation: Relation) -> _Traced:
             )  # fmt: skip
         case Filter():
             below = _trace(relation.child)
-            return _Traced(below.values, _influenced(below, below.values, [relation.condition], "filters"))
+            return _Traced(below.values, _add_influences(below, below.values, [relation.condition], "filters"))
         case Distinct() | ScalarValue():
             return _trace(relation.child)
         case Projection() | Windowed():
@@ -98,7 +98,7 @@ def _trace(relation: Relation) -> _Traced:
         case TopK():
             below = _trace(relation.child)
             order = [exp.column(term.column, quoted=True) for term in relation.order]
-            return _Traced(below.values, _influenced(below, below.values, order, "filters"))
+            return _Traced(below.values, _add_influences(below, below.values, order, "filters"))
         case Aggregate():
             return _aggregate(relation)
         case Join():
@@ -106,7 +106,7 @@ def _trace(relation: Relation) -> _Traced:
         case UnionAll():
             return _union(relation)
         case _:
-            return _computed(relation)
+            return _trace_added_columns(relation)
 
 
 def _aggregate(relation: Aggregate) -> _Traced:
@@ -116,7 +116,7 @@ def _aggregate(relation: Aggregate) -> _Traced:
     for call in relation.calls:
         read = {origin for name in _names(call.call) for origin in below.values.get(name, {})}
         values[call.name.lower()] = dict.fromkeys(sorted(read), "aggregated")
-    return _Traced(_items(relation.items, values), _influenced(below, below.values, keys, "groups"))
+    return _Traced(_items(relation.items, values), _add_influences(below, below.values, keys, "groups"))
 
 
 def _join(join: Join) -> _Traced:
@@ -125,7 +125,7 @@ def _join(join: Join) -> _Traced:
     below = _Traced(both, all_roles(left.influences, right.influences))
     condition = [join.condition] if join.condition is not None else []
     shown = left.values if join.kind in ("semi", "anti") else both
-    return _Traced(shown, _influenced(below, both, condition, "joins"))
+    return _Traced(shown, _add_influences(below, both, condition, "joins"))
 
 
 def _union(union: UnionAll) -> _Traced:
@@ -133,13 +133,13 @@ def _union(union: UnionAll) -> _Traced:
     values: _Values = {}
     for position, column in enumerate(union.schema):
         names = [columns(branch)[position].name.lower() for branch in union.branches]
-        values[column.name.lower()] = _merged(
+        values[column.name.lower()] = _merge_origins(
             branch.values[name] for branch, name in zip(branches, names, strict=True)
         )  # fmt: skip
     return _Traced(values, all_roles(*(branch.influences for branch in branches)))
 
 
-def _computed(relation: Relation) -> _Traced:
+def _trace_added_columns(relation: Relation) -> _Traced:
     """A node that adds columns to those of its children; each added column is traced to all of theirs."""
     below = [_trace(child) for child in children(relation)]
     known = {name: origins for child in below for name, origins in child.values.items()}
@@ -155,7 +155,7 @@ def _items(items: Iterable[Named], below: _Values) -> _Values:
 def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
     if isinstance(expression, exp.Column):
         return dict(below.get(expression.name.lower(), {}))
-    return _merged(
+    return _merge_origins(
         {
             origin: stronger(how, "aggregated" if column.find_ancestor(exp.AggFunc) else "computed")
             for origin, how in below.get(column.name.lower(), {}).items()
@@ -164,7 +164,7 @@ def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
     )
 
 
-def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, How]:
+def _merge_origins(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, How]:
     merged: dict[ColumnOrigin, How] = {}
     for part in parts:
         for origin, how in part.items():
@@ -177,7 +177,7 @@ def stronger(one: How, other: How) -> How:
     return max(one, other, key=_ORDER.index)
 
 
-def _influenced(below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole) -> Influences:
+def _add_influences(below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole) -> Influences:
     read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
     return all_roles(dict.fromkeys(sorted(read), (role,)), below.influences)
 

@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 
 
-def pruned_columns(relation: Relation) -> Relation:
+def prune_columns(relation: Relation) -> Relation:
     """The relation with scans and projections reduced to the columns that are read; shared nodes stay shared."""
     order = _parents_first(relation)
     needed: dict[int, set[str]] = defaultdict(set)
@@ -41,7 +41,7 @@ def pruned_columns(relation: Relation) -> Relation:
             needed[id(child)] |= names
     made: dict[int, Relation] = {}
     for node in reversed(order):
-        made[id(node)] = _over(_narrowed(node, needed[id(node)]), made)
+        made[id(node)] = _over(_prune_node(node, needed[id(node)]), made)
     return made[id(relation)]
 
 
@@ -88,14 +88,14 @@ def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
             return [(node.child, _names([*expressions(node), *parts]))]
 
 
-def _narrowed(node: Relation, needed: set[str]) -> Relation:
+def _prune_node(node: Relation, needed: set[str]) -> Relation:
     match node:
         case Scan():
             return replace(node, schema=tuple(c for c in node.schema if c.name.lower() in needed))
         case Projection():
             return replace(node, items=tuple(item for item in node.items if item.name.lower() in needed))
         case UnionAll():
-            branches = tuple(_shown(branch, _read_of(branch, node, needed)) for branch in node.branches)
+            branches = tuple(_select_columns(branch, _read_of(branch, node, needed)) for branch in node.branches)
             return UnionAll(branches, tuple(column for column in node.schema if column.name.lower() in needed))
     return node
 
@@ -106,7 +106,7 @@ def _read_of(branch: Relation, union: UnionAll, needed: set[str]) -> list[str]:
     return [own.name for own, merged in pairs if merged.name.lower() in needed]
 
 
-def _shown(relation: Relation, names: list[str]) -> Relation:
+def _select_columns(relation: Relation, names: list[str]) -> Relation:
     """The relation with these of its columns only."""
     shown = [column for column in columns(relation) if column.name in names]
     if len(shown) == len(columns(relation)):

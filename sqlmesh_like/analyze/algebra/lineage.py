@@ -41,22 +41,26 @@ def split_columns(relation: Relation) -> Origins:
         case Filter() | Distinct() | Explode():
             return split_columns(relation.child)
         case Projection():
-            return _copied(relation.items, split_columns(relation.child))
+            return _passthrough_origins(relation.items, split_columns(relation.child))
         case Windowed():
             below = split_columns(relation.child)
             common = {key.name.lower() for key in window_keys(relation) if isinstance(key, exp.Column)}
-            return _copied(relation.items, {name: origin for name, origin in below.items() if name in common})
+            return _passthrough_origins(
+                relation.items, {name: origin for name, origin in below.items() if name in common}
+            )
         case Join():
             return _through_join(relation)
         case Aggregate():
-            return _copied(relation.items, _copied(relation.keys, split_columns(relation.child)))
+            return _passthrough_origins(
+                relation.items, _passthrough_origins(relation.keys, split_columns(relation.child))
+            )
         case UnionAll():
             return _through_union(relation)
         case OneRow() | TopK() | ScalarValue():
             return {}
 
 
-def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
+def _passthrough_origins(items: tuple[Named, ...], below: Origins) -> Origins:
     return {
         item.name.lower(): below[item.expression.name.lower()]
         for item in items

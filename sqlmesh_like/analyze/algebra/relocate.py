@@ -16,7 +16,7 @@ from sqlmesh_like.names import Column
 _Part = TypeVar("_Part")
 
 
-def relocated(relation: Relation, offset: int | None) -> Relation:
+def relocate_positions(relation: Relation, offset: int | None) -> Relation:
     """The relation with every source position set to `offset`, where it is read; shared nodes stay shared."""
     return _Move(offset).of(relation)
 
@@ -34,10 +34,10 @@ class _Move:
             return part
         number = self._parts.of(part)
         if number not in self._done:
-            self._done[number] = self._moved(part)
+            self._done[number] = self._move_part(part)
         return self._done[number]  # type: ignore[return-value]
 
-    def _moved(self, part: object) -> object:
+    def _move_part(self, part: object) -> object:
         """The part with its positions moved; a part without any is returned itself, as most are generated names."""
         if isinstance(part, exp.Expr):
             return self._expression(part)

@@ -29,20 +29,20 @@ from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup, with_co
 from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.binding.lateral_aliases import with_lateral_aliases
-from sqlmesh_like.analyze.binding.limits import limited, read_limit
+from sqlmesh_like.analyze.binding.limits import apply_limit, read_limit
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     UnknownName,
     Unsupported,
-    named,
     offset_of,
+    quoted_alias,
     with_names,
 )
-from sqlmesh_like.analyze.binding.set_types import common_schema, converted
-from sqlmesh_like.analyze.binding.shorthands import grouped_by_all, with_plain_values, written_out
+from sqlmesh_like.analyze.binding.set_types import cast_to_schema, common_schema
+from sqlmesh_like.analyze.binding.shorthands import expand_group_by_all, expand_shorthands, with_plain_values
 from sqlmesh_like.analyze.binding.subqueries.asking_groups import RowQuestions, asking_groups
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
-from sqlmesh_like.analyze.binding.subqueries.row_queries import with_asking_joins_filtered
+from sqlmesh_like.analyze.binding.subqueries.row_queries import move_on_subqueries_to_where
 from sqlmesh_like.analyze.binding.ties import over_peers, window_fault
 from sqlmesh_like.analyze.binding.time_windows import by_start, with_time_window
 from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
@@ -59,7 +59,7 @@ _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order", "limit", "offse
 _QUALIFY = "_sml_qualify"
 
 
-def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
+def read_query(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
     """The algebra of a query. Raises `Unsupported` for forms outside it, `UnknownName` for the author's mistakes."""
     ctes = dict(ctes or {})
     with_ = query.args.get("with_") or query.args.get("with")
@@ -68,33 +68,33 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             raise Unsupported("QRY009", "a recursive CTE", query)
         for cte in with_.expressions:
             names = [name.name for name in cte.args["alias"].columns]
-            relation = read(with_names(cte.this) if names else cte.this, lookup, ctes)
+            relation = read_query(with_names(cte.this) if names else cte.this, lookup, ctes)
             ctes[cte.alias.lower()] = with_columns(relation, names, cte) if names else relation
     match query:
         case exp.Subquery():
             for part, value in query.args.items():
                 if value and part not in _PARENTHESES_PARTS:
                     raise _unsupported_part(part, query)
-            return limited(query, read(query.this, lookup, ctes))
+            return apply_limit(query, read_query(query.this, lookup, ctes))
         case exp.Union():
-            return limited(query, _read_union(query, lookup, ctes))
+            return apply_limit(query, _read_union(query, lookup, ctes))
         case exp.Select():
-            return _read_select(query, FromReader(lookup, ctes, read, _asked))
+            return _read_select(query, FromReader(lookup, ctes, read_query, _join_condition_subqueries))
         case exp.Intersect() | exp.Except():
-            return limited(query, _read_difference(query, lookup, ctes))
+            return apply_limit(query, _read_difference(query, lookup, ctes))
     raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
     if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
-    left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
+    left, right = read_query(union.this, lookup, ctes), read_query(with_names(union.expression), lookup, ctes)
     if len(columns(left)) != len(columns(right)):
         schemas = [columns(left), columns(right)]
         raise _different_widths(f"the branches of {_operator(union)}", union.expression, schemas)
     schema = _common_schema(left, right, union)
     sides = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
-    whole = UnionAll(tuple(converted(side, schema) for side in sides), schema)
+    whole = UnionAll(tuple(cast_to_schema(side, schema) for side in sides), schema)
     return distinct_rows(whole, offset_of(union)) if union.args.get("distinct") else whole
 
 
@@ -115,12 +115,12 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
     """INTERSECT and EXCEPT of two queries with columns of the same types."""
     if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
-    left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
+    left, right = read_query(query.this, lookup, ctes), read_query(with_names(query.expression), lookup, ctes)
     schemas = [columns(left), columns(right)]
     if len(schemas[0]) != len(schemas[1]):
         raise _different_widths(f"the two queries of {_operator(query)}", query.expression, schemas)
     schema = _common_schema(left, right, query)
-    left, right = converted(left, schema), converted(right, schema)
+    left, right = cast_to_schema(left, schema), cast_to_schema(right, schema)
     kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
     if query.args.get("distinct"):
         return distinct_difference(left, right, kind, offset_of(query))
@@ -144,7 +144,7 @@ def _operator(query: exp.SetOperation) -> str:
 
 
 def _read_select(select: exp.Select, tables: FromReader) -> Relation:
-    select = with_asking_joins_filtered(with_plain_values(written_out(select)))
+    select = move_on_subqueries_to_where(with_plain_values(expand_shorthands(select)))
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
@@ -154,7 +154,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     subqueries = Subqueries(tables)
     if where := select.args.get("where"):
         try:
-            scope = subqueries.filtered(scope, where.this)
+            scope = subqueries.filter_scope(scope, where.this)
         except UnknownName as unknown:
             _name_alias(unknown, select)
             raise
@@ -164,7 +164,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     items = _expand_stars(selected, scope)
     items = with_lateral_aliases(items, scope)
     _require_unique(items)
-    select = by_start(grouped_by_all(select, items), items, scope)
+    select = by_start(expand_group_by_all(select, items), items, scope)
     relation = _read_items(select, items, scope, subqueries)
     limit = read_limit(select, relation, items, scope)
     if limit is None:
@@ -177,11 +177,13 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     return limit.of(relation)
 
 
-def _asked(tables: FromReader, scope: Scope, condition: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+def _join_condition_subqueries(
+    tables: FromReader, scope: Scope, condition: exp.Expr, name: str
+) -> tuple[Scope, exp.Expr]:
     """A side of a join with what a condition of ON asks of queries, and the condition over it."""
     subqueries = Subqueries(tables)
-    scope, condition = subqueries.flagged(scope, condition, name)
-    return subqueries.scalars.joined(scope, condition, f"{name}_s")
+    scope, condition = subqueries.join_predicates(scope, condition, name)
+    return subqueries.scalars.join_values(scope, condition, f"{name}_s")
 
 
 def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
@@ -201,7 +203,7 @@ def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subque
 
 def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     questions = RowQuestions(scope, subqueries)
-    select, items = questions.grouped(select, items), questions.items(items)
+    select, items = questions.answer_group_by(select, items), questions.items(items)
     scope = questions.scope
     if (asking := asking_groups(select, items, scope, subqueries)) is not None:
         return asking
@@ -216,9 +218,9 @@ def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) 
     replaced: list[exp.Alias] = []
     for number, item in enumerate(items):
         if item.this.find(exp.Query):
-            scope, value = subqueries.flagged(scope, item.this, f"_sml_g{number}")
-            scope, value = subqueries.scalars.joined(scope, value, f"_sml_i{number}")
-            item = named(value, item.alias)
+            scope, value = subqueries.join_predicates(scope, item.this, f"_sml_g{number}")
+            scope, value = subqueries.scalars.join_values(scope, value, f"_sml_i{number}")
+            item = quoted_alias(value, item.alias)
         replaced.append(item)
     return scope, replaced
 
@@ -258,7 +260,7 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
         elif isinstance(item, exp.Alias):
             items.append(item)
         elif isinstance(item.unnest(), exp.Column):
-            items.append(named(item.unnest(), item.unnest().name))
+            items.append(quoted_alias(item.unnest(), item.unnest().name))
         elif isinstance(scope.relation, OneRow):  # Spark names them by their text
             raise Unsupported("QRY008", "a SELECT without FROM of columns without names", item)
         else:
@@ -271,15 +273,15 @@ def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]
 
 def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
     alias = next((s.alias for s in scope.sources if (name, output) in s.outputs), "")
-    return named(exp.column(name, table=alias or None, quoted=True), name)
+    return quoted_alias(exp.column(name, table=alias or None, quoted=True), name)
 
 
 def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
     qualify = select.args.get("qualify")
-    condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
-    everything = [named(over_peers(item.this), item.alias) for item in (*items, *condition)]
+    condition = [quoted_alias(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
+    everything = [quoted_alias(over_peers(item.this), item.alias) for item in (*items, *condition)]
     windows = [window for item in everything for window in item.this.find_all(exp.Window)]
-    outputs = tuple(scope.named(item, in_window=bool(windows)) for item in everything)
+    outputs = tuple(scope.resolve_item(item, in_window=bool(windows)) for item in everything)
     if not windows:
         if qualify:
             raise UnknownName("QUALIFY needs a window function", qualify)

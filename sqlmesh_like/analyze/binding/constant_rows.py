@@ -8,15 +8,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, OneRow, Projection, Relation, UnionAll, columns
-from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, named
-from sqlmesh_like.analyze.binding.set_types import common_schema, converted
+from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, quoted_alias
+from sqlmesh_like.analyze.binding.set_types import cast_to_schema, common_schema
 from sqlmesh_like.names import Column
 
 MOST_ROWS = 200
 """Rows of VALUES, each of which is a branch of a union."""
 
 
-def written_rows(values: exp.Values) -> Relation:
+def read_values(values: exp.Values) -> Relation:
     """The rows of VALUES, whose columns are `col1`, `col2` …; those of one column have one type.
 
     Raises Unsupported and UnknownName.
@@ -34,22 +34,26 @@ def written_rows(values: exp.Values) -> Relation:
             raise Unsupported("TYP001", "a column of VALUES has values of different types", values, "VALUES")
     if len(branches) == 1:
         return branches[0]
-    return UnionAll(tuple(converted(branch, schema) for branch in branches), schema)
+    return UnionAll(tuple(cast_to_schema(branch, schema) for branch in branches), schema)
 
 
 def _row(values: list[exp.Expr]) -> Projection:
     scope = Scope(OneRow(), ())
-    items = [scope.named(named(value.unalias(), f"col{number}")) for number, value in enumerate(values, 1)]
+    items = [
+        scope.resolve_item(quoted_alias(value.unalias(), f"col{number}")) for number, value in enumerate(values, 1)
+    ]
     return Projection(scope.relation, tuple(items))
 
 
 def _null_as(schema: tuple[Column, ...], first: Projection) -> Relation:
     """A row with columns of these types; of a type that is not known yet, that of a NULL."""
     items = zip(schema, first.items, strict=True)
-    return Projection(OneRow(), tuple(Named(c.name, _typed(c.type, item.expression), c.type) for c, item in items))
+    return Projection(
+        OneRow(), tuple(Named(c.name, _null_of_type(c.type, item.expression), c.type) for c, item in items)
+    )
 
 
-def _typed(type_: str | None, value: exp.Expr) -> exp.Expr:
+def _null_of_type(type_: str | None, value: exp.Expr) -> exp.Expr:
     return value if type_ is None else exp.cast(exp.Null(), type_, dialect="spark")
 
 

@@ -19,19 +19,21 @@ _RIGHT = "_sml_r."
 
 def distinct_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
     """Distinct rows of the left side with (`semi`) or without (`anti`) an equal row on the right."""
-    return make_join(distinct_rows(left, offset), Projection(right, _named(right)), kind, _equal(left, right))
+    return make_join(
+        distinct_rows(left, offset), Projection(right, _prefixed_columns(right)), kind, _equal(left, right)
+    )
 
 
 def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
     """Rows of the left side whose copy of the same number is (`semi`) or is not (`anti`) on the right."""
     shown = tuple(Named(c.name, _column(c.name), c.type) for c in columns(left))
-    copies = Windowed(left, (*shown, _numbered(left, COPY, offset)), (_keys(left),))
-    others = Windowed(right, (*_named(right), _numbered(right, _RIGHT + COPY, offset)), (_keys(right),))
+    copies = Windowed(left, (*shown, _copy_number(left, COPY, offset)), (_keys(left),))
+    others = Windowed(right, (*_prefixed_columns(right), _copy_number(right, _RIGHT + COPY, offset)), (_keys(right),))
     same_copy = exp.EQ(this=_column(COPY), expression=_column(_RIGHT + COPY))
     return Projection(make_join(copies, others, kind, exp.and_(_equal(left, right), same_copy)), shown)
 
 
-def _numbered(side: Relation, name: str, offset: int | None) -> Named:
+def _copy_number(side: Relation, name: str, offset: int | None) -> Named:
     """ROW_NUMBER over equal rows, ordered by a column in which all are equal, so that the row key decides."""
     order = exp.Order(expressions=[exp.Ordered(this=_column(columns(side)[0].name), nulls_first=True)])
     number = exp.RowNumber()
@@ -40,7 +42,7 @@ def _numbered(side: Relation, name: str, offset: int | None) -> Named:
     return Named(name, exp.Window(this=number, partition_by=list(_keys(side)), order=order, over="OVER"), "int")
 
 
-def _named(right: Relation) -> tuple[Named, ...]:
+def _prefixed_columns(right: Relation) -> tuple[Named, ...]:
     return tuple(Named(_RIGHT + c.name, _column(c.name), c.type) for c in columns(right))
 
 

@@ -11,12 +11,12 @@ WRITTEN = "written"
 Change = Callable[[exp.Expr], exp.Expr]
 
 
-def replaced(node: exp.Expr, change: Change) -> exp.Expr:
+def replace_nodes(node: exp.Expr, change: Change) -> exp.Expr:
     """A copy of the tree with each node replaced by the result of `change`; replacements are not visited.
 
     >>> import sqlglot
     >>> swap = lambda node: exp.column("b") if isinstance(node, exp.Column) else node
-    >>> replaced(sqlglot.parse_one("f(a, 1) + a"), swap).sql()
+    >>> replace_nodes(sqlglot.parse_one("f(a, 1) + a"), swap).sql()
     'F(b, 1) + b'
     """
     made = change(node)
@@ -25,9 +25,9 @@ def replaced(node: exp.Expr, change: Change) -> exp.Expr:
     made = _alone(node)
     for part, value in node.args.items():
         if isinstance(value, exp.Expr):
-            made.set(part, replaced(value, change))
+            made.set(part, replace_nodes(value, change))
         elif isinstance(value, list):
-            made.set(part, [replaced(one, change) if isinstance(one, exp.Expr) else one for one in value])
+            made.set(part, [replace_nodes(one, change) if isinstance(one, exp.Expr) else one for one in value])
         else:
             made.args[part] = value
     return made

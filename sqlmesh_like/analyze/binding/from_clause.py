@@ -22,12 +22,12 @@ from sqlmesh_like.analyze.algebra.relation import (
     Scan,
     columns,
 )
-from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, written_rows
+from sqlmesh_like.analyze.binding.constant_rows import is_range, numbers, read_values
 from sqlmesh_like.analyze.binding.generators import with_view
-from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, written_at
-from sqlmesh_like.analyze.binding.pivots import pivoted
+from sqlmesh_like.analyze.binding.joining import conjuncts, make_join, with_position
+from sqlmesh_like.analyze.binding.pivots import apply_pivot
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure, with_names
-from sqlmesh_like.analyze.binding.subqueries.lateral_queries import joined_lateral
+from sqlmesh_like.analyze.binding.subqueries.lateral_queries import join_lateral
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK, is_comma
 from sqlmesh_like.names import Schema
@@ -74,9 +74,9 @@ class FromReader:
         first.set("joins", None)
         if (join := using_behind_comma(joins)) is not None:
             raise Unsupported("QRY009", "a USING JOIN behind a comma", join, "JOIN")
-        if (nested := self._nested(first)) is not None and not select.args.get("laterals"):
+        if (nested := self._nested_joins(first)) is not None and not select.args.get("laterals"):
             for join in joins:
-                nested = self._joined(nested, join)
+                nested = self._read_join(nested, join)
             return nested
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
@@ -84,19 +84,19 @@ class FromReader:
             if joins or views:
                 # Spark pivots all that FROM joins.
                 raise Unsupported("QRY009", "PIVOT of a join", pivot, "PIVOT")
-            relation = pivoted(relation, alias, pivot)
+            relation = apply_pivot(relation, alias, pivot)
             alias = (pivot.alias or alias).lower()
         if not joins and not views:
             return Scope(relation, (ScopeSource(alias, tuple((c.name, c.name) for c in columns(relation))),))
-        scope = _qualified(alias, relation)
+        scope = _item_scope(alias, relation)
         for join in joins:
             is_lateral = isinstance(join.this, exp.Lateral)
-            scope = self._joined_lateral(scope, join) if is_lateral else self._joined(scope, join)
+            scope = self._join_lateral(scope, join) if is_lateral else self._read_join(scope, join)
         for number, view in enumerate(views):
             scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
 
-    def _nested(self, item: exp.Expr) -> Scope | None:
+    def _nested_joins(self, item: exp.Expr) -> Scope | None:
         """The scope of joins in parentheses, whose names stay what they are without an alias; None for another item.
 
         With an alias they are one table, whose columns are those of `*`.
@@ -114,7 +114,7 @@ class FromReader:
         if not item.args.get("alias"):
             return inner
         names = [name.name for name in item.args["alias"].columns]
-        return _qualified(item.alias.lower(), _as_table(inner, names, item))
+        return _item_scope(item.alias.lower(), _as_table(inner, names, item))
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
         if _pivot_of(item) is not None:
@@ -133,7 +133,7 @@ class FromReader:
             case exp.Subquery():
                 relation = self.read(with_names(item) if names else item, self.lookup, self.ctes)
             case exp.Values():
-                relation = written_rows(item)
+                relation = read_values(item)
             case _:
                 raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
         return (item.alias or item.name).lower(), with_columns(relation, names, item) if names else relation
@@ -148,10 +148,10 @@ class FromReader:
             raise Unsupported("INP001", f"the columns of {relation.input_id} are not known before it is built", table)
         return Scan(relation.input_id, relation.schema)
 
-    def _joined(self, left: Scope, join: exp.Join) -> Scope:
-        right = self._nested(join.this)
+    def _read_join(self, left: Scope, join: exp.Join) -> Scope:
+        right = self._nested_joins(join.this)
         if right is None:
-            right = _qualified(*self._item(join.this))
+            right = _item_scope(*self._item(join.this))
         if str(join.args.get("method") or "").upper() == "NATURAL":
             join = _by_shared_names(join, left, right)
         kind = _kind(join)
@@ -168,7 +168,7 @@ class FromReader:
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
             require_pure(condition)
-        joined = written_at(
+        joined = with_position(
             make_join(left.relation, right.relation, kind, condition), join.this, "JOIN" if _has_keyword(join) else ""
         )
         if kind in ("semi", "anti"):
@@ -180,14 +180,14 @@ class FromReader:
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
 
-    def _read(self, query: exp.Expr) -> Relation:
+    def _read_query(self, query: exp.Expr) -> Relation:
         return self.read(with_names(query), self.lookup, self.ctes)
 
-    def _joined_lateral(self, left: Scope, join: exp.Join) -> Scope:
+    def _join_lateral(self, left: Scope, join: exp.Join) -> Scope:
         """`JOIN LATERAL`: the rows of a query or a table function for each row to the left."""
         if not isinstance(join.this.this, exp.Query):
-            return _joined_view(left, join)
-        return joined_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read)
+            return _join_view(left, join)
+        return join_lateral(left, join, _kind(join), self.scope, partial(self.ask, self), self._read_query)
 
     def _with_answers(self, left: Scope, right: Scope, join: exp.Join) -> tuple[Scope, Scope, exp.Join]:
         """The sides of a join with what its ON asks of subqueries, and the join over the answers.
@@ -204,13 +204,13 @@ class FromReader:
                 try:
                     left, part = self.ask(self, left, part, name)
                 except UnknownName:
-                    right, part = self._asked_of_right(right, part, name)
+                    right, part = self._ask_right_side(right, part, name)
             parts.append(part)
         answered = join.copy()
         answered.set("on", exp.and_(*parts))
         return left, right, answered
 
-    def _asked_of_right(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+    def _ask_right_side(self, right: Scope, part: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
         try:
             return self.ask(self, right, part, name)
         except UnknownName:
@@ -285,7 +285,7 @@ def _has_keyword(join: exp.Join) -> bool:
     return any(join.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
-def _joined_view(left: Scope, join: exp.Join) -> Scope:
+def _join_view(left: Scope, join: exp.Join) -> Scope:
     """`JOIN LATERAL explode(…)`: the rows of the table function for each row to the left."""
     kind, on = _kind(join), join.args.get("on")
     is_always = on is None or (isinstance(on, exp.Boolean) and on.this)
@@ -367,7 +367,7 @@ def _with_merged(
     return Projection(joined, (*kept, *added)), tuple(names)
 
 
-def _qualified(alias: str, relation: Relation) -> Scope:
+def _item_scope(alias: str, relation: Relation) -> Scope:
     outputs = tuple((column.name, f"{alias}.{column.name}") for column in columns(relation))
     items = tuple(
         Named(output, exp.column(column.name, quoted=True), column.type)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, quoted_alias, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, fields_of
 from sqlmesh_like.dialects import SPARK
@@ -43,9 +43,9 @@ def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], 
     written = item.expressions if isinstance(item, exp.Aliases) else [item.args["alias"]] if item.alias else []
     generator = selected_generator(item)
     assert generator is not None
-    made = _generated(scope, generator, [one.name for one in written], _IN_SELECT, is_outer=False)
+    made = _read_generator(scope, generator, [one.name for one in written], _IN_SELECT, is_outer=False)
     hidden = tuple((output, output) for _, output in made.outputs)
-    shown = [named(exp.column(output, table=_IN_SELECT, quoted=True), name) for name, output in made.outputs]
+    shown = [quoted_alias(exp.column(output, table=_IN_SELECT, quoted=True), name) for name, output in made.outputs]
     wider = replace(scope, relation=made.relation, sources=(*scope.sources, ScopeSource(_IN_SELECT, hidden)))
     return [one for part in items for one in (shown if part is item else [part])], wider
 
@@ -63,7 +63,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     if name in {source.alias for source in scope.sources}:
         raise Unsupported("QRY009", f"two items of FROM with the name {name!r}", view.this)
     written = [column.name for column in alias.columns] if alias else []
-    made = _generated(scope, view.this, written, name, is_outer=is_outer)
+    made = _read_generator(scope, view.this, written, name, is_outer=is_outer)
     if {output.lower() for _, output in made.outputs} & set(scope.known):
         raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", view.this)
     return replace(scope, relation=made.relation, sources=(*scope.sources, ScopeSource(name, made.outputs)))
@@ -77,7 +77,7 @@ class _Made:
     outputs: tuple[tuple[str, str], ...]
 
 
-def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: str, *, is_outer: bool) -> _Made:
+def _read_generator(scope: Scope, generator: exp.Expr, written: list[str], prefix: str, *, is_outer: bool) -> _Made:
     if isinstance(generator, exp.Stack):
         generator = stack_as_inline(generator, lambda value: types.infer(scope.resolve(value), scope.known))
     array = scope.resolve(generator.this)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Projection, Relation
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     UnknownName,
     Unsupported,
-    named,
     offset_of,
+    quoted_alias,
     require_pure,
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided, order_of_choice
@@ -86,7 +86,7 @@ def having_item(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> ex
             return exp.Paren(this=aliases[node.name.lower()].copy())
         return node
 
-    return named(replaced(condition, replace), HAVING)
+    return quoted_alias(replace_nodes(condition, replace), HAVING)
 
 
 def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
@@ -137,7 +137,7 @@ def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> 
         raise Unsupported("QRY010", "GROUP BY ALL", group)
     if has_sets(group):
         sets = read_sets(group, read_key)
-        return _Grouping(replace(scope, relation=sets.expanded(scope.relation)), sets.columns(), sets.keys, sets)
+        return _Grouping(replace(scope, relation=sets.expand(scope.relation)), sets.columns(), sets.keys, sets)
     keys: dict[str, Named] = {}
     for position, expression in enumerate(group.expressions):
         text, key = read_key(expression)
@@ -221,7 +221,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
     function = core(node)
     assert isinstance(function, exp.Func)
-    record, argument = _merged(function), None
+    record, argument = _mergeable_aggregate(function), None
     if record is not None:
         argument = function.this
     distinct = isinstance(argument, exp.Distinct)
@@ -256,7 +256,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     return Call(name, record.merged_name, folded, type_, False, whole, sql, offset, result)
 
 
-def _merged(function: exp.Func) -> AggregateFunction | None:
+def _mergeable_aggregate(function: exp.Func) -> AggregateFunction | None:
     """What is known of an aggregate that is merged over some arguments; None for any other."""
     record = aggregate_of(function)
     if record is None or record.merge is None or (record.merge.chooses and not is_decided(function)):

@@ -35,7 +35,7 @@ class GroupingSets:
     keys: dict[str, Named]
     sets: tuple[frozenset[str], ...]
 
-    def expanded(self, relation: Relation) -> Relation:
+    def expand(self, relation: Relation) -> Relation:
         """The relation's rows once per set, with the keys as columns; keys that the set leaves out are NULL."""
         numbers = exp.Array(expressions=[exp.Literal.number(number) for number in range(len(self.sets))])
         copies = Explode(relation, numbers, _SET, Column(_UNUSED, "int"))

@@ -14,7 +14,7 @@ from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import is_one_key
 
 
-def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
+def filter_rows(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
     """The relation filtered by conditions; those that read the clock on top, as they change without new data."""
     fixed = [part for part in parts if not clock_calls(part)]
     moving = [part for part in parts if clock_calls(part)]
@@ -44,7 +44,7 @@ def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Ex
             upper.append(part)
     placed = {id(part) for part in (*lower[0], *lower[1], *upper)}
     kept = [part for part in parts if id(part) not in placed]
-    return filtered(_join(filtered(left, lower[0]), filtered(right, lower[1]), kind, kept), upper)
+    return filter_rows(_join(filter_rows(left, lower[0]), filter_rows(right, lower[1]), kind, kept), upper)
 
 
 def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -> int | None:
@@ -54,10 +54,10 @@ def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -
     return next((n for n in (0, 1) if may_sink[n] and _reads_only(part, names[n])), None)
 
 
-def written_at(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
+def with_position(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
     """The relation with the source position of its join, which may be below filters that `make_join` added."""
     if isinstance(relation, Filter):
-        return replace(relation, child=written_at(relation.child, node, keyword))
+        return replace(relation, child=with_position(relation.child, node, keyword))
     return replace(relation, offset=offset_of(node), keyword=keyword) if isinstance(relation, Join) else relation
 
 
@@ -96,16 +96,16 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
 
 def factored_conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     """The conjuncts of a condition, and those common to all branches of an OR."""
-    return [each for part in conjuncts(condition) for each in _factored(part)]
+    return [each for part in conjuncts(condition) for each in _factor_or(part)]
 
 
-def _factored(predicate: exp.Expr) -> list[exp.Expr]:
+def _factor_or(predicate: exp.Expr) -> list[exp.Expr]:
     """A predicate as conjuncts: those common to all branches of an OR are factored out, which also holds for NULL.
 
     >>> import sqlglot
-    >>> [part.sql() for part in _factored(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]
+    >>> [part.sql() for part in _factor_or(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]
     ['a = b', 'c > 1 OR c < 0']
-    >>> [part.sql() for part in _factored(sqlglot.parse_one("a = b OR (a = b AND c < 0)"))]
+    >>> [part.sql() for part in _factor_or(sqlglot.parse_one("a = b OR (a = b AND c < 0)"))]
     ['a = b']
     """
     if not isinstance(predicate, exp.Or):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import replaced
-from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, named
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
+from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, quoted_alias
 from sqlmesh_like.analyze.expressions.functions import first_impure
 
 
@@ -28,8 +28,8 @@ def with_lateral_aliases(items: Sequence[exp.Alias], scope: Scope) -> list[exp.A
             value = known[column.name.lower()]
             if _is_within(column, item) or value.find(exp.Query, exp.UDTF) or _is_random(value):
                 raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
-        written = replaced(item.this, lambda node: _written(node, known, scope)) if read else item.this
-        result.append(named(written, item.alias) if read else item)
+        written = replace_nodes(item.this, lambda node: _expand_alias(node, known, scope)) if read else item.this
+        result.append(quoted_alias(written, item.alias) if read else item)
         known[item.alias.lower()] = written
     return result
 
@@ -39,7 +39,7 @@ def _is_lateral(node: exp.Expr, known: dict[str, exp.Expr], scope: Scope) -> boo
     return isinstance(node, exp.Column) and not node.table and name in known and name not in scope.bare
 
 
-def _written(node: exp.Expr, known: dict[str, exp.Expr], scope: Scope) -> exp.Expr:
+def _expand_alias(node: exp.Expr, known: dict[str, exp.Expr], scope: Scope) -> exp.Expr:
     return exp.Paren(this=known[node.name.lower()].copy()) if _is_lateral(node, known, scope) else node
 
 

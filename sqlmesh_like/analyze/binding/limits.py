@@ -25,9 +25,9 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, offset_of
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, offset_of, quoted_alias
 from sqlmesh_like.analyze.expressions.types import infer, is_exact_key
 from sqlmesh_like.dialects import SPARK
 
@@ -84,11 +84,11 @@ def read_limit(query: exp.Query, relation: Relation, items: Sequence[exp.Alias],
     return Limit(count, skipped, tuple(terms), tuple(added.values()), node)
 
 
-def limited(query: exp.Query, relation: Relation) -> Relation:
+def apply_limit(query: exp.Query, relation: Relation) -> Relation:
     """The first rows of a set operation. Raises Unsupported."""
     shown = columns(relation)
     scope = Scope(relation, (ScopeSource("", tuple((column.name, column.name) for column in shown)),))
-    items = [named(exp.column(column.name, quoted=True), column.name) for column in shown]
+    items = [quoted_alias(exp.column(column.name, quoted=True), column.name) for column in shown]
     limit = read_limit(query, relation, items, scope)
     if limit is None:
         return relation
@@ -182,7 +182,7 @@ def _column(term: exp.Expr, items: Sequence[exp.Alias], scope: Scope, added: dic
         return same[0].alias
     if written.find(exp.Window, exp.Query):
         raise Unsupported("QRY003", f"ORDER BY {term.sql(SPARK)}, which the query does not return", term)
-    return added.setdefault(text, named(written, f"{_HIDDEN}{len(added)}")).alias
+    return added.setdefault(text, quoted_alias(written, f"{_HIDDEN}{len(added)}")).alias
 
 
 def _with_aliases(term: exp.Expr, aliases: dict[str, exp.Alias]) -> exp.Expr:
@@ -199,4 +199,4 @@ def _with_aliases(term: exp.Expr, aliases: dict[str, exp.Alias]) -> exp.Expr:
             raise Unsupported("QRY003", f"ORDER BY an aggregate of {node.name}, which is an alias", node)
         return exp.Paren(this=item.this.copy())
 
-    return replaced(term, expression_of)
+    return replace_nodes(term, expression_of)

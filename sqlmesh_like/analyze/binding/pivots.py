@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Projection, Relation, columns
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.binding.joining import filtered
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named
+from sqlmesh_like.analyze.binding.joining import filter_rows
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, quoted_alias
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
 
@@ -29,7 +29,7 @@ _PLAIN = {*_INTEGERS, "float", "double", "boolean"}
 _VIEW = "_sml_unpivot"
 
 
-def pivoted(relation: Relation, alias: str, pivot: exp.Pivot) -> Relation:
+def apply_pivot(relation: Relation, alias: str, pivot: exp.Pivot) -> Relation:
     """The relation with one PIVOT or UNPIVOT upon it; its columns may be qualified by `alias` there.
 
     Raises Unsupported and UnknownName.
@@ -40,13 +40,13 @@ def pivoted(relation: Relation, alias: str, pivot: exp.Pivot) -> Relation:
         raise Unsupported("QRY009", "PIVOT of several columns", pivot, "PIVOT")
     field = fields[0]
     if pivot.args.get("unpivot"):
-        return _unpivoted(scope, pivot, field)
+        return _unpivot(scope, pivot, field)
     if pivot.args.get("alias") or pivot.args.get("group"):
         raise Unsupported("QRY009", "PIVOT with an alias or GROUP BY", pivot, "PIVOT")
-    return _pivoted(scope, pivot, field)
+    return _pivot(scope, pivot, field)
 
 
-def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
+def _pivot(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     written = _parts(field.this)
     keys = [_key(scope, one) for one in written]
     values = list(_values(field, [type_ for _, type_ in keys]))
@@ -57,9 +57,9 @@ def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     rest = [c.name for c in columns(scope.relation) if c.name.lower() not in {*named_here, *(name for name, _ in keys)}]
     groups = [exp.column(name, quoted=True) for name in rest]
     select = exp.Select(group=exp.Group(expressions=groups) if groups else None)
-    of_rows = read_aggregate(select, scope, [named(each, f"_sml_{n}") for n, (each, _) in enumerate(aggregates)])
+    of_rows = read_aggregate(select, scope, [quoted_alias(each, f"_sml_{n}") for n, (each, _) in enumerate(aggregates)])
     is_plain = all(_is_plain(column.type, pivot) for column in columns(of_rows))
-    items = [named(column, name) for column, name in zip(groups, rest, strict=True)]
+    items = [quoted_alias(column, name) for column, name in zip(groups, rest, strict=True)]
     for value, label in values:
         pairs = zip(written, keys, value, strict=True)
         condition = exp.and_(
@@ -67,7 +67,7 @@ def _pivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
         )
         for each, name in aggregates:
             output = f"{label}_{name}" if len(aggregates) > 1 else label
-            items.append(named(_of_value(each, condition, is_plain=is_plain), output))
+            items.append(quoted_alias(_of_value(each, condition, is_plain=is_plain), output))
     return read_aggregate(select, scope, items)
 
 
@@ -133,13 +133,13 @@ def _of_value(aggregate: exp.Expr, condition: exp.Expr, *, is_plain: bool) -> ex
             raise Unsupported("QRY009", f"{call.sql(SPARK)} in PIVOT", call)
     known = {id(call) for call in calls}
 
-    def restricted(call: exp.Expr) -> exp.Expr:
+    def filter_call(call: exp.Expr) -> exp.Expr:
         return exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy()))
 
-    value = replaced(aggregate, lambda node: restricted(node) if id(node) in known else node)
+    value = replace_nodes(aggregate, lambda node: filter_call(node) if id(node) in known else node)
     if not is_plain or isinstance(aggregate, _NULL_FOR_NO_ROWS):
         return value
-    rows = restricted(exp.Count(this=exp.Star()))
+    rows = filter_call(exp.Count(this=exp.Star()))
     return exp.Case().when(exp.GT(this=rows, expression=exp.Literal.number(0)), value)
 
 
@@ -152,7 +152,7 @@ class _Rows:
     parts: Sequence[tuple[str, Sequence[exp.Expr]]]
 
 
-def _unpivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
+def _unpivot(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     rows = _rows(scope, pivot, field)
     taken = {column.name.lower() for _, values in rows.parts for column in values}
     known = [[scope.known[column.name.lower()] for column in values] for _, values in rows.parts]
@@ -178,7 +178,7 @@ def _unpivoted(scope: Scope, pivot: exp.Pivot, field: exp.In) -> Relation:
     relation = made.relation
     if not pivot.args.get("include_nulls"):
         some = [exp.Not(this=exp.Is(this=_column(outputs[name]), expression=exp.Null())) for name in rows.names]
-        relation = filtered(relation, [exp.or_(*some)])
+        relation = filter_rows(relation, [exp.or_(*some)])
     own = {column.name: column.type for column in columns(relation)}
     items = [Named(column.name, _column(column.name), column.type) for column in kept]
     items += [Named(name, _column(outputs[name]), own[outputs[name]]) for name in names]

@@ -13,7 +13,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Relation, columns
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.analyze.functions.aggregates import is_mergeable
@@ -50,7 +50,7 @@ def offset_of(node: exp.Expr) -> int | None:
     return min(starts) if starts else None
 
 
-def named(expression: exp.Expr, name: str) -> exp.Alias:
+def quoted_alias(expression: exp.Expr, name: str) -> exp.Alias:
     """`expression AS name`."""
     return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
 
@@ -142,9 +142,9 @@ class Scope:
         if query := expression.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in an expression", query, "SELECT")
 
-        return replaced(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
+        return replace_nodes(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
 
-    def named(self, item: exp.Alias, *, in_window: bool = False) -> Named:
+    def resolve_item(self, item: exp.Alias, *, in_window: bool = False) -> Named:
         """An item over this scope. Raises Unsupported and UnknownName."""
         expression = self.resolve(item.this)
         require_pure(expression, in_window=in_window)

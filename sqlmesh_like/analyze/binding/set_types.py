@@ -34,7 +34,7 @@ def common_schema(left: Relation, right: Relation) -> tuple[Schema, str | None]:
     return tuple(schema), None
 
 
-def converted(side: Relation, schema: Schema) -> Relation:
+def cast_to_schema(side: Relation, schema: Schema) -> Relation:
     """One side with the types of a set operation; itself if it has them."""
     own = columns(side)
     if all(mine.type == wanted.type for mine, wanted in zip(own, schema, strict=True)):

@@ -11,14 +11,14 @@ from sqlmesh_like.analyze.binding.grouping import aggregate_calls
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported
 
 
-def written_out(select: exp.Select) -> exp.Select:
+def expand_shorthands(select: exp.Select) -> exp.Select:
     """The SELECT with its named windows and its LIKE ANY and ALL written out; itself if it has none.
 
     Raises UnknownName and Unsupported.
 
     >>> import sqlglot
     >>> query = "select sum(a) over w as s from t where b like any ('x', 'y') window w as (partition by c)"
-    >>> written_out(sqlglot.parse_one(query, dialect="spark")).sql("spark")
+    >>> expand_shorthands(sqlglot.parse_one(query, dialect="spark")).sql("spark")
     "SELECT SUM(a) OVER (PARTITION BY c) AS s FROM t WHERE (b LIKE 'x' OR b LIKE 'y')"
     """
     named = select.args.get("windows")
@@ -83,7 +83,7 @@ def _is_test(node: exp.Expr) -> bool:
     return isinstance(above, exp.Where | exp.Having | exp.Join)
 
 
-def grouped_by_all(select: exp.Select, items: Sequence[exp.Alias]) -> exp.Select:
+def expand_group_by_all(select: exp.Select, items: Sequence[exp.Alias]) -> exp.Select:
     """The SELECT with GROUP BY ALL as the items without aggregates; itself if it has none. Raises Unsupported.
 
     Source: Spark 3.5 `ResolveReferencesInAggregate`.

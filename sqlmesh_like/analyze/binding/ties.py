@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, operand, replaced
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, operand, replace_nodes
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
 from sqlmesh_like.dialects import SPARK
 
@@ -27,7 +27,7 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
     function = core(call)
     if not is_decided(function):
         return call.copy()
-    wanted, value = _wanted(call), function.this
+    wanted, value = _row_conditions(call), function.this
     match function:
         case exp.ArgMax() | exp.ArgMin():
             compared = exp.Struct(expressions=[_field("_sml_o", function.expression), _field("_sml_k", key)])
@@ -50,10 +50,10 @@ def order_of_choice(call: exp.Expr, key: exp.Expr) -> exp.Expr:
     """
     function = core(call)
     order = function.expression if isinstance(function, exp.ArgMax | exp.ArgMin) else key
-    return _where(_wanted(call), order)
+    return _where(_row_conditions(call), order)
 
 
-def _wanted(call: exp.Expr) -> list[exp.Expr]:
+def _row_conditions(call: exp.Expr) -> list[exp.Expr]:
     """The conditions on rows that a call asks for."""
     conditions = [call.expression.this] if isinstance(call, exp.Filter) else []
     return [*conditions, _is_known(core(call).this)] if call.find(exp.IgnoreNulls) else conditions
@@ -115,9 +115,9 @@ def over_peers(expression: exp.Expr) -> exp.Expr:
     """
     if not any(_is_of_peers(window) or _is_filled(window) for window in expression.find_all(exp.Window)):
         return expression
-    return replaced(
+    return replace_nodes(
         expression,
-        lambda node: _over_peers(node) if _is_of_peers(node) else _filled(node) if _is_filled(node) else node,
+        lambda node: _over_peers(node) if _is_of_peers(node) else _peers_or_frame(node) if _is_filled(node) else node,
     )
 
 
@@ -154,7 +154,7 @@ def _is_filled(window: exp.Expr) -> bool:
     return is_last and _range(window) == ("UNBOUNDED", "CURRENT ROW")
 
 
-def _filled(window: exp.Expr) -> exp.Expr:
+def _peers_or_frame(window: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=_over_peers(window), expressions=[_with_frame(window.copy(), window, end="CURRENT ROW")])
 
 

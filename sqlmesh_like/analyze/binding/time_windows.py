@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replaced
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replace_nodes
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.grouping import canonical, key_expression
 from sqlmesh_like.analyze.binding.grouping_sets import has_sets
-from sqlmesh_like.analyze.binding.joining import filtered
+from sqlmesh_like.analyze.binding.joining import filter_rows
 from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.dialects import SPARK
@@ -82,7 +82,7 @@ class TimeWindow:
             return exp.LT(this=exp.UnixMicros(this=self.time.copy()), expression=exp.UnixMicros(this=self.end()))
         return exp.Not(this=exp.Is(this=exp.Paren(this=self.time.copy()), expression=exp.Null()))
 
-    def repeated(self) -> exp.Lateral:
+    def lateral_view(self) -> exp.Lateral:
         """The LATERAL VIEW that repeats a row for each of its sliding windows."""
         numbers = exp.Array(expressions=[_number(number) for number in range(0, self.count * self.slide, self.slide)])
         alias = exp.TableAlias(this=exp.to_identifier(_BACK[0]), columns=[exp.to_identifier(_BACK[1])])
@@ -128,7 +128,7 @@ def time_window_of(select: exp.Select) -> TimeWindow | None:
     return window
 
 
-def written_out(
+def replace_window_calls(
     select: exp.Select, whole: exp.Expr, start: exp.Expr, end: exp.Expr, taken: Collection[str] = ()
 ) -> exp.Select:
     """The SELECT with expressions for its window and the fields of that; `taken`: names that FROM has.
@@ -137,7 +137,7 @@ def written_out(
     """
     fields = {"start": start, "end": end}
     copy = select.copy()
-    copy.set("expressions", [_named(item) for item in copy.expressions])
+    copy.set("expressions", [_name_window_item(item) for item in copy.expressions])
     names = {
         item.alias.lower() for item in copy.expressions if isinstance(item, exp.Alias) and is_window_call(item.this)
     }
@@ -167,9 +167,9 @@ def written_out(
         value = copy.args.get(part)
         made = change_name if part == "having" else change
         if isinstance(value, list):
-            copy.set(part, [replaced(each, made) for each in value])
+            copy.set(part, [replace_nodes(each, made) for each in value])
         elif isinstance(value, exp.Expr):
-            copy.set(part, replaced(value, made))
+            copy.set(part, replace_nodes(value, made))
     return copy
 
 
@@ -198,9 +198,11 @@ def with_time_window(select: exp.Select, scope: Scope) -> tuple[exp.Select, Scop
         case type_:
             raise Unsupported("TYP001", f"windows of time over values of type {type_ or 'unknown'}", window.time)
     if window.is_sliding:
-        scope = with_view(scope, window.repeated(), 0, is_outer=False)
-    kept = filtered(scope.relation, [scope.resolve(window.condition())])
-    return written_out(select, window.whole(), window.start(), window.end(), taken), replace(scope, relation=kept)
+        scope = with_view(scope, window.lateral_view(), 0, is_outer=False)
+    kept = filter_rows(scope.relation, [scope.resolve(window.condition())])
+    return replace_window_calls(select, window.whole(), window.start(), window.end(), taken), replace(
+        scope, relation=kept
+    )
 
 
 def by_start(select: exp.Select, items: list[exp.Alias], scope: Scope) -> exp.Select:
@@ -237,7 +239,7 @@ def is_window_call(node: exp.Expr, name: str = NAME) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() == name and bool(node.expressions)
 
 
-def _named(item: exp.Expr) -> exp.Expr:
+def _name_window_item(item: exp.Expr) -> exp.Expr:
     """An item with the name that Spark gives a window, or a field of its column."""
     is_column = isinstance(item, exp.Column) and NAME in (item.table.lower(), item.name.lower())
     name = NAME if is_window_call(item) else item.name if is_column else None

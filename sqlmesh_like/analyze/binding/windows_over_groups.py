@@ -12,8 +12,8 @@ import re
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
-from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replaced
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, named, offset_of
+from sqlmesh_like.analyze.binding.expression_copies import WRITTEN, replace_nodes
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, offset_of, quoted_alias
 from sqlmesh_like.dialects import SPARK
 
 _READ = re.compile(r"`_sml_\d+_((?:[^`]|``)*)`")
@@ -33,12 +33,12 @@ class SplitItems:
         self._keys = {_text(key) for key in keys if not isinstance(key, exp.Literal | exp.Column)}
         self._read: dict[str, exp.Alias] = {}
         self.outer = [
-            named(self._above(item.this), item.alias)
+            quoted_alias(self._above(item.this), item.alias)
             if _is_above(item)
-            else named(exp.column(item.alias, quoted=True), item.alias)
+            else quoted_alias(exp.column(item.alias, quoted=True), item.alias)
             for item in items
         ]
-        kept = [named(exp.Literal.number(1), f"_sml_x{n}") if _is_above(i) else i for n, i in enumerate(items)]
+        kept = [quoted_alias(exp.Literal.number(1), f"_sml_x{n}") if _is_above(i) else i for n, i in enumerate(items)]
         self.inner = [*kept, *self._read.values()]
 
     def scope(self, groups: Relation) -> Scope:
@@ -62,7 +62,7 @@ class SplitItems:
         return bool(self._keys) and isinstance(node, exp.Condition) and _text(node) in self._keys
 
     def _column(self, node: exp.Expr) -> exp.Expr:
-        item = self._read.setdefault(_text(node), named(node, f"_sml_{len(self._read)}_{_written(node)}"))
+        item = self._read.setdefault(_text(node), quoted_alias(node, f"_sml_{len(self._read)}_{_author_sql(node)}"))
         column = exp.column(item.alias, quoted=True)
         if (offset := offset_of(node)) is not None:
             column.meta["start"] = offset
@@ -77,12 +77,12 @@ def as_written(window: exp.Expr) -> str:
     >>> as_written(exp.column("_sml_0_SUM(`a b`)", quoted=True))
     'SUM(`a b`)'
     """
-    return _READ.sub(lambda read: read[1].replace("``", "`"), _written(window))
+    return _READ.sub(lambda read: read[1].replace("``", "`"), _author_sql(window))
 
 
-def _written(node: exp.Expr) -> str:
+def _author_sql(node: exp.Expr) -> str:
     """The SQL of an expression, with what stands for something else as its author wrote it."""
-    shown = replaced(node, lambda part: exp.Var(this=text) if (text := part.meta_get(WRITTEN)) else part)
+    shown = replace_nodes(node, lambda part: exp.Var(this=text) if (text := part.meta_get(WRITTEN)) else part)
     return shown.sql(SPARK, comments=False)
 
 

@@ -44,10 +44,10 @@ def call_of(node: exp.Expr) -> FunctionCall | None:
     for part in function.parts:
         value = node.args.get(part)
         arguments += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
-    return FunctionCall(function.name, tuple(_as_given(node, argument) for argument in arguments))
+    return FunctionCall(function.name, tuple(_author_argument(node, argument) for argument in arguments))
 
 
-def _as_given(node: exp.Expr, argument: exp.Expr) -> exp.Expr:
+def _author_argument(node: exp.Expr, argument: exp.Expr) -> exp.Expr:
     """An argument without the conversion that sqlglot puts around it, which Spark may refuse where it is implicit."""
     is_added = isinstance(node, _OF_A_DATE) and isinstance(argument, exp.TsOrDsToDate)
     return argument.this if is_added and not argument.args.get("format") else argument

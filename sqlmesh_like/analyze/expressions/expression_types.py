@@ -33,7 +33,7 @@ from sqlmesh_like.analyze.expressions.scalar_rules import (
     whole_type,
 )
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
-from sqlmesh_like.analyze.functions.signatures import common_type, returned
+from sqlmesh_like.analyze.functions.signatures import common_type, result_type
 from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
     TIMES,
@@ -48,9 +48,9 @@ from sqlmesh_like.analyze.spark_types.function_types import (
     interval_type,
     narrow,
     number_of_format,
+    numeric_aggregate_type,
     part_type,
     sum_type,
-    summed,
 )
 from sqlmesh_like.analyze.spark_types.nested_types import element_of
 from sqlmesh_like.analyze.spark_types.operators import (
@@ -92,10 +92,10 @@ class ExpressionTypes:
     def outcome(self, node: exp.Expr) -> Outcome:
         """A node's type, or why Spark refuses the node itself over the types of its operands."""
         if id(node) not in self._outcomes:  # keeps the node: ids are unique only among live objects
-            self._outcomes[id(node)] = node, self._judged(node)
+            self._outcomes[id(node)] = node, self._node_type(node)
         return self._outcomes[id(node)][1]
 
-    def _judged(self, node: exp.Expr) -> Outcome:
+    def _node_type(self, node: exp.Expr) -> Outcome:
         match node:
             case exp.Column():
                 return self._column_type(node)
@@ -116,7 +116,7 @@ class ExpressionTypes:
         if is_clock_call(node):
             return clock_type(node)
         if isinstance(node, _COMPARED):
-            return self._compared(node.this, [node.expression], is_equality=isinstance(node, _EQUALITIES))
+            return self._comparison_type(node.this, [node.expression], is_equality=isinstance(node, _EQUALITIES))
         return self._operator(node)
 
     def _operator(self, node: exp.Expr) -> Outcome:
@@ -130,7 +130,7 @@ class ExpressionTypes:
             case exp.And() | exp.Or() | exp.Not():
                 return self._logical(node)
             case exp.Between():
-                return self._compared(node.this, [node.args["low"], node.args["high"]], is_equality=False)
+                return self._comparison_type(node.this, [node.args["low"], node.args["high"]], is_equality=False)
             case exp.In():
                 return self._in(node)
             case exp.Is() | exp.Any() | exp.All():
@@ -143,9 +143,9 @@ class ExpressionTypes:
                 return self.of(node.expressions[0]) if len(node.expressions) == 1 else None
         if sign := _BITS.get(type(node)):
             return self._of_integers(self.of(node.this), self.of(node.expression), sign)
-        return self._nested(node)
+        return self._nested_type(node)
 
-    def _nested(self, node: exp.Expr) -> Outcome:
+    def _nested_type(self, node: exp.Expr) -> Outcome:
         match node:
             case exp.Identifier():
                 return parameter_type(node, self.of)
@@ -158,7 +158,7 @@ class ExpressionTypes:
             case exp.Transform() | exp.Reduce():
                 return applied_type(node, self.of)
             case exp.ArraySort():
-                return returned("array_compact", [self.of(node.this)])
+                return result_type("array_compact", [self.of(node.this)])
             case exp.FromJson():
                 return parsed_type(node)
             case exp.Flatten():
@@ -212,7 +212,7 @@ class ExpressionTypes:
         return self._special(call) or self._in_table(call)
 
     def _in_table(self, call: FunctionCall) -> Outcome:
-        return returned(call.name, [self.of(argument) for argument in call.arguments])
+        return result_type(call.name, [self.of(argument) for argument in call.arguments])
 
     def _special(self, call: FunctionCall) -> Outcome:
         """A function whose result depends on more than the types of its arguments; None for any other."""
@@ -224,18 +224,18 @@ class ExpressionTypes:
             case "bround", 1 | 2:
                 return rounded_type(types[0], call.arguments[1] if len(types) == 2 else None)
             case "reverse", 1:
-                return types[0] if element_of(types[0]) else returned("upper", types)
+                return types[0] if element_of(types[0]) else result_type("upper", types)
             case "try_sum", 1:
-                return summed(types[0], sum_type)
+                return numeric_aggregate_type(types[0], sum_type)
             case "try_avg", 1:
-                return summed(types[0], avg_type)
+                return numeric_aggregate_type(types[0], avg_type)
             case (("lpad" | "rpad" | "elt"), n) if n > 1:
                 padded = types[1:] if call.name == "elt" else types[::2]
                 made = self._in_table(call)
                 known = None if None in padded else "binary" if set(padded) == {"binary"} else "string"
                 return made if isinstance(made, Refusal) else known
             case "mean", 1:
-                return summed(types[0], avg_type)
+                return numeric_aggregate_type(types[0], avg_type)
             case (("to_number" | "try_to_number"), 2):
                 return number_of_format(call.arguments[1])
             case "zip_with" | "transform_keys" | "transform_values", 2 | 3:
@@ -272,7 +272,7 @@ class ExpressionTypes:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return number_type(node.this.name, is_negative=True)
         type_ = self.of(node.this)
-        return None if type_ is None else returned("negative", [type_])
+        return None if type_ is None else result_type("negative", [type_])
 
     def _logical(self, node: exp.Expr) -> Outcome:
         for side in node.iter_expressions():
@@ -281,7 +281,7 @@ class ExpressionTypes:
                 return Refusal(f"{node.key.upper()} takes a boolean, not {type_}")
         return "boolean"
 
-    def _compared(self, first: exp.Expr, others: list[exp.Expr], *, is_equality: bool) -> Outcome:
+    def _comparison_type(self, first: exp.Expr, others: list[exp.Expr], *, is_equality: bool) -> Outcome:
         left = self.of(first)
         for other in others:
             right = self.of(other)

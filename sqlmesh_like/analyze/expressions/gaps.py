@@ -40,10 +40,10 @@ def first_gap(sql: str) -> tuple[int, str] | None:
         before = token
     if before is not None and before.token_type in _OPENS:
         return before.start, f"something is missing after {_OPENS[before.token_type]}"
-    return _left_open(tokens)
+    return _unclosed_bracket(tokens)
 
 
-def _left_open(tokens: Sequence[sqlglot.Token]) -> tuple[int, str] | None:
+def _unclosed_bracket(tokens: Sequence[sqlglot.Token]) -> tuple[int, str] | None:
     opened: list[int] = []
     for token in tokens:
         kind = token.token_type

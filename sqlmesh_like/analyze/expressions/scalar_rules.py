@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.functions.aggregates import TypeOf
 from sqlmesh_like.analyze.functions.signatures import common_type
-from sqlmesh_like.analyze.spark_types.coercion import VOID, bounded, converted, decimal_of, is_decimal
+from sqlmesh_like.analyze.spark_types.coercion import VOID, bounded_decimal, decimal_of, implicit_cast, is_decimal
 from sqlmesh_like.analyze.spark_types.function_types import Outcome, rounded_decimal, whole_literal
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
@@ -20,7 +20,7 @@ def days_later_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
     if isinstance(days, exp.Mul) and isinstance(days.expression, exp.Neg):
         days = days.this  # date_sub(), of which sqlglot makes date_add()
     number = type_of(days)
-    if moment is not None and converted(moment, "date") is None:
+    if moment is not None and implicit_cast(moment, "date") is None:
         return Refusal(f"{moment} is not a date, to which days are added")
     is_text = isinstance(days, exp.Literal) and re.fullmatch(r"\s*[+-]?\d+\s*", days.name) is not None
     if number is not None and number not in ("tinyint", "smallint", "int", VOID) and not is_text:
@@ -31,7 +31,7 @@ def days_later_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
 def rounded_type(type_: str | None, digits: exp.Expr | None) -> Outcome:
     if type_ is None:
         return None
-    number = converted(type_, "number")
+    number = implicit_cast(type_, "number")
     if number is None or number == VOID:
         return Refusal(f"ROUND takes a number, not {type_}")
     scale = whole_literal(digits) if digits is not None else 0
@@ -43,22 +43,22 @@ def whole_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
     type_ = type_of(node.this)
     if type_ is None:
         return None
-    if converted(type_, "number") is None:
+    if implicit_cast(type_, "number") is None:
         return Refusal(f"{node.key.upper()} takes a number, not {type_}")
     if (digits := node.args.get("decimals")) is not None:
-        decimal = converted(type_, "decimal")
+        decimal = implicit_cast(type_, "decimal")
         return rounded_decimal(decimal, whole_literal(digits)) if decimal else None
     if not is_decimal(type_):
         return "bigint"
     precision, scale = decimal_of(type_) or (0, 0)
-    return type_ if scale == 0 else bounded(precision - scale + 1, 0)
+    return type_ if scale == 0 else bounded_decimal(precision - scale + 1, 0)
 
 
 def offset_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
     """LAG and LEAD: the default is converted to the value's type."""
     type_, default = type_of(node.this), node.args.get("default")
     given = type_of(default) if default is not None else None
-    if type_ and given and converted(given, type_) is None and given != VOID:
+    if type_ and given and implicit_cast(given, type_) is None and given != VOID:
         return Refusal(f"{node.key.upper()} of {type_} has a default of {given}")
     return type_
 
@@ -74,6 +74,6 @@ def joined_type(values: list[exp.Expr], type_of: TypeOf) -> Outcome:
         return common if VOID not in known else Refusal("arrays and NULL cannot be joined")
     if set(known) == {"binary"}:
         return "binary"
-    if refused := next((type_ for type_ in known if type_ != VOID and converted(type_, "string") is None), None):
+    if refused := next((type_ for type_ in known if type_ != VOID and implicit_cast(type_, "string") is None), None):
         return Refusal(f"texts and {refused} cannot be joined")
     return "string"

@@ -20,10 +20,14 @@ def with_known_names(tree: exp.Expr) -> exp.Expr:
     >>> with_known_names(tree).sql("spark")
     'SELECT BOOL_AND(a), PERCENTILE(b, 0.5) FROM t'
     """
-    return tree if tree.find(exp.Anonymous, exp.Any, exp.WithinGroup) is None else tree.transform(_known, copy=False)
+    return (
+        tree
+        if tree.find(exp.Anonymous, exp.Any, exp.WithinGroup) is None
+        else tree.transform(_replace_synonym, copy=False)
+    )
 
 
-def _known(node: exp.Expr) -> exp.Expr:
+def _replace_synonym(node: exp.Expr) -> exp.Expr:
     made: exp.Expr | None = None
     match node:
         case exp.Anonymous() if len(node.expressions) == 1 and (kind := _kind_of(node.name)) is not None:

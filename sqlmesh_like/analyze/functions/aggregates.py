@@ -33,9 +33,9 @@ from sqlmesh_like.analyze.functions.merging import (
     Merge,
     has_exact_moments,
 )
-from sqlmesh_like.analyze.spark_types.coercion import converted, is_interval
+from sqlmesh_like.analyze.spark_types.coercion import implicit_cast, is_interval
 from sqlmesh_like.analyze.spark_types.exactness import is_exact_key, is_exact_number
-from sqlmesh_like.analyze.spark_types.function_types import Outcome, avg_type, sum_type, summed
+from sqlmesh_like.analyze.spark_types.function_types import Outcome, avg_type, numeric_aggregate_type, sum_type
 from sqlmesh_like.analyze.spark_types.operators import interval_total
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
@@ -114,7 +114,7 @@ def _sql_name(kind: type[exp.Expr]) -> str:
 
 
 def _sum_rule(result: Callable[[str | None], str | None]) -> Callable[[exp.Expr, TypeOf], Outcome]:
-    return lambda node, type_of: summed(type_of(node.this), result)
+    return lambda node, type_of: numeric_aggregate_type(type_of(node.this), result)
 
 
 def _quantile_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
@@ -122,7 +122,7 @@ def _quantile_type(node: exp.Expr, type_of: TypeOf) -> Outcome:
     if type_ is None:
         return None
     is_approximate = isinstance(node, exp.ApproxQuantile)
-    if converted(type_, "number|interval" if not is_approximate else "number|date|time|interval") is None:
+    if implicit_cast(type_, "number|interval" if not is_approximate else "number|date|time|interval") is None:
         return Refusal(f"{node.key.upper()} takes a number, not {type_}")
     one = type_ if is_approximate else interval_total(type_) if is_interval(type_) else "double"
     fraction = "double" if quantile is None else type_of(quantile)

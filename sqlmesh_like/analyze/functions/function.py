@@ -4,10 +4,10 @@ A line is `names {counts}: parameters -> result`. A name is followed by `=Class(
 it: the parts of a node that hold its arguments, in Spark's order (`this` alone where there are no brackets).
 Counts are the least and most arguments, where a line has no signature or the function has more forms than it states.
 
-A parameter is a type or class of types (`coercion.converted`) and may end with `?` (may be left out) or `*` (any number
-of times); `=` before it: nothing is converted. `T` stands for the one type to which all arguments at such parameters
-are widened, `U` for the same without texts winning, `A` and `M` for that of arrays and maps. In a result `$1` is the
-converted type of the first argument, and `$1.element`, `$1.key` and `$1.value` are parts of it.
+A parameter is a type or class of types (`coercion.implicit_cast`) and may end with `?` (may be left out) or `*` (any
+number of times); `=` before it: nothing is converted. `T` stands for the one type to which all arguments at such
+parameters are widened, `U` for the same without texts winning, `A` and `M` for that of arrays and maps. In a result
+`$1` is the converted type of the first argument, and `$1.element`, `$1.key` and `$1.value` are parts of it.
 """
 
 from __future__ import annotations

@@ -75,11 +75,11 @@ class Merge:
         return rule, f"{call} {words} {type_}"
 
 
-def _counted(argument: exp.Expr, _: str | None) -> tuple[KeptState, ...]:
+def _count_state(argument: exp.Expr, _: str | None) -> tuple[KeptState, ...]:
     return (KeptState("count", argument, "bigint"),)
 
 
-def _summed(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
+def _sum_states(argument: exp.Expr, type_: str | None) -> tuple[KeptState, ...]:
     """An exact sum and the count of non-NULL values: only the count distinguishes a total of 0, NULL and overflow.
 
     The sum is the widest decimal that Spark allows, so that intermediate totals do not overflow before what is shown.
@@ -192,7 +192,7 @@ def _spread(*, is_sample: bool, is_root: bool) -> Merge:
     return Merge(keeps, _moments, value, takes=has_exact_moments)
 
 
-def _squared(type_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr) -> exp.Expr:
+def _squared_distances(type_: str | None, count: exp.Expr, total: exp.Expr, squares: exp.Expr) -> exp.Expr:
     """The sum of squared distances to the mean: a variance of all, times their number."""
     variance = _variance(type_, count, total, squares, is_sample=False)
     return exp.Mul(this=exp.Paren(this=variance), expression=cast(count, "double"))
@@ -243,22 +243,22 @@ def _decision(*, by_false: bool) -> Merge:
 
 
 _OF_SUMS = ("AGG003", "adds values of type")
-COUNTED = Merge("adds up", _counted, lambda _, count: count, counts_rows=True)
+COUNTED = Merge("adds up", _count_state, lambda _, count: count, counts_rows=True)
 SUMMED = Merge(
     "keeps an exact sum and a count",
-    _summed,
+    _sum_states,
     lambda type_, count, total: _unless_empty(count, cast(total, sum_type(type_))),
     takes=is_exact_number,
     otherwise=_OF_SUMS,
 )
 AVERAGED = Merge(
     "keeps an exact sum and a count",
-    _summed,
+    _sum_states,
     lambda type_, count, total: _unless_empty(count, _average(type_, count, total)),
     takes=is_exact_number,
     otherwise=_OF_SUMS,
 )
-SQUARED = Merge("keeps a count, an exact sum and one of squares", _moments, _squared, takes=has_exact_moments)
+SQUARED = Merge("keeps a count, an exact sum and one of squares", _moments, _squared_distances, takes=has_exact_moments)
 LEAST, MOST = _extremum("min"), _extremum("max")
 BY_LEAST, BY_MOST = _of_row("min_by"), _of_row("max_by")
 FIRST_ROW, LAST_ROW = _of_row("min_by", is_by_key=True), _of_row("max_by", is_by_key=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.analyze.functions.catalogue import function_named
-from sqlmesh_like.analyze.spark_types.coercion import VOID, converted, widest
+from sqlmesh_like.analyze.spark_types.coercion import VOID, implicit_cast, widest
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 
@@ -17,12 +17,12 @@ _CLASSES = {"number": "a number", "integer": "an integer", "time": "a timestamp"
             "struct": "a struct", "interval": "an interval"}  # fmt: skip
 
 
-def returned(name: str, types: Sequence[str | None]) -> str | Refusal | None:
+def result_type(name: str, types: Sequence[str | None]) -> str | Refusal | None:
     """Type of a function's result over arguments of these types; None where it is not proven.
 
-    >>> returned("substring", ["binary", "int"]), returned("coalesce", ["int", "decimal(10,2)"])
+    >>> result_type("substring", ["binary", "int"]), result_type("coalesce", ["int", "decimal(10,2)"])
     ('binary', 'decimal(12,2)')
-    >>> returned("upper", ["array<int>"])
+    >>> result_type("upper", ["array<int>"])
     Refusal(message='upper() takes string as argument 1, not array<int>')
     """
     function = function_named(name)
@@ -39,18 +39,18 @@ def returned(name: str, types: Sequence[str | None]) -> str | Refusal | None:
             widened.setdefault(expected, []).append(type_)
             arguments.append(type_)
             continue
-        made = None if type_ is None else converted(type_, expected)
+        made = None if type_ is None else implicit_cast(type_, expected)
         if made is None and type_ is not None:
-            return Refusal(f"{name}() takes {_described(expected)} as argument {position + 1}, not {type_}")
+            return Refusal(f"{name}() takes {_describe_expected(expected)} as argument {position + 1}, not {type_}")
         arguments.append(made)
-    variables = {variable: _common(given, variable) for variable, given in widened.items()}
+    variables = {variable: common_type(given, text_wins=_WIDENED[variable]) for variable, given in widened.items()}
     for variable, common in variables.items():
         if isinstance(common, Refusal):
             return Refusal(f"{name}() of {common.message}")
         wanted = {"A": "array", "M": "map"}.get(variable)
         if wanted and common is not None and common != VOID and not common.startswith(f"{wanted}<"):
             return Refusal(f"{name}() takes {_CLASSES[wanted]}, not {common}")
-    return _filled(signature.result, arguments, variables)
+    return _fill_result(signature.result, arguments, variables)
 
 
 def common_type(types: Sequence[str | None], *, text_wins: bool = True) -> str | Refusal | None:
@@ -62,11 +62,9 @@ def common_type(types: Sequence[str | None], *, text_wins: bool = True) -> str |
     return widest(distinct, text_wins=text_wins) or Refusal(f"{' and '.join(distinct)} have no common type")
 
 
-def _common(types: Sequence[str | None], variable: str) -> str | Refusal | None:
-    return common_type(types, text_wins=_WIDENED[variable])
-
-
-def _filled(result: str, arguments: Sequence[str | None], variables: Mapping[str, str | Refusal | None]) -> str | None:
+def _fill_result(
+    result: str, arguments: Sequence[str | None], variables: Mapping[str, str | Refusal | None]
+) -> str | None:
     """A result with the types of arguments and variables filled in."""
     unknown = False
 
@@ -91,5 +89,5 @@ def _filled(result: str, arguments: Sequence[str | None], variables: Mapping[str
     return None if unknown else made
 
 
-def _described(expected: str) -> str:
+def _describe_expected(expected: str) -> str:
     return " or ".join(_CLASSES.get(choice, choice) for choice in expected.removeprefix("=").split("|"))

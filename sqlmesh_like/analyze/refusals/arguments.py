@@ -90,7 +90,7 @@ def _nothing(_: Arguments) -> None:
     return None
 
 
-def _read(arguments: Arguments) -> _Fault | None:
+def _from_json_or_csv(arguments: Arguments) -> _Fault | None:
     """from_json and from_csv: a text, a schema, options."""
     fault = _schema(arguments[1]) if len(arguments) > 1 else None
     return fault or _options(arguments[2:])
@@ -100,7 +100,7 @@ def _read_csv(arguments: Arguments) -> _Fault | None:
     kind = arguments[1] if len(arguments) > 1 else None
     if isinstance(kind, exp.Literal) and re.match(r"\s*(array|map)\s*<", kind.name, re.IGNORECASE):
         return f"a row of CSV is a struct, not {kind.name}", "name its columns: 'a INT, b STRING'"
-    return _read(arguments)
+    return _from_json_or_csv(arguments)
 
 
 def _schema(schema: exp.Expr) -> _Fault | None:
@@ -130,7 +130,7 @@ def _elements(array: object) -> list[exp.Expr]:
     return array.expressions if isinstance(array, exp.Array) else []
 
 
-def _inferred(arguments: Arguments) -> _Fault | None:
+def _schema_of_example(arguments: Arguments) -> _Fault | None:
     """schema_of_json and schema_of_csv."""
     example = arguments[0] if arguments else None
     if isinstance(example, exp.Null) or (example is not None and example.find(exp.Column)):
@@ -169,14 +169,14 @@ def _mask(arguments: Arguments) -> _Fault | None:
     return None
 
 
-def _replaced(arguments: Arguments) -> _Fault | None:
+def _regexp_replace(arguments: Arguments) -> _Fault | None:
     position = arguments[3] if len(arguments) > 3 else None
     if isinstance(position, exp.Neg) or (isinstance(position, exp.Literal) and position.name == "0"):
         return f"regexp_replace() begins at a position from 1, not {position.sql(SPARK)}", "positions begin at 1"
     return None
 
 
-def _sorted(arguments: Arguments) -> _Fault | None:
+def _sort_array(arguments: Arguments) -> _Fault | None:
     is_ascending = arguments[1] if len(arguments) > 1 else None
     if is_ascending is None:
         return None
@@ -199,7 +199,7 @@ def _number_format(arguments: Arguments) -> _Fault | None:
     return None
 
 
-def _formatted(arguments: Arguments) -> _Fault | None:
+def _format_string(arguments: Arguments) -> _Fault | None:
     form = arguments[0] if arguments else None
     if isinstance(form, exp.Literal) and "%0$" in form.name:
         return "the arguments of format_string() are numbered from 1: '%0$'", "write '%1$'"
@@ -227,19 +227,19 @@ def _range(arguments: Arguments) -> _Fault | None:
 
 
 _REFUSED: Mapping[str, Callable[[Arguments], _Fault | None]] = {
-    "from_json": _read,
+    "from_json": _from_json_or_csv,
     "from_csv": _read_csv,
     "to_json": lambda arguments: _options(arguments[1:]),
     "to_csv": lambda arguments: _options(arguments[1:]),
-    "schema_of_json": _inferred,
-    "schema_of_csv": _inferred,
+    "schema_of_json": _schema_of_example,
+    "schema_of_csv": _schema_of_example,
     "to_binary": _binary,
     "mask": _mask,
-    "regexp_replace": _replaced,
-    "sort_array": _sorted,
+    "regexp_replace": _regexp_replace,
+    "sort_array": _sort_array,
     "to_number": _number_format,
     "try_to_number": _number_format,
-    "format_string": _formatted,
-    "printf": _formatted,
+    "format_string": _format_string,
+    "printf": _format_string,
     "json_tuple": _members,
 }

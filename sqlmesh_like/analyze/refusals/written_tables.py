@@ -44,10 +44,10 @@ def _function(table: exp.Table) -> Iterator[Misplaced]:
     names = alias.columns if isinstance(alias, exp.TableAlias) else []
     width = _width(table.this) if names else None
     if width is not None and width != len(names):
-        yield _miscounted(table.this.sql(SPARK), width, names)
+        yield _wrong_alias_count(table.this.sql(SPARK), width, names)
 
 
-def _miscounted(what: str, width: int, names: list[exp.Expr]) -> Misplaced:
+def _wrong_alias_count(what: str, width: int, names: list[exp.Expr]) -> Misplaced:
     message = f"{what} has {width} column(s), and its alias {len(names)}"
     return Misplaced(message, names[0], "name each column once, or none of them")
 
@@ -74,7 +74,7 @@ def _values(values: exp.Values) -> Iterator[Misplaced]:
     alias = values.args.get("alias")
     names = alias.columns if isinstance(alias, exp.TableAlias) else []
     if names and rows and len(names) != len(rows[0]):
-        yield _miscounted("VALUES", len(rows[0]), names)
+        yield _wrong_alias_count("VALUES", len(rows[0]), names)
     for value in (value for row in rows for value in row):
         if odd := value.find(*_NOT_CONSTANT):
             hint = "select it from the rows: select … from values (…)"

@@ -62,7 +62,7 @@ def interval_kind(type_: str) -> str:
     return "months" if type_.endswith(_MONTHS) else "seconds"
 
 
-def bounded(precision: int, scale: int) -> str:
+def bounded_decimal(precision: int, scale: int) -> str:
     """A decimal type whose precision and scale are each cut to 38 (`DecimalType.bounded`)."""
     return f"decimal({min(LARGEST, precision)},{min(LARGEST, scale)})"
 
@@ -110,7 +110,7 @@ def _wider_number(left: str, right: str) -> str:
         return "double"
     (p1, s1), (p2, s2) = decimal_of(left) or (0, 0), decimal_of(right) or (0, 0)
     scale = max(s1, s2)
-    return bounded(max(p1 - s1, p2 - s2) + scale, scale)
+    return bounded_decimal(max(p1 - s1, p2 - s2) + scale, scale)
 
 
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
@@ -139,14 +139,14 @@ def _wider_nested(left: str, right: str, *, text_wins: bool) -> str | None:
     return None
 
 
-def converted(actual: str, expected: str) -> str | None:
+def implicit_cast(actual: str, expected: str) -> str | None:
     """The type that an argument of one type has where another is expected; None if Spark refuses it.
 
     `expected` is a type, `any`, `number`, `integer`, `time`, `array`, `map`, `struct`, `interval`, or several of these
     by `|`, of which one that fits unchanged is preferred, then the first that it can be converted to. After `=` nothing
     but NULL is converted (`ExpectsInputTypes` without `ImplicitCastInputTypes`).
 
-    >>> converted("int", "string"), converted("string", "number"), converted("boolean", "int")
+    >>> implicit_cast("int", "string"), implicit_cast("string", "number"), implicit_cast("boolean", "int")
     ('string', 'double', None)
     """
     choices = expected.removeprefix("=").split("|")
@@ -154,7 +154,7 @@ def converted(actual: str, expected: str) -> str | None:
         return actual
     if expected.startswith("=") and actual != VOID:
         return None
-    return next((made for choice in choices if (made := _converted(actual, choice))), None)
+    return next((made for choice in choices if (made := _implicit_cast_to(actual, choice))), None)
 
 
 def _fits(actual: str, expected: str) -> bool:
@@ -180,7 +180,7 @@ _DEFAULTS = {"number": "double", "integer": "bigint", "time": "timestamp", "deci
              "any": VOID, "interval": "interval", "array": VOID, "map": VOID, "struct": VOID}  # fmt: skip
 
 
-def _converted(actual: str, expected: str) -> str | None:
+def _implicit_cast_to(actual: str, expected: str) -> str | None:
     """`TypeCoercion.implicitCast` to one type, or class of types, that the value does not have yet."""
     if actual == VOID:
         return _DEFAULTS.get(expected, expected)
@@ -191,7 +191,7 @@ def _converted(actual: str, expected: str) -> str | None:
             return expected
         return {"number": "double", "time": "timestamp", "decimal": "decimal(38,18)"}.get(expected)
     if (element := element_of(actual)) and (wanted := element_of(expected)):
-        made = converted(element, wanted)
+        made = implicit_cast(element, wanted)
         return f"array<{made}>" if made else None
     if expected in ("date", *TIMES, "time"):
         return {"time": "timestamp"}.get(expected, expected) if actual in ("date", *TIMES) else None

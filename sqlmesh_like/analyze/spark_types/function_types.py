@@ -10,16 +10,16 @@ from sqlmesh_like.analyze.spark_types.coercion import (
     INTEGERS,
     LARGEST,
     VOID,
-    bounded,
+    bounded_decimal,
     castable,
-    converted,
     decimal_of,
+    implicit_cast,
     interval_kind,
     is_decimal,
     is_interval,
     is_nested,
 )
-from sqlmesh_like.analyze.spark_types.operators import interval_total, narrowed
+from sqlmesh_like.analyze.spark_types.operators import decimal_from_literal, interval_total
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.analyze.spark_types.type_names import is_known
 
@@ -54,7 +54,7 @@ def narrow(side: exp.Expr, type_: str) -> str | None:
     literal = side.this if isinstance(side, exp.Neg) else side
     if isinstance(literal, exp.Cast) and isinstance(literal.this, exp.Literal) and type_ in ("smallint", "bigint"):
         return None
-    return narrowed(literal.name) if isinstance(literal, exp.Literal) and type_ in INTEGERS else type_
+    return decimal_from_literal(literal.name) if isinstance(literal, exp.Literal) and type_ in INTEGERS else type_
 
 
 def whole_literal(node: exp.Expr) -> int | None:
@@ -77,7 +77,7 @@ def rounded_decimal(type_: str, digits: int | None) -> str | None:
     return f"decimal({min(LARGEST, whole + kept)},{kept})"
 
 
-def summed(type_: str | None, result: Callable[[str | None], str | None]) -> Outcome:
+def numeric_aggregate_type(type_: str | None, result: Callable[[str | None], str | None]) -> Outcome:
     if type_ is None:
         return None
     if type_ in ("boolean", "binary", "date", "timestamp_ntz") or is_nested(type_):
@@ -111,7 +111,7 @@ def part_type(field: str, type_: str | None) -> Outcome:
         return None
     if part is None:
         return Refusal(f"{field} is not a field of {type_}")
-    if converted(type_, "timestamp") is None:
+    if implicit_cast(type_, "timestamp") is None:
         return Refusal(f"{type_} has no field {field}")
     return "decimal(8,6)" if part == "second" else "int"
 
@@ -144,7 +144,7 @@ def avg_type(argument: str | None) -> str | None:
         return interval_total(argument)
     precision, scale = (decimal_of(argument) if is_decimal(argument) else None) or (0, 0)
     # DecimalType.bounded caps precision and scale at 38, without reducing the scale to keep whole digits.
-    return bounded(precision + 4, scale + 4) if precision else None
+    return bounded_decimal(precision + 4, scale + 4) if precision else None
 
 
 def number_of_format(node: exp.Expr) -> str | None:

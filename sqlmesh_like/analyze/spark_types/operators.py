@@ -71,16 +71,16 @@ def _of_decimals(sign: str, first: tuple[int, int], second: tuple[int, int]) -> 
     match sign:
         case "+" | "-":
             scale = max(s1, s2)
-            return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+            return adjust_precision_scale(max(p1 - s1, p2 - s2) + scale + 1, scale)
         case "*":
-            return adjusted(p1 + p2 + 1, s1 + s2)
+            return adjust_precision_scale(p1 + p2 + 1, s1 + s2)
         case "/":
             scale = max(6, s1 + p2 + 1)
-            return adjusted(p1 - s1 + s2 + scale, scale)
-    return adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+            return adjust_precision_scale(p1 - s1 + s2 + scale, scale)
+    return adjust_precision_scale(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
 
 
-def adjusted(precision: int, scale: int) -> str:
+def adjust_precision_scale(precision: int, scale: int) -> str:
     """A decimal type, reduced to 38 digits as in Spark's `DecimalType.adjustPrecisionScale`."""
     if precision <= LARGEST:
         return f"decimal({precision},{scale})"
@@ -92,7 +92,7 @@ def _of_times(sign: str, left: str, right: str) -> str | None:
     """Arithmetic with dates, timestamps or intervals; None for anything else."""
     sides = (left, right)
     if sign in ("*", "/"):
-        return _scaled(sign, left, right)
+        return _interval_times_number(sign, left, right)
     if sign == "div":
         return "bigint" if _are_of_one_kind(left, right) else None
     if sign == "%":
@@ -100,9 +100,9 @@ def _of_times(sign: str, left: str, right: str) -> str | None:
     if all(map(is_interval, sides)):
         return wider(left, right)
     if is_interval(right):
-        return _moved(left, right)
+        return _moment_plus_interval(left, right)
     if is_interval(left):
-        return _moved(right, left) if sign == "+" or right == VOID else None
+        return _moment_plus_interval(right, left) if sign == "+" or right == VOID else None
     if sign == "-" and ("date" in sides or set(sides) & set(TIMES)):
         return _difference(left, right)
     for one, other in (sides, sides[::-1]):
@@ -111,8 +111,7 @@ def _of_times(sign: str, left: str, right: str) -> str | None:
     return None
 
 
-def _moved(moment: str, interval: str) -> str | None:
-    """A moment and an interval."""
+def _moment_plus_interval(moment: str, interval: str) -> str | None:
     if moment == "date":
         return (
             "date" if interval_kind(interval) == "months" or interval in ("interval day", "interval") else "timestamp"
@@ -137,7 +136,7 @@ def _difference(left: str, right: str) -> str | None:
     return _DURATION if {left, right} <= {"date", *TIMES, VOID} else None
 
 
-def _scaled(sign: str, left: str, right: str) -> str | None:
+def _interval_times_number(sign: str, left: str, right: str) -> str | None:
     interval, factor = (left, right) if is_interval(left) else (right, left)
     if not is_interval(interval) or (sign == "/" and interval is right):
         return None
@@ -151,10 +150,10 @@ def interval_total(interval: str) -> str:
     return {"seconds": _DURATION, "months": _MONTHS, "calendar": "interval"}[interval_kind(interval)]
 
 
-def narrowed(literal: str) -> str:
+def decimal_from_literal(literal: str) -> str:
     """The decimal type of an integer literal beside a decimal: Spark takes the digits that it has.
 
-    >>> narrowed("100")
+    >>> decimal_from_literal("100")
     'decimal(3,0)'
     """
     return f"decimal({len(str(abs(int(literal))))},0)"

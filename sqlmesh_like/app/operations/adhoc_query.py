@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.author_text import qualified
+from sqlmesh_like.analyze.author_text import carry_author_text
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
@@ -75,7 +75,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     bare = {ref: place.table for ref, place in places.items() if not ref.schema}
     if bare:
         _qualify(tree, bare)
-        tree = qualified(tree, facts.tree, {ref.identifier.lower(): table for ref, table in bare.items()})
+        tree = carry_author_text(tree, facts.tree, {ref.identifier.lower(): table for ref, table in bare.items()})
     states |= lake.catalog.states(place.unique_id for place in places.values() if place.unique_id not in states)
     tables = {place.table: states[place.unique_id] for place in places.values()}
     return lake.engine.query(tree, tables, limit, facts.schema or ())

@@ -28,7 +28,7 @@ class Rewriting:
     advice: str
 
 
-def partitioned(facts: QueryFacts) -> Iterator[Rewriting]:
+def partition_by_date(facts: QueryFacts) -> Iterator[Rewriting]:
     """The model partitioned by one of its dates.
 
     Texts and whole numbers may have as many values as there are rows, which no query says: they are not advised.
@@ -41,8 +41,7 @@ def partitioned(facts: QueryFacts) -> Iterator[Rewriting]:
             yield Rewriting(replace(facts.model, config=new), f"set partition_by='{column.name}'")
 
 
-def unpartitioned(facts: QueryFacts) -> Iterator[Rewriting]:
-    """The model without partitions."""
+def remove_partitions(facts: QueryFacts) -> Iterator[Rewriting]:
     if facts.model.config.partition_by and facts.model.config.frozen_before is None:
         config = replace(facts.model.config, partition_by=())
         yield Rewriting(replace(facts.model, config=config), "remove partition_by")
@@ -54,11 +53,11 @@ def with_equal_types(facts: QueryFacts) -> Iterator[Rewriting]:
     for join in joins:
         known = {c.name.lower(): c.type for side in (join.left, join.right) for c in columns(side)}
         for equality in conjuncts(join.condition) if join.condition is not None else ():
-            if isinstance(equality, exp.EQ) and (type_ := _compared_as(equality, known)) is not None:
+            if isinstance(equality, exp.EQ) and (type_ := _comparison_type(equality, known)) is not None:
                 yield from _cast_where(facts, offset_of(equality), type_, (equality, known))
 
 
-def _compared_as(equality: exp.EQ, known: Mapping[str, str | None]) -> str | None:
+def _comparison_type(equality: exp.EQ, known: Mapping[str, str | None]) -> str | None:
     """The type in which Spark compares the sides of an equality of two types; None if it is not exact, or not known.
 
     Source: `findCommonTypeForBinaryComparison` of Spark 3.5.
@@ -87,7 +86,7 @@ def _cast_where(
         for side, is_cast in zip((place.this, place.expression), needs_cast, strict=True):
             if is_cast:
                 side.replace(exp.Cast(this=side.copy(), to=exp.DataType.build(type_, dialect=SPARK)))
-        yield _written(facts, tree, f"write {place.sql(SPARK)}, as Spark compares them")
+        yield _rewriting(facts, tree, f"write {place.sql(SPARK)}, as Spark compares them")
 
 
 def with_collected_sets(facts: QueryFacts) -> Iterator[Rewriting]:
@@ -99,20 +98,20 @@ def with_collected_sets(facts: QueryFacts) -> Iterator[Rewriting]:
         if len(values) == 1:
             new = exp.ArrayUniqueAgg(this=values[0].copy())
             node.replace(new)
-            yield _written(facts, tree, f"write {new.sql(SPARK)}")
+            yield _rewriting(facts, tree, f"write {new.sql(SPARK)}")
             return
 
 
-def _written(facts: QueryFacts, tree: exp.Expr, advice: str) -> Rewriting:
+def _rewriting(facts: QueryFacts, tree: exp.Expr, advice: str) -> Rewriting:
     sql = tree.sql(SPARK)
     return Rewriting(replace(facts.model, sql=sql, source_map=SourceMap(sql, sql)), advice)
 
 
 Rewrite = Callable[[QueryFacts], Iterator[Rewriting]]
 REWRITINGS: Mapping[str, tuple[Rewrite, ...]] = {
-    **dict.fromkeys(("AGG002", "AGG005", "AGG008", "NST001", "SET001", "DST001", "WIN001"), (partitioned,)),
-    "PAR002": (partitioned, unpartitioned),
-    "CLK003": (unpartitioned,),
+    **dict.fromkeys(("AGG002", "AGG005", "AGG008", "NST001", "SET001", "DST001", "WIN001"), (partition_by_date,)),
+    "PAR002": (partition_by_date, remove_partitions),
+    "CLK003": (remove_partitions,),
     "JOI003": (with_equal_types,),
     "AGG006": (with_collected_sets,),
 }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import (
     Named,
     NodeNumbers,
@@ -30,13 +30,13 @@ from sqlmesh_like.analyze.algebra.relation import (
     scanned_columns,
     with_children,
 )
-from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.expressions.clock import clock_calls
-from sqlmesh_like.delta.edits.implied_conditions import implied, split_conditions
+from sqlmesh_like.delta.edits.implied_conditions import is_implied, split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
 from sqlmesh_like.delta.keys import column, key
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation
-from sqlmesh_like.delta.rows import from_item, rows, stacked, subquery, union_rows
+from sqlmesh_like.delta.rows import from_item, rows, subquery, union_all, union_rows
 from sqlmesh_like.names import WEIGHT
 
 _EDITED = "_sml_edited."
@@ -63,7 +63,7 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
     """
     comparison = _Comparison()
     try:
-        marked = comparison.marked(relocated(before, None), relocated(after, None))
+        marked = comparison.replace_edited_nodes(relocate_positions(before, None), relocate_positions(after, None))
     except (NotFollowedError, RecursionError):
         return None
     if columns(before) != columns(after) or not comparison.edited:
@@ -72,11 +72,11 @@ def edit_change(before: Relation, after: Relation, table: Callable[[Relation], T
     program = plan.program_for(Moves(frozenset(comparison.edited))) if plan.state == table(after).state else None
     if program is None:
         return None
-    read = scanned_columns(pruned_columns(marked))
+    read = scanned_columns(prune_columns(marked))
     needed = {name: {each.name.lower() for each in read[name]} for name in comparison.edited}
     first = [ProgramStep(_step(name), node.change(needed[name])) for name, node in comparison.edited.items()]
-    current = {name: narrowed(node.relation, needed[name]) for name, node in comparison.edited.items()}
-    steps = [_bound(step, current) for step in program.steps]
+    current = {name: select_columns(node.relation, needed[name]) for name, node in comparison.edited.items()}
+    steps = [_bind_step(step, current) for step in program.steps]
     words = dict.fromkeys(word for node in comparison.edited.values() for word in node.words)
     return EditChange(replace(program, steps=(*first, *steps)), tuple(words))
 
@@ -98,14 +98,14 @@ class _Comparison:
     _numbers: NodeNumbers = field(default_factory=NodeNumbers)
     _done: dict[tuple[int, int], Relation] = field(default_factory=dict)
 
-    def marked(self, before: Relation, after: Relation) -> Relation:
+    def replace_edited_nodes(self, before: Relation, after: Relation) -> Relation:
         """The new relation with inputs for edited nodes; nodes that are shared stay so. Raises NotFollowedError."""
         pair = (self._numbers.of(before), self._numbers.of(after))
         if pair not in self._done:
-            self._done[pair] = after if before == after else self._compared(before, after)
+            self._done[pair] = after if before == after else self._compare_nodes(before, after)
         return self._done[pair]
 
-    def _compared(self, before: Relation, after: Relation) -> Relation:
+    def _compare_nodes(self, before: Relation, after: Relation) -> Relation:
         if isinstance(before, UnionAll) and isinstance(after, UnionAll):
             return self._union(before, after)
         if is_flattened(before) or is_flattened(after):
@@ -117,7 +117,7 @@ class _Comparison:
     def _child(self, before: Relation, after: Relation) -> Relation:
         if columns(before) != columns(after):
             raise NotFollowedError
-        return self.marked(before, after)
+        return self.replace_edited_nodes(before, after)
 
     def _block(self, before: JoinGraph, after: JoinGraph, relation: Relation) -> Relation:
         """Filters, projections and inner joins: other conditions, or leaves that are edited themselves."""
@@ -133,7 +133,7 @@ class _Comparison:
         clocks = (call for graph in (before, after) for each in graph.predicates for call in clock_calls(each))
         if before.leaves != after.leaves or any(clocks):
             raise NotFollowedError
-        return self._edited(relation, *_of_conditions(before, after))
+        return self._add_edited_node(relation, *_of_conditions(before, after))
 
     def _union(self, before: UnionAll, after: UnionAll) -> Relation:
         """Branches at the end are added or removed; the others keep their numbers, which are part of row keys."""
@@ -154,9 +154,9 @@ class _Comparison:
             query = exp.select(*shown, key(), _sign(sign))
             return query.from_(exp.alias_(subquery(union_rows(longer, added)), "x", table=True))
 
-        return self._edited(after, change, (word,))
+        return self._add_edited_node(after, change, (word,))
 
-    def _edited(self, relation: Relation, change: _Change, words: tuple[str, ...]) -> Relation:
+    def _add_edited_node(self, relation: Relation, change: _Change, words: tuple[str, ...]) -> Relation:
         name = f"{_EDITED}{len(self.edited)}"
         self.edited[name] = _EditedNode(relation, change, words)
         return Scan(name, columns(relation))
@@ -169,8 +169,8 @@ def _conditions(graph: JoinGraph) -> set[str]:
 def changed_conditions(before: Iterable[exp.Expr], after: Iterable[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Old conditions that the new ones do not imply, and the other way round."""
     old, new = split_conditions(before), split_conditions(after)
-    gone = [each for text, each in old.items() if text not in new and not implied(each, [*new.values()])]
-    return gone, [each for text, each in new.items() if text not in old and not implied(each, [*old.values()])]
+    gone = [each for text, each in old.items() if text not in new and not is_implied(each, [*new.values()])]
+    return gone, [each for text, each in new.items() if text not in old and not is_implied(each, [*old.values()])]
 
 
 def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[str, ...]]:
@@ -184,7 +184,7 @@ def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[
             query = shown.select(leaf_items(shown, others), _sign(sign))
             parts += [query.where(is_not_true(others), copy=False)] if others else []
         if parts:
-            return stacked(parts)
+            return union_all(parts)
         return query.where(exp.false(), copy=False)  # the conditions are only written otherwise
 
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
@@ -198,16 +198,16 @@ def leaf_items(graph: JoinGraph, others: Sequence[exp.Expr]) -> list[exp.Expr]:
     return [
         from_item(leaf)
         if isinstance(leaf, Scan)
-        else subquery(narrowed(leaf, {n for t, n in read if t == alias(number)}))
+        else subquery(select_columns(leaf, {n for t, n in read if t == alias(number)}))
         for number, leaf in enumerate(graph.leaves)
     ]
 
 
-def narrowed(relation: Relation, names: Collection[str]) -> exp.Select:
+def select_columns(relation: Relation, names: Collection[str]) -> exp.Select:
     """The rows of a relation with the columns of these names (lower case)."""
     shown = [each for each in columns(relation) if each.name.lower() in names]
     narrow = Projection(relation, tuple(Named(each.name, column(each.name), each.type) for each in shown))
-    return rows(pruned_columns(narrow))
+    return rows(prune_columns(narrow))
 
 
 def is_not_true(conditions: Sequence[exp.Expr]) -> exp.Expr:
@@ -231,7 +231,7 @@ def _step(name: str) -> str:
     return f"edited_{name.removeprefix(_EDITED)}"
 
 
-def _bound(step: ProgramStep, current: Mapping[str, exp.Query]) -> ProgramStep:
+def _bind_step(step: ProgramStep, current: Mapping[str, exp.Query]) -> ProgramStep:
     """A step over the steps and queries that stand for the inputs of edited nodes."""
 
     def bind(node: exp.Expr) -> exp.Expr:

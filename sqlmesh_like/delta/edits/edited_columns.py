@@ -16,27 +16,27 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
-from sqlmesh_like.analyze.algebra.relocate import relocated
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
-from sqlmesh_like.delta.aggregates import current_states, finished
-from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, narrowed
+from sqlmesh_like.delta.aggregates import current_states, finalize_states
+from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, select_columns
 from sqlmesh_like.delta.edits.same_columns import (
     CALL,
     Comparison,
     Names,
     OtherRowsError,
     Values,
-    read,
+    map_columns,
     require_same_keys,
 )
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import TARGET
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import rows, stacked, subquery
+from sqlmesh_like.delta.rows import rows, subquery, union_all
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import KEY
 
@@ -58,7 +58,7 @@ def edited_columns(before: Relation, after: Relation, *, merges: bool) -> Edited
     The table has the columns of `before`, and of a LIMIT those that it is ordered by. `merges`: it has keys and states
     of its groups as well.
     """
-    old, new, comparison = relocated(before, None), relocated(after, None), Comparison()
+    old, new, comparison = relocate_positions(before, None), relocate_positions(after, None), Comparison()
     try:
         if merges:
             groups = isinstance(old, Aggregate) and isinstance(new, Aggregate)
@@ -89,13 +89,13 @@ def _of_values(
         return None
     rest = tuple(name for name, _ in values.after if name not in stored)
     names = [name for name, _ in values.after]
-    query = _joined(names, stored, _narrow(after, rest) if rest or added else None)
+    query = _join_stored_and_added(names, stored, _narrow(after, rest) if rest or added else None)
     return EditedColumns(query, rest)
 
 
 def _over_stored(value: exp.Expr, known: Mapping[exp.Expr, str]) -> exp.Expr | None:
     """A value as an expression over stored columns; None if it reads what none of them has."""
-    made = replaced(
+    made = replace_nodes(
         value,
         lambda node: column(known[node], _STORED) if node in known and node.find(exp.Column) is not None else node,
     )
@@ -115,7 +115,7 @@ def _of_conditions(old: Relation, new: Relation) -> EditedColumns | None:
     query = edited.rows
     if gone:
         entering = after.select(leaf_items(after, gone))
-        query = stacked([query, entering.where(is_not_true(gone), copy=False)])
+        query = union_all([query, entering.where(is_not_true(gone), copy=False)])
     words = (*["a wider filter"] * bool(gone), *["a narrower filter"] * bool(added))
     return EditedColumns(query, edited.computed, words)
 
@@ -128,8 +128,8 @@ def _narrow(relation: Relation, names: Collection[str]) -> exp.Select:
         if isinstance(narrow, Aggregate):
             shown = {each.name for item in items for each in item.expression.find_all(exp.Column)}
             narrow = replace(narrow, calls=tuple(call for call in narrow.calls if call.name in shown))
-        return rows(pruned_columns(narrow))
-    return narrowed(relation, {name.lower() for name in names})
+        return rows(prune_columns(narrow))
+    return select_columns(relation, {name.lower() for name in names})
 
 
 def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> EditedColumns:
@@ -149,12 +149,12 @@ def _of_states(before: Aggregate, after: Aggregate, comparison: Comparison) -> E
         items.append(exp.alias_(source, state.name, quoted=True))
     groups = exp.select(*items).from_(_stored_rows())
     if part.calls:
-        narrow = pruned_columns(part)
+        narrow = prune_columns(part)
         assert isinstance(narrow, Aggregate)
         groups = groups.join(_added_rows(current_states(narrow)), on=_same_key(), join_type="inner")
     names = {call.name for call in part.calls}
     shown = (i.name for i in after.items if names & {each.name for each in i.expression.find_all(exp.Column)})
-    return EditedColumns(finished(groups.subquery("g"), after), tuple(shown))
+    return EditedColumns(finalize_states(groups.subquery("g"), after), tuple(shown))
 
 
 _Identity = tuple[str, exp.Expr | None, str, tuple[exp.Expr, ...]]
@@ -166,11 +166,11 @@ def _identities(aggregate: Aggregate, names: Names) -> set[_Identity]:
 
 def _identity(state: AggregateState, names: Names) -> _Identity:
     """What a state holds, whatever its name is."""
-    order = tuple(read(argument, names) for argument in state.order_arguments)
-    return state.kind, None if state.argument is None else read(state.argument, names), state.type, order
+    order = tuple(map_columns(argument, names) for argument in state.order_arguments)
+    return state.kind, None if state.argument is None else map_columns(state.argument, names), state.type, order
 
 
-def _joined(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:
+def _join_stored_and_added(names: Sequence[str], stored: Mapping[str, exp.Expr], added: exp.Query | None) -> exp.Select:
     """Stored columns and added ones of the rows that have the same key; a stored row without one is left out."""
     sources = [stored[name] if name in stored else column(name, _ADDED) for name in names]
     items = [exp.alias_(source, name, quoted=True) for name, source in zip(names, sources, strict=True)]

@@ -42,11 +42,11 @@ def split_conditions(conditions: Iterable[exp.Expr]) -> dict[str, exp.Expr]:
     return split
 
 
-def implied(condition: exp.Expr, known: Sequence[exp.Expr]) -> bool:
+def is_implied(condition: exp.Expr, known: Sequence[exp.Expr]) -> bool:
     """Whether a condition is true for each row for which all the known ones are.
 
     >>> import sqlglot
-    >>> def check(*texts): parsed = [sqlglot.parse_one(text) for text in texts]; return implied(parsed[0], parsed[1:])
+    >>> def check(*texts): first, *known = map(sqlglot.parse_one, texts); return is_implied(first, known)
     >>> check("a > 1", "a > 2"), check("a > 1", "a >= 1"), check("a > 1", "b > 2"), check("a < 3", "a > 1", "2 >= a")
     (True, False, False, True)
     >>> check("a in (1, 2, 3)", "a in (2, 1)"), check("a in (1, 2)", "a in (1, null)"), check("a > 2", "a > 2.5")
@@ -59,7 +59,7 @@ def implied(condition: exp.Expr, known: Sequence[exp.Expr]) -> bool:
 
 def _is_within(known: exp.Expr, condition: exp.Expr) -> bool:
     """Whether the range of one comparison is in that of the other, to the same side."""
-    own, wanted = _bound(known), _bound(condition)
+    own, wanted = _constant_bound(known), _constant_bound(condition)
     if own is None or wanted is None or own[0] != wanted[0] or own[2][0] != wanted[2][0]:
         return False
     kind, wanted_kind, constant, limit = own[1], wanted[1], own[2][1], wanted[2][1]
@@ -70,7 +70,7 @@ def _is_within(known: exp.Expr, condition: exp.Expr) -> bool:
     return is_inner or (constant == limit and (kind is wanted_kind or wanted_kind in (exp.GTE, exp.LTE)))
 
 
-def _bound(condition: exp.Expr) -> tuple[exp.Expr, type[exp.Expr], tuple[str, Decimal]] | None:
+def _constant_bound(condition: exp.Expr) -> tuple[exp.Expr, type[exp.Expr], tuple[str, Decimal]] | None:
     """A value, how it is compared, and the constant."""
     kind = type(condition)
     if kind not in _MIRRORED:

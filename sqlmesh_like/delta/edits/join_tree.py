@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, JoinKind, Projection, Relation, Scan, columns
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.joining import factored_conjuncts
-from sqlmesh_like.delta.edits.changed_rows import narrowed
-from sqlmesh_like.delta.join_graph import alias, leaves_of, substituted
+from sqlmesh_like.delta.edits.changed_rows import select_columns
+from sqlmesh_like.delta.join_graph import alias, leaves_of, substitute_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.rows import from_item, subquery
 
@@ -50,15 +50,15 @@ class JoinTree:
     items: tuple[tuple[str, exp.Expr], ...]
     key: KeyTree
 
-    def renumbered(self, numbers: Mapping[int, int]) -> JoinTree:
+    def renumber(self, numbers: Mapping[int, int]) -> JoinTree:
         """The tree with other numbers of leaves."""
 
         def of(values: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
-            return tuple(renamed(value, numbers) for value in values)
+            return tuple(renumber_columns(value, numbers) for value in values)
 
         leaves = {numbers[number]: replace(leaf, on=of(leaf.on)) for number, leaf in self.leaves.items()}
-        items = tuple((name, renamed(value, numbers)) for name, value in self.items)
-        return JoinTree(leaves, of(self.conditions), items, _numbered(self.key, numbers))
+        items = tuple((name, renumber_columns(value, numbers)) for name, value in self.items)
+        return JoinTree(leaves, of(self.conditions), items, _renumber_key(self.key, numbers))
 
 
 def join_tree(relation: Relation) -> JoinTree:
@@ -69,7 +69,7 @@ def join_tree(relation: Relation) -> JoinTree:
         leaves[len(leaves)] = Leaf(node)
         return len(leaves) - 1
 
-    def shown(node: Relation, number: int) -> dict[str, exp.Expr]:
+    def leaf_columns(node: Relation, number: int) -> dict[str, exp.Expr]:
         return {c.name.lower(): column(c.name, alias(number)) for c in columns(node)}
 
     def visit(node: Relation) -> _Part:
@@ -79,7 +79,7 @@ def join_tree(relation: Relation) -> JoinTree:
                 return _Part(below.known, (*below.conditions, *_parts(node.condition, below.known)), below.keys)
             case Projection():
                 below = visit(node.child)
-                known = {item.name.lower(): substituted(item.expression, below.known) for item in node.items}
+                known = {item.name.lower(): substitute_columns(item.expression, below.known) for item in node.items}
                 return _Part(known, below.conditions, below.keys)
             case Join(kind="inner"):
                 left, right = visit(node.left), visit(node.right)
@@ -88,13 +88,13 @@ def join_tree(relation: Relation) -> JoinTree:
                 return _Part(known, conditions, (*left.keys, *right.keys))
             case Join(kind="left" | "semi" | "anti"):
                 left, number = visit(node.left), leaf(node.right)
-                known = {**left.known, **shown(node.right, number)}
+                known = {**left.known, **leaf_columns(node.right, number)}
                 leaves[number] = Leaf(node.right, node.kind, _parts(node.condition, known))
                 if leaves[number].filters:
                     return _Part(left.known, left.conditions, (_key(left.keys),))
                 return _Part(known, left.conditions, ((_key(left.keys), number),))
         number = leaf(node)
-        return _Part(shown(node, number), (), (number,))
+        return _Part(leaf_columns(node, number), (), (number,))
 
     made = visit(relation)
     items = tuple((c.name, made.known[c.name.lower()]) for c in columns(relation))
@@ -115,21 +115,21 @@ def _key(parts: tuple[KeyTree, ...]) -> KeyTree:
 
 
 def _parts(condition: exp.Expr | None, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:
-    return () if condition is None else tuple(substituted(part, known) for part in factored_conjuncts(condition))
+    return () if condition is None else tuple(substitute_columns(part, known) for part in factored_conjuncts(condition))
 
 
-def renamed(value: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
+def renumber_columns(value: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
     """An expression over leaves that have other numbers."""
     aliases = {alias(before): alias(after) for before, after in numbers.items()}
 
     def change(node: exp.Expr) -> exp.Expr:
         return column(node.name, aliases[node.table]) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
-def _numbered(key: KeyTree, numbers: Mapping[int, int]) -> KeyTree:
-    return numbers[key] if isinstance(key, int) else tuple(_numbered(part, numbers) for part in key)
+def _renumber_key(key: KeyTree, numbers: Mapping[int, int]) -> KeyTree:
+    return numbers[key] if isinstance(key, int) else tuple(_renumber_key(part, numbers) for part in key)
 
 
 def leaves_in(key: KeyTree) -> frozenset[int]:
@@ -171,5 +171,5 @@ def leaf_item(number: int, leaves: Mapping[int, Leaf], read: Sequence[exp.Expr])
     """A leaf as FROM item, with the columns that expressions read."""
     relation = leaves[number].relation
     names = {c.name.lower() for each in read for c in each.find_all(exp.Column) if c.table == alias(number)}
-    rows = from_item(relation) if isinstance(relation, Scan) else subquery(narrowed(relation, names))
+    rows = from_item(relation) if isinstance(relation, Scan) else subquery(select_columns(relation, names))
     return exp.alias_(rows, alias(number), table=True, quoted=True)

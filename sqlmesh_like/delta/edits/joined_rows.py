@@ -18,8 +18,8 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
-from sqlmesh_like.analyze.algebra.relocate import relocated
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.algebra.relocate import relocate_positions
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions
@@ -33,7 +33,7 @@ from sqlmesh_like.delta.edits.join_tree import (
     joined_leaves,
     leaf_item,
     leaves_in,
-    renamed,
+    renumber_columns,
     without_leaves,
 )
 from sqlmesh_like.delta.edits.key_parts import MOST_PLACE, part_of
@@ -49,17 +49,17 @@ _STORED, _READ, _KEPT = "t", "b", "_sml_kept"
 
 def joined_rows(before: Relation, after: Relation) -> EditedColumns | None:
     """The rows of a query that is edited, whose table has the columns of `before`; None if that is not proven."""
-    old, new = join_tree(relocated(before, None)), join_tree(relocated(after, None))
+    old, new = join_tree(relocate_positions(before, None)), join_tree(relocate_positions(after, None))
     numbers = _matches(old, new)
     if numbers is None:
         return None
-    old = old.renumbered(numbers)
+    old = old.renumber(numbers)
     gone, added = old.leaves.keys() - new.leaves.keys(), new.leaves.keys() - old.leaves.keys()
     entering, conditions = changed_conditions(old.conditions, new.conditions)
     if old.key == new.key or entering or any(leaves_of(each) & gone for each in old.conditions):
         return None  # rows enter that are not stored, or that a leaf which is gone kept away
     stored = _StoredRows(old, gone, {each.name: each.type for each in columns(before)})
-    key = made_key(new.key, without_leaves(old.key, gone), column(KEY, _STORED))
+    key = make_key(new.key, without_leaves(old.key, gone), column(KEY, _STORED))
     items = [(name, stored.item(value)) for name, value in new.items]
     if key is None or not any(is_of(_STORED, value) for _, value in items):
         return None
@@ -107,7 +107,7 @@ def _is_same(old: Leaf, new: Leaf, numbers: Mapping[int, int]) -> bool:
     """Whether both have the same rows, and these are joined by the same conditions where leaves have other numbers."""
     if (old.relation, old.kind) != (new.relation, new.kind):
         return False
-    before = split_conditions(renamed(each, numbers) for each in old.on)
+    before = split_conditions(renumber_columns(each, numbers) for each in old.on)
     return before.keys() == split_conditions(new.on).keys()
 
 
@@ -147,7 +147,7 @@ class _StoredRows:
                 return node
             return column(self._read.setdefault(node, f"_sml_c{len(self._read)}"), _READ)
 
-        return replaced(value, change)
+        return replace_nodes(value, change)
 
     def _column(self, name: str) -> exp.Expr:
         self._used[name] = None
@@ -163,7 +163,7 @@ class _StoredRows:
             if any(leaf.filters for leaf in self.tree.leaves.values()):
                 return None
             return query.join(self._inputs(), on=_same_key(), join_type="inner")
-        key = made_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
+        key = make_key(without_leaves(self.tree.key, self.gone), self.tree.key, column(KEY))
         if self._read or key is None:
             return None
         rows = _one_of_each(target, [column(name) for name in self._used], key)
@@ -173,7 +173,7 @@ class _StoredRows:
         """Rows of the old query with the columns that the table lacks."""
         first, *others = self.tree.leaves
         items = [exp.alias_(value.copy(), name, quoted=True) for value, name in self._read.items()]
-        key = made_key(self.tree.key)
+        key = make_key(self.tree.key)
         assert key is not None
         query = exp.select(*items, exp.alias_(key, KEY, quoted=True))
         every = [*self._read, *self.tree.conditions]
@@ -193,7 +193,7 @@ def _one_of_each(rows: exp.Expr, names: Sequence[exp.Expr], key: exp.Expr) -> ex
     return kept.where(exp.EQ(this=column(PLACE), expression=exp.Literal.number(1)))
 
 
-def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | None = None) -> exp.Expr | None:
+def make_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | None = None) -> exp.Expr | None:
     """A row key of the keys of leaves, and of the `key` of stored rows, which is made as `stored` says.
 
     None where that is not the key of leaves which are not joined, and they cannot be told from it.
@@ -206,12 +206,12 @@ def made_key(wanted: KeyTree, stored: KeyTree | None = None, key: exp.Expr | Non
             if part is not None or isinstance(wanted, int):
                 return part
         elif isinstance(wanted, tuple) and isinstance(stored, tuple) and wanted[: len(stored)] == stored:
-            further = [made_key(part, stored, key) for part in wanted[len(stored) :]]
+            further = [make_key(part, stored, key) for part in wanted[len(stored) :]]
             ends = [encode([each]) for each in further if each is not None]
-            return _listed([key, *ends]) if len(ends) == len(further) else None
+            return _append_key_parts([key, *ends]) if len(ends) == len(further) else None
     if isinstance(wanted, int):
         return column(KEY, alias(wanted))
-    parts = [made_key(part, stored, key) for part in wanted]
+    parts = [make_key(part, stored, key) for part in wanted]
     known = [part for part in parts if part is not None]
     return encode(known) if len(known) == len(parts) else None
 
@@ -228,7 +228,7 @@ def _part(stored: KeyTree, wanted: KeyTree, key: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def _listed(keys: Sequence[exp.Expr]) -> exp.Expr:
+def _append_key_parts(keys: Sequence[exp.Expr]) -> exp.Expr:
     """A list of encoded parts that begins as another one: `encode` separates them in the same way."""
     made = keys[0].copy()
     for each in keys[1:]:

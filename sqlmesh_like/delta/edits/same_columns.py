@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.delta.edits.implied_conditions import split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
 from sqlmesh_like.delta.keys import column
@@ -98,8 +98,8 @@ class Comparison:
                 return self._groups(before, after)
             case Windowed(), Windowed():
                 same = self.same(before.child, after.child)
-                old = [(item.name, read(item.expression, same.before)) for item in before.items]
-                return Values(old, [(item.name, read(item.expression, same.after)) for item in after.items])
+                old = [(item.name, map_columns(item.expression, same.before)) for item in before.items]
+                return Values(old, [(item.name, map_columns(item.expression, same.after)) for item in after.items])
             case Join(), Join() if before.kind == after.kind:
                 return self._join(before, after)
             case UnionAll(), UnionAll() if len(before.branches) == len(after.branches):
@@ -129,19 +129,19 @@ class Comparison:
     def _groups(self, before: Aggregate, after: Aggregate) -> Values:
         same = self.same(before.child, after.child)
         require_same_keys(before, after, same)
-        old = [(name, read(value, same.before)) for name, value in over_rows(before)]
-        return Values(old, [(name, read(value, same.after)) for name, value in over_rows(after)])
+        old = [(name, map_columns(value, same.before)) for name, value in over_rows(before)]
+        return Values(old, [(name, map_columns(value, same.after)) for name, value in over_rows(after)])
 
     def _join(self, before: Join, after: Join) -> Values:
         left, right = self.same(before.left, after.left), self.same(before.right, after.right)
         same = Same({**left.before, **right.before}, {**left.after, **right.after})
         old, new = (
-            None if join.condition is None else read(join.condition, names)
+            None if join.condition is None else map_columns(join.condition, names)
             for join, names in ((before, same.before), (after, same.after))
         )
         if old != new:
             raise OtherRowsError
-        return Values(_named_as(before, same.before), _named_as(after, same.after))
+        return Values(_named_columns(before, same.before), _named_columns(after, same.after))
 
     def _union(self, before: UnionAll, after: UnionAll) -> Values:
         """A column is the same if it is the same one in all branches."""
@@ -160,16 +160,21 @@ class Comparison:
 
     def _elements(self, before: Explode, after: Explode) -> Values:
         same = self.same(before.child, after.child)
-        if read(after.array, same.after) != read(before.array, same.before):
+        if map_columns(after.array, same.after) != map_columns(before.array, same.before):
             raise OtherRowsError
         added = [{each.position.lower(): _PLACE, each.element.name.lower(): _ELEMENT} for each in (before, after)]
-        return Values(_named_as(before, {**same.before, **added[0]}), _named_as(after, {**same.after, **added[1]}))
+        return Values(
+            _named_columns(before, {**same.before, **added[0]}), _named_columns(after, {**same.after, **added[1]})
+        )
 
     def _alike(self, before: Relation, after: Relation) -> Values:
         """Nodes whose rows depend on all columns below: these have to be the same ones in their order."""
         ((old,), (new,)) = children(before), children(after)
         same = self.same(old, new)
-        names = [[value for _, value in _named_as(old, same.before)], [v for _, v in _named_as(new, same.after)]]
+        names = [
+            [value for _, value in _named_columns(old, same.before)],
+            [v for _, v in _named_columns(new, same.after)],
+        ]
         if names[0] != names[1]:
             raise OtherRowsError
         values = [column(str(number)) for number, _ in enumerate(columns(before))]
@@ -179,18 +184,18 @@ class Comparison:
 
 def require_same_keys(before: Aggregate, after: Aggregate, same: Same) -> None:
     """Raise OtherRowsError unless rows that are the same are grouped by the same keys."""
-    old = [(read(key.expression, same.before), key.type) for key in before.keys]
-    if old != [(read(key.expression, same.after), key.type) for key in after.keys]:
+    old = [(map_columns(key.expression, same.before), key.type) for key in before.keys]
+    if old != [(map_columns(key.expression, same.after), key.type) for key in after.keys]:
         raise OtherRowsError
 
 
-def read(value: exp.Expr, names: Names) -> exp.Expr:
+def map_columns(value: exp.Expr, names: Names) -> exp.Expr:
     """An expression over the columns that have the same values; one that has none is told apart."""
 
     def change(node: exp.Expr) -> exp.Expr:
         return _column(node.name, names) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
 def read_leaves(value: exp.Expr, names: Mapping[str, Names]) -> exp.Expr:
@@ -199,7 +204,7 @@ def read_leaves(value: exp.Expr, names: Mapping[str, Names]) -> exp.Expr:
     def change(node: exp.Expr) -> exp.Expr:
         return _column(node.name, names[node.table], node.table) if isinstance(node, exp.Column) else node
 
-    return replaced(value, change)
+    return replace_nodes(value, change)
 
 
 _UNKNOWN, _PLACE, _ELEMENT = "\0", "\0place", "\0element"
@@ -218,7 +223,7 @@ def over_rows(aggregate: Aggregate) -> list[tuple[str, exp.Expr]]:
         is_own = isinstance(node, exp.Column) and node.name.lower() in values
         return exp.Paren(this=values[node.name.lower()].copy()) if is_own else node
 
-    return [(item.name, replaced(item.expression, whole)) for item in aggregate.items]
+    return [(item.name, replace_nodes(item.expression, whole)) for item in aggregate.items]
 
 
 _Order = list[tuple[exp.Expr, bool, bool]]
@@ -249,5 +254,5 @@ def _own(relation: Relation) -> list[tuple[str, exp.Expr]]:
     return [(each.name, column(each.name.lower())) for each in columns(relation)]
 
 
-def _named_as(relation: Relation, names: Names) -> list[tuple[str, exp.Expr]]:
+def _named_columns(relation: Relation, names: Names) -> list[tuple[str, exp.Expr]]:
     return [(each.name, _column(each.name, names)) for each in columns(relation)]

@@ -43,7 +43,7 @@ def _count_if(node: exp.CountIf, types: Types) -> str:
     return "bigint"
 
 
-def _summed(node: exp.Sum, types: Types) -> str:
+def _sum(node: exp.Sum, types: Types) -> str:
     given = argument_type(node.this, types)
     if given == "double":
         return replace_by_double(node, given, given)
@@ -135,7 +135,7 @@ def _is_known_value(part: exp.Expr) -> bool:
     return isinstance(test, exp.Is) and isinstance(test.expression, exp.Null)
 
 
-def _filtered(node: exp.Filter, types: Types) -> str:
+def _filter(node: exp.Filter, types: Types) -> str:
     types.require_condition(node.expression.this)
     if isinstance(node.this, exp.Avg):
         raise Unproven("AVG with FILTER")
@@ -147,7 +147,7 @@ def _filtered(node: exp.Filter, types: Types) -> str:
     return result
 
 
-def _windowed(node: exp.Window, types: Types) -> str:
+def _window(node: exp.Window, types: Types) -> str:
     require_only(node, "this", "partition_by", "order", "over")
     require_hashed(types.of(part) for part in node.args.get("partition_by") or ())
     order = node.args.get("order")
@@ -161,7 +161,7 @@ def _windowed(node: exp.Window, types: Types) -> str:
 
 
 FORMS: dict[type[exp.Expr], Form] = {
-    exp.Count: Form(_count), exp.CountIf: Form(_count_if), exp.Sum: Form(_summed), exp.Avg: Form(_average),
+    exp.Count: Form(_count), exp.CountIf: Form(_count_if), exp.Sum: Form(_sum), exp.Avg: Form(_average),
     exp.Min: Form(_least_or_most), exp.Max: Form(_least_or_most),
     exp.LogicalAnd: Form(_all_or_any), exp.LogicalOr: Form(_all_or_any),
     **dict.fromkeys((exp.ArgMax, exp.ArgMin), Form(_of_chosen_row)),
@@ -172,6 +172,6 @@ FORMS: dict[type[exp.Expr], Form] = {
         ),
         Form(_of_running_means, is_listed=False, why="it depends on the order in which doubles are added"),
     ),
-    exp.Filter: Form(_filtered, is_listed=False, why=SYNTAX),
-    exp.Window: Form(_windowed, is_listed=False, why=SYNTAX),
+    exp.Filter: Form(_filter, is_listed=False, why=SYNTAX),
+    exp.Window: Form(_window, is_listed=False, why=SYNTAX),
 }  # fmt: skip

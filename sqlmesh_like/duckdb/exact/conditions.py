@@ -50,14 +50,14 @@ def _is(node: exp.Is, types: Types) -> str:
 
 
 def _equal(node: exp.Binary, types: Types) -> str:
-    return _compared(node, types, hashed=True)
+    return _comparison(node, types, hashed=True)
 
 
-def _ordered(node: exp.Binary, types: Types) -> str:
-    return _compared(node, types, hashed=False)
+def _ordering(node: exp.Binary, types: Types) -> str:
+    return _comparison(node, types, hashed=False)
 
 
-def _compared(node: exp.Binary, types: Types, *, hashed: bool) -> str:
+def _comparison(node: exp.Binary, types: Types, *, hashed: bool) -> str:
     left, right = types.of(node.this), types.of(node.expression)
     _compare(node.this, left, node.expression, right)
     if hashed:
@@ -151,17 +151,17 @@ def _case(node: exp.Case, types: Types) -> str:
     for branch in branches:
         types.require_condition(branch.this)
     values = [branch.args["true"] for branch in branches]
-    return _unified([*values, *([node.args["default"]] if node.args.get("default") is not None else [])], types)
+    return _common_type([*values, *([node.args["default"]] if node.args.get("default") is not None else [])], types)
 
 
 def _if(node: exp.If, types: Types) -> str:
     types.require_condition(node.this)
     otherwise = node.args.get("false")
-    return _unified([node.args["true"], *([] if otherwise is None else [otherwise])], types)
+    return _common_type([node.args["true"], *([] if otherwise is None else [otherwise])], types)
 
 
 def _coalesce(node: exp.Coalesce, types: Types) -> str:
-    return _unified([node.this, *node.expressions], types)
+    return _common_type([node.this, *node.expressions], types)
 
 
 def _extreme(node: exp.Greatest | exp.Least, types: Types) -> str:
@@ -179,7 +179,7 @@ def _nullif(node: exp.Nullif, types: Types) -> str:
     return left
 
 
-def _unified(values: Sequence[exp.Expr], types: Types) -> str:
+def _common_type(values: Sequence[exp.Expr], types: Types) -> str:
     result = NULL
     for value in values:
         result = wider_type(result, types.of(value))
@@ -200,7 +200,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.NullSafeNEQ: Form(_equal, is_listed=False, why="no fixture compares it over values of unknown types"),
     **dict.fromkeys((exp.And, exp.Or, exp.Not), Form(_logical)),
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.NullSafeEQ), Form(_equal)),
-    **dict.fromkeys((exp.GT, exp.GTE, exp.LT, exp.LTE), Form(_ordered)),
+    **dict.fromkeys((exp.GT, exp.GTE, exp.LT, exp.LTE), Form(_ordering)),
     **dict.fromkeys((exp.Greatest, exp.Least), Form(_extreme)),
     exp.Is: Form(_is), exp.Between: Form(_between), exp.In: Form(_in), exp.Exists: Form(_exists),
     exp.Like: Form(_like), exp.Case: Form(_case), exp.If: Form(_if), exp.Coalesce: Form(_coalesce),

@@ -36,6 +36,6 @@ FORMS: dict[type[exp.Expr], Form] = {
 }
 
 
-def listed() -> tuple[type[exp.Expr], ...]:
+def listed_forms() -> tuple[type[exp.Expr], ...]:
     """Forms that DuckDB may compute where types are not known."""
     return tuple(kind for kind, form in FORMS.items() if form.is_listed)

@@ -86,11 +86,11 @@ def _is_sorted_item(item: exp.Struct) -> bool:
     if not isinstance(case, exp.Case) or not isinstance(case.parent, exp.ArrayAgg) or len(fields) != 3:
         return False
     flag, key, value = (field.unnest() for field in fields)
-    is_apart = _tested(flag) == key and _tested(case.args["ifs"][0].this) == value
+    is_apart = _null_test_operand(flag) == key and _null_test_operand(case.args["ifs"][0].this) == value
     return is_apart and case.args.get("default") is None and len(case.args["ifs"]) == 1
 
 
-def _tested(condition: exp.Expr) -> exp.Expr | None:
+def _null_test_operand(condition: exp.Expr) -> exp.Expr | None:
     """The operand of `… is null` or `… is not null`; None for any other condition."""
     test = condition.this if isinstance(condition, exp.Not) else condition
     return test.this.unnest() if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null) else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.spark_types.operators import adjusted
+from sqlmesh_like.analyze.spark_types.operators import adjust_precision_scale
 from sqlmesh_like.duckdb.exact.form import Form
-from sqlmesh_like.duckdb.exact.times import type_of_moved
+from sqlmesh_like.duckdb.exact.times import moment_arithmetic
 from sqlmesh_like.duckdb.exact.unproven import Unproven
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
@@ -25,14 +25,14 @@ from sqlmesh_like.duckdb.exact.values import (
 def _sum_or_difference(node: exp.Add | exp.Sub, types: Types) -> str:
     left = types.of(node.this)
     if isinstance(node.expression, exp.Interval):
-        return type_of_moved(node, left)
+        return moment_arithmetic(node, left)
     right = types.of(node.expression)
     if left in INTEGERS and right in INTEGERS:
         return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__))
     if "double" in (left, right):
         return replace_by_double(node, left, right)
     (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
-    made = adjusted(max(s1, s2) + max(one - s1, other - s2) + 1, max(s1, s2))
+    made = adjust_precision_scale(max(s1, s2) + max(one - s1, other - s2) + 1, max(s1, s2))
     if scale_of(made) != max(s1, s2):
         raise Unproven("a sum or difference that Spark rounds")
     return made
@@ -45,7 +45,7 @@ def _product(node: exp.Mul, types: Types) -> str:
     if "double" in (left, right):
         return replace_by_double(node, left, right)
     (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
-    made = adjusted(one + other + 1, s1 + s2)
+    made = adjust_precision_scale(one + other + 1, s1 + s2)
     if scale_of(made) != s1 + s2:
         raise Unproven("a product that Spark rounds")
     return made
@@ -58,7 +58,7 @@ def _quotient(node: exp.Div, types: Types) -> str:
         return replace_by_double(node, left, right)
     (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
     scale = max(LEAST_SCALE, s1 + other + 1)
-    made = adjusted(one - s1 + s2 + scale, scale)
+    made = adjust_precision_scale(one - s1 + s2 + scale, scale)
     node.replace(quotient_of(node.this, s1, node.expression, s2, made))
     return made
 

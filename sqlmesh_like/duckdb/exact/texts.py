@@ -15,7 +15,7 @@ def _text_of(node: exp.Expr, types: Types) -> None:
         raise Unproven(f"{node.key.upper()} of other than a text")
 
 
-def _concatenated(node: exp.DPipe, types: Types) -> str:
+def _concat(node: exp.DPipe, types: Types) -> str:
     _text_of(node.this, types)
     _text_of(node.expression, types)
     return "string"
@@ -81,7 +81,7 @@ def _of_letters_alike(value: exp.Expr, changed: exp.Expr, pattern: str) -> exp.E
 
 
 FORMS: dict[type[exp.Expr], Form] = {
-    exp.DPipe: Form(_concatenated), exp.Length: Form(_length), exp.Replace: Form(_replace),
+    exp.DPipe: Form(_concat), exp.Length: Form(_length), exp.Replace: Form(_replace),
     exp.MD5: Form(_digest), exp.Upper: Form(_in_case), exp.Lower: Form(_in_case), exp.Substring: Form(_substring),
     exp.StrPosition: Form(_position),
 }  # fmt: skip

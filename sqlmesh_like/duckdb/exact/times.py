@@ -32,7 +32,7 @@ def _cut_date(node: exp.TimestampTrunc, types: Types) -> str:
     return "timestamp"
 
 
-def _formatted(node: exp.TimeToStr, types: Types) -> str:
+def _date_format(node: exp.TimeToStr, types: Types) -> str:
     form = node.args.get("format")
     specifiers = form.name.split("%")[1:] if isinstance(form, exp.Literal) else ["?"]
     if not all(part[:1] in _DATE_LETTERS for part in specifiers):
@@ -63,7 +63,7 @@ def _micros(node: exp.UnixMicros, types: Types) -> str:
     return "bigint"
 
 
-def _named(node: exp.Anonymous, types: Types) -> str:
+def _timestamp_micros(node: exp.Anonymous, types: Types) -> str:
     """A function of Spark that sqlglot has no class for: TIMESTAMP_MICROS, whose moment must be one of DuckDB's."""
     if node.name.lower() != "timestamp_micros" or len(node.expressions) != 1:
         raise Unproven(f"function {node.name.upper()}")
@@ -73,7 +73,7 @@ def _named(node: exp.Anonymous, types: Types) -> str:
     return "timestamp"
 
 
-def type_of_moved(node: exp.Add | exp.Sub, given: str) -> str:
+def moment_arithmetic(node: exp.Add | exp.Sub, given: str) -> str:
     """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")
@@ -88,8 +88,8 @@ def type_of_moved(node: exp.Add | exp.Sub, given: str) -> str:
 
 FORMS: dict[type[exp.Expr], Form] = {
     **dict.fromkeys((exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter), Form(_part_of_date)),
-    exp.TsOrDsToDate: Form(_to_date), exp.TimestampTrunc: Form(_cut_date), exp.TimeToStr: Form(_formatted),
+    exp.TsOrDsToDate: Form(_to_date), exp.TimestampTrunc: Form(_cut_date), exp.TimeToStr: Form(_date_format),
     exp.DateDiff: Form(_days_between), exp.TsOrDsAdd: Form(_days_later),
     exp.UnixMicros: Form(_micros, is_listed=False, why="of a date, DuckDB's returns a value that Spark refuses"),
-    exp.Anonymous: Form(_named, is_listed=False, why=SYNTAX),
+    exp.Anonymous: Form(_timestamp_micros, is_listed=False, why=SYNTAX),
 }  # fmt: skip

@@ -103,7 +103,7 @@ class LocalWriter:
         if planned.rewrites:
             live = f" WHERE {duck_text(planned.frozen.is_live('f'), is_exact=True)}" if planned.frozen else ""
             return self._rewritten(f"{rows}{live}", columns)
-        return LocalActions(self.path, columns, self._written(rows), 0)
+        return LocalActions(self.path, columns, self._write_rows(rows), 0)
 
     def _rewritten(self, rows: str, columns: Schema) -> LocalActions:
         """The rows as upserts, all of them, and deletes of the others. Raises Unproven where a type would change."""
@@ -120,10 +120,10 @@ class LocalWriter:
             gone += f" WHERE {duck_text(planned.frozen.is_live('t'), is_exact=True)}"
         (deletes,) = self.steps.db.execute(f"SELECT count(*) FROM ({gone})").fetchall()[0]
         marked = f"SELECT *, false AS {IS_DELETED} FROM ({rows})"
-        count = self._written(f"{marked} UNION ALL {gone}")
+        count = self._write_rows(f"{marked} UNION ALL {gone}")
         return LocalActions(self.path, columns, count - int(deletes), int(deletes))
 
-    def _written(self, rows: str) -> int:
+    def _write_rows(self, rows: str) -> int:
         copied = self.steps.db.execute(f"COPY ({rows}) TO {standard_literal(str(self.path))} (FORMAT parquet)")
         return int(copied.fetchall()[0][0])
 
@@ -154,10 +154,10 @@ class LocalWriter:
         entered = f"SELECT {items['a']}, CAST(1 AS BIGINT) FROM {ACTIONS} AS a WHERE NOT {IS_DELETED}"
         return new_log(
             timeline, frontier, (*shown, Column(WEIGHT, "bigint")),
-            lambda path, metadata: self._copied(f"{left} UNION ALL {entered}", path, metadata),
+            lambda path, metadata: self._copy_with_metadata(f"{left} UNION ALL {entered}", path, metadata),
         )  # fmt: skip
 
-    def _copied(self, query: str, path: str, metadata: Mapping[str, str]) -> int:
+    def _copy_with_metadata(self, query: str, path: str, metadata: Mapping[str, str]) -> int:
         said = ", ".join(f"{standard_literal(name)}: {standard_literal(value)}" for name, value in metadata.items())
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
         copied = self.steps.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()

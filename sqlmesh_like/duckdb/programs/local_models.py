@@ -76,9 +76,9 @@ class LocalModels:
             if planned.rewrites and planned.frozen is not None:
                 raise frozen_rows_lost(planned.compiled.model.table)
             if is_whole:
-                return self._built(replace(planned, rewrites=False), named)
+                return self._build_table(replace(planned, rewrites=False), named)
             limit = ReadLimit(self.router.most_bytes, self.lookup)
-            written = self._written(planned, named, limit)
+            written = self._update_table(planned, named, limit)
             if isinstance(written, WriteResult):
                 return replace(written, spark=limit.spark)
             return written if self.router.shares_disk else None
@@ -90,11 +90,11 @@ class LocalModels:
             return None
         with _writing(planned):
             fault_point("snapshot.begin")
-            done = self._versions_written(planned)
+            done = self._write_versions(planned)
             fault_point("snapshot.end")
             return done
 
-    def _versions_written(self, planned: PlannedModel) -> WriteResult | None:
+    def _write_versions(self, planned: PlannedModel) -> WriteResult | None:
         started = datetime.now(UTC)
         if not self._may_create(planned):
             return None
@@ -107,7 +107,7 @@ class LocalModels:
                 return WriteResult("full_refresh", versions.upserts, 0, committed=True, engine="duckdb")
             if not versions.upserts and not self._must_commit(planned):
                 return WriteResult("full_refresh", 0, 0, committed=False, engine="duckdb")
-            return self._committed(planned, versions, started)
+            return self._commit_actions(planned, versions, started)
         except UnsupportedRowsError as error:
             _LOG.debug("%s is written by Spark: %s", planned.compiled.model.unique_id, error)
             return None
@@ -123,7 +123,7 @@ class LocalModels:
         # Hudi's writer knows what may be left of an unfinished table.
         return planned.target.kind != "missing" or not folder(uri).exists()
 
-    def _written(
+    def _update_table(
         self, planned: PlannedModel, named: NamedColumns, limit: ReadLimit
     ) -> WriteResult | LocalActions | None:
         started = datetime.now(UTC)
@@ -136,14 +136,14 @@ class LocalModels:
         if is_nothing and _reads_little(planned) and not self._must_commit(planned):
             return done
         try:
-            return self._committed(planned, actions, started) or (
+            return self._commit_actions(planned, actions, started) or (
                 done if is_nothing and not self._must_commit(planned) else actions
             )
         except UnsupportedRowsError as error:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, error)
             return actions
 
-    def _built(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
+    def _build_table(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | None:
         """Build a table, or replace all rows of one; None if Spark has to."""
         model, started = planned.compiled.model, datetime.now(UTC)
         if not self._may_create(planned):
@@ -217,7 +217,7 @@ class LocalModels:
         is_other_query = planned.reconciles or planned.strategy == "recompute_merge"
         return is_other_query or must_advance_frontier(planned, self.history)
 
-    def _committed(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
+    def _commit_actions(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
         """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None

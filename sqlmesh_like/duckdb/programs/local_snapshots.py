@@ -71,7 +71,7 @@ class _Snapshot:
     def actions(self) -> LocalActions:
         source = self._take_source()
         self._require_keys()
-        stored = self._stored()
+        stored = self._stored_columns()
         if stored is None:
             columns = self._create_versions(self._program(source, None).first)
             return LocalActions(self.path, columns, self._write(columns, ""), 0)
@@ -119,7 +119,7 @@ class _Snapshot:
         copies, nulls = self.steps.conflicts(_KEYED, names)
         require_unique(table_name(self.planned.compiled.model.table), names, copies=copies, nulls=nulls)
 
-    def _stored(self) -> Schema | None:
+    def _stored_columns(self) -> Schema | None:
         """The table's columns that a commit has to write; None before its first one."""
         if not self.planned.target.exists:
             return None

@@ -58,7 +58,7 @@ class LocalSteps:
     def create_step(self, step: ReadyStep) -> bool:
         if step.is_proven:
             types = {c.name: c.type for name in reversed(tables_of(step.query)) for c in self._schema_of(name)}
-            count = self._create(step.name, self._bound(step.query))
+            count = self._create(step.name, self._bind_query(step.query))
             names = self.db.execute(f"DESCRIBE {duck_quoted(step.name)}").fetchall()
             self.schemas[step.name] = tuple(Column(name, types.get(name) or _OWN_TYPES.get(name)) for name, *_ in names)
             return count == 0
@@ -71,7 +71,7 @@ class LocalSteps:
         return [column.name for column in self._schema_of(name)]
 
     def first_row(self, query: exp.Query) -> tuple[object, ...]:
-        row: tuple[object, ...] = self.db.execute(self._bound(query)).fetchall()[0]
+        row: tuple[object, ...] = self.db.execute(self._bind_query(query)).fetchall()[0]
         return row
 
     def conflicts(self, step: str, names: Sequence[str]) -> tuple[int, int]:
@@ -88,7 +88,7 @@ class LocalSteps:
         role, _, relation = name.partition(".")
         return self._view(role, relation)[1] if relation else self.schemas[name]
 
-    def _bound(self, query: exp.Query) -> str:
+    def _bind_query(self, query: exp.Query) -> str:
         """The text of a proven query, over views."""
         bound = query.copy()
         for table in list(bound.find_all(exp.Table)):

@@ -33,8 +33,8 @@ from sqlmesh_like.duckdb.programs.memory_steps import (
     MemorySteps,
     MemoryWriter,
     RowActions,
-    bound_text,
-    described,
+    bind_text,
+    describe_columns,
 )
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
@@ -98,7 +98,7 @@ class MemoryLake:
         types = {column.name: column.type for column in compiled.facts.schema or ()}
         types |= {column.name: column.type for column in compiled.table.state}
         query = compiled.table.build
-        source = self._whole(query) if query is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(query) if query is not None else _add_content_key(self._as_written(compiled))
         names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
         items = ", ".join(cast_item(name, types.get(name)) for name in names)
         self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT {items} FROM ({source})")
@@ -137,7 +137,7 @@ class MemoryLake:
 
     def derive(self, rows: exp.Query) -> None:
         """Replace the target by the rows of a query over it and the inputs as they are."""
-        self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bound_text(rows.copy())}")
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_derived AS {bind_text(rows.copy())}")
         self._db.execute(f"CREATE OR REPLACE TABLE {STORED} AS SELECT * FROM _sml_derived")
 
     def apply_edit(self, compiled: CompiledModel, plan: TablePlan, strategy: Strategy, snapshot: LakeSnapshot) -> None:
@@ -159,25 +159,25 @@ class MemoryLake:
         shown = ", ".join(duck_quoted(name) for name in self.columns())
         return self._db.execute(f"SELECT {shown} FROM {STORED}").fetchall()
 
-    def stored(self) -> list[tuple[Value, ...]]:
+    def stored_rows(self) -> list[tuple[Value, ...]]:
         """All columns of the target's rows, including keys and hidden state, in no particular order."""
         return self._db.execute(f"SELECT * FROM {STORED}").fetchall()
 
     def verify(self, compiled: CompiledModel) -> StateMismatch:
         """Compare the target's visible rows with the model's own query over the current inputs."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
-        return self._difference(shown, self._expected(compiled))
+        return self._difference(shown, self._expected_query(compiled))
 
-    def _expected(self, compiled: CompiledModel) -> str:
+    def _expected_query(self, compiled: CompiledModel) -> str:
         build = compiled.table.build
         is_tied = any(reason.rule in TIED for reason in compiled.classification.reasons)
         return self._whole(build) if is_tied and build is not None else self._as_written(compiled)
 
-    def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
+    def recomputed_rows(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
         """The rows that `verify` expects."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in shown)
-        return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
+        return self._db.execute(f"SELECT {cast} FROM ({self._expected_query(compiled)})").fetchall()
 
     def bind(self, compiled: CompiledModel, tree: exp.Expr) -> None:
         """Bind a variant of the model's own query, for its errors."""
@@ -210,7 +210,7 @@ class MemoryLake:
                 raise Unproven(f"the table {table.name}")
             return self._schemas[outside[1]]
 
-        query = self._bound_to_current(compiled, compiled.facts.tree)
+        query = self._bind_to_current(compiled, compiled.facts.tree)
         assert isinstance(query, exp.Query)
         return exact(query, columns_of)
 
@@ -221,14 +221,14 @@ class MemoryLake:
     def verify_state(self, compiled: CompiledModel) -> StateMismatch:
         """Compare the whole target, including keys and hidden state, with a build from the current inputs."""
         build = compiled.table.build
-        source = self._whole(build) if build is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(build) if build is not None else _add_content_key(self._as_written(compiled))
         return self._difference(self._columns(), source)
 
     def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> StateMismatch:
         cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
         plain = ", ".join(duck_quoted(name) for name, _ in columns)
-        expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
-        stored = _counted(self._db.execute(f"SELECT {plain} FROM {STORED}").fetchall())
+        expected = _count_rows(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
+        stored = _count_rows(self._db.execute(f"SELECT {plain} FROM {STORED}").fetchall())
         return StateMismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
 
     def _remember_only(self, compiled: CompiledModel) -> None:
@@ -244,7 +244,7 @@ class MemoryLake:
         """The plan's own query over the current inputs, as text that is generated once a clock."""
         known = (id(build), self._now, self._then)
         if known not in self._texts:
-            self._texts[known] = (build, bound_text(at_clocks(build, self._now, self._then)))  # valid while it lives
+            self._texts[known] = (build, bind_text(at_clocks(build, self._now, self._then)))  # valid while it lives
         return self._texts[known][1]
 
     def _as_written(self, compiled: CompiledModel) -> str:
@@ -256,9 +256,9 @@ class MemoryLake:
 
     def _over_current(self, compiled: CompiledModel, tree: exp.Expr) -> str:
         """A variant of the model's query over the current inputs, in DuckDB's dialect."""
-        return duck_text(self._bound_to_current(compiled, tree))
+        return duck_text(self._bind_to_current(compiled, tree))
 
-    def _bound_to_current(self, compiled: CompiledModel, tree: exp.Expr) -> exp.Expr:
+    def _bind_to_current(self, compiled: CompiledModel, tree: exp.Expr) -> exp.Expr:
         """A variant of the model's query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
@@ -277,7 +277,7 @@ class MemoryLake:
         return frozen(tree, self._now).transform(bind, copy=False)
 
     def _columns(self) -> list[tuple[str, str]]:
-        return described(self._db, STORED)
+        return describe_columns(self._db, STORED)
 
     def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
@@ -315,22 +315,22 @@ def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, .
     return leaving + entering
 
 
-def _keyed_by_content(query: str) -> str:
+def _add_content_key(query: str) -> str:
     hashed = f"SELECT *, md5(CAST(_sml_q AS VARCHAR)) AS _sml_hash FROM ({query}) AS _sml_q"
     number = "row_number() OVER (PARTITION BY _sml_hash ORDER BY _sml_hash)"
     return f"SELECT * EXCLUDE (_sml_hash), _sml_hash || ':' || {number} AS {KEY} FROM ({hashed})"
 
 
-def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
-    return Counter(tuple(_rounded(value) for value in row) for row in rows)
+def _count_rows(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
+    return Counter(tuple(_comparable_value(value) for value in row) for row in rows)
 
 
-def _rounded(value: Value) -> Value:
+def _comparable_value(value: Value) -> Value:
     """A value that is hashable and equal to itself, unlike lists, structs and NaN; floats of `_DIGITS` digits."""
     if isinstance(value, dict):
-        return tuple((name, _rounded(field)) for name, field in value.items())
+        return tuple((name, _comparable_value(field)) for name, field in value.items())
     if isinstance(value, list):
-        return tuple(_rounded(element) for element in value)
+        return tuple(_comparable_value(element) for element in value)
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
     return value

@@ -57,7 +57,7 @@ class MemorySteps:
         return int(count)
 
     def columns(self, name: str) -> Sequence[str]:
-        return [column for column, _ in described(self.db, name)]
+        return [column for column, _ in describe_columns(self.db, name)]
 
     def first_row(self, query: exp.Query) -> tuple[object, ...]:
         row: tuple[object, ...] = self.db.execute(self._text(query, is_proven=True)).fetchall()[0]
@@ -65,7 +65,7 @@ class MemorySteps:
 
     def _text(self, query: exp.Query, prunes: Sequence[Prune] = (), *, is_proven: bool) -> str:
         if id(query) not in self._texts:
-            text = duck_text(query.copy(), is_exact=True) if is_proven else bound_text(query.copy(), prunes)
+            text = duck_text(query.copy(), is_exact=True) if is_proven else bind_text(query.copy(), prunes)
             self._texts[id(query)] = (query, text)  # the key is valid while the query lives
         return self._texts[id(query)][1]
 
@@ -79,13 +79,13 @@ class MemoryWriter:
     overwrites_partitions: bool = False
 
     def stored_form(self, signed: str) -> str:
-        columns = described(self.steps.db, STORED)
+        columns = describe_columns(self.steps.db, STORED)
         items = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
         self.steps.create(_TYPED, f"SELECT {items}, {WEIGHT} FROM {duck_quoted(signed)}")
         return _TYPED
 
     def apply_actions(self, done: Actions) -> RowActions:
-        names = ", ".join(duck_quoted(name) for name, _ in described(self.steps.db, STORED))
+        names = ", ".join(duck_quoted(name) for name, _ in describe_columns(self.steps.db, STORED))
         self.steps.db.execute(f"DELETE FROM {STORED} WHERE {KEY} IN (SELECT {KEY} FROM {ACTIONS})")
         entering = f"SELECT {names} FROM {ACTIONS} WHERE NOT {IS_DELETED}"
         self.steps.db.execute(f"INSERT INTO {STORED} ({names}) {entering}")
@@ -106,22 +106,22 @@ class MemoryWriter:
         return RowActions(int(row[0]), 0)
 
 
-def described(db: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
+def describe_columns(db: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
     """Names of columns and DuckDB's types."""
     return [(row[0], row[1]) for row in db.execute(f"DESCRIBE {table}").fetchall()]
 
 
-def bound_text(query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
+def bind_text(query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
     """The text of a query over the relations in memory; changes the query in place."""
 
     def bind(node: exp.Expr) -> exp.Expr:
         outside = split_relation(node) if isinstance(node, exp.Table) else None
-        return without_zone(node) if outside is None else _narrowed(node, outside[1], prunes)
+        return without_zone(node) if outside is None else _prune_partitions(node, outside[1], prunes)
 
     return duck_text(query.transform(bind, copy=False))
 
 
-def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
+def _prune_partitions(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
     """An outside relation as a step sees it: only the partitions that its prunes leave."""
     assert isinstance(table, exp.Table)
     # As in the Spark engine, the last of two bounds on one column wins.

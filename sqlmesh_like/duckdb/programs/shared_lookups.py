@@ -128,13 +128,13 @@ def _complete(
         return False
     if count or not entry.is_made:
         entry.is_full = True  # if reading fails, rows without their keys would be read a second time
-        if not _read(db, entry, wanted, own):
+        if not _read_new_keys(db, entry, wanted, own):
             return False
         entry.is_made, entry.is_full = True, _count(db, entry.rows) > _MOST_ROWS
     return True
 
 
-def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> bool:
+def _read_new_keys(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> bool:
     """Add the new keys and their rows; False where executors do not return them."""
     shown = ", ".join(map(duck_quoted, entry.columns))
     if wanted.executors is None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.canonical_expressions import over_columns
 from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
-from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
@@ -116,7 +116,7 @@ def _outline(compiled: CompiledModel) -> Outline | None:
     facts = compiled.facts
     if facts.relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
         return None
-    return outline(pruned_columns(facts.relation))
+    return outline(prune_columns(facts.relation))
 
 
 def _added_conditions(before: Mapping[str, str], shape: Outline, columns: Mapping[str, str]) -> list[exp.Expr] | None:

@@ -17,7 +17,7 @@ from sqlmesh_like.duckdb import allow_list
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import DATE_PARTS, duck_text
 from sqlmesh_like.duckdb.duck_types import cast_item, without_zone
-from sqlmesh_like.duckdb.guards import guarded
+from sqlmesh_like.duckdb.guards import add_guards
 
 D = Decimal
 COLUMNS = {
@@ -165,7 +165,9 @@ def test_both_engines_give_the_same(spark: SparkSession) -> None:
             expected = session.sql(sqlglot.parse_one(query, dialect=SPARK).sql(SPARK))  # which knows no QUALIFY
             items = ", ".join(cast_item(name, type_) for name, type_ in expected.dtypes)
             tree = sqlglot.parse_one(query, dialect=SPARK)
-            values = db.execute(f"SELECT {items} FROM ({duck_text(guarded(tree).transform(without_zone))})").fetchall()
+            values = db.execute(
+                f"SELECT {items} FROM ({duck_text(add_guards(tree).transform(without_zone))})"
+            ).fetchall()
             rows = [tuple(row) for row in expected.collect()]
             unlike = [(name, *pair) for row in zip(sorted(values, key=repr), sorted(rows, key=repr), strict=True)
                       for name, *pair in zip(expected.columns, *row, strict=True) if pair[0] != pair[1]]  # fmt: skip

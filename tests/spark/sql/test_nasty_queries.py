@@ -19,7 +19,7 @@ from sqlmesh_like.duckdb.allow_list import FUNCTIONS, first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.duck_types import without_zone
-from sqlmesh_like.duckdb.guards import guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks
 from tests.levels import IS_DEEP
 from tests.spark.sql.nasty_queries import queries
 from tests.spark.sql.nasty_tables import create_duck_table, create_spark_view, duck_item, plain, spark_item
@@ -76,7 +76,7 @@ def _trusted(duck: duckdb.DuckDBPyConnection, sql: str) -> str | None:
     tree = sqlglot.parse_one(sql, dialect=SPARK)
     if first_unproven(tree):
         return None
-    texts = [duck_text(made.transform(without_zone)) for made in (type_checked(tree), guarded(tree), tree.copy())]
+    texts = [duck_text(made.transform(without_zone)) for made in (add_type_checks(tree), add_guards(tree), tree.copy())]
     try:
         duck.execute(f"DESCRIBE {texts[0]}")
         duck.execute(texts[1]).fetchall()

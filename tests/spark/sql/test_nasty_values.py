@@ -24,7 +24,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
-from sqlmesh_like.duckdb.guards import guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks
 from tests.levels import IS_DEEP
 from tests.spark.sql.nasty_tables import create_duck_table, create_spark_view, duck_item, plain, spark_item
 from tests.spark.sql.nasty_values import AGGREGATES, NAMES, expressions
@@ -91,10 +91,10 @@ def _trusted(duck: duckdb.DuckDBPyConnection, text: str) -> str | None:
         return None
     duck.execute("CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM whole")
     try:
-        duck.execute(f"DESCRIBE {duck_text(type_checked(tree).transform(without_zone))}")
+        duck.execute(f"DESCRIBE {duck_text(add_type_checks(tree).transform(without_zone))}")
     except duckdb.Error:
         return None
-    return duck_text(guarded(tree).transform(without_zone))
+    return duck_text(add_guards(tree).transform(without_zone))
 
 
 def _by_duck(duck: duckdb.DuckDBPyConnection, query: str, type_: str, count: int) -> Values:

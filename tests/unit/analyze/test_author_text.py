@@ -11,7 +11,7 @@ import sqlglot
 import yaml
 from sqlglot import exp
 
-from sqlmesh_like.analyze.author_text import AuthorText, qualified, spark_sql, with_author_text
+from sqlmesh_like.analyze.author_text import AuthorText, carry_author_text, spark_sql, with_author_text
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import TableName
 
@@ -129,7 +129,10 @@ def test_columns_and_a_contract_are_put_around_the_text() -> None:
 def test_names_without_a_schema_are_the_tables_they_stand_for() -> None:
     written = read("select t.a  from t")
     full = sqlglot.parse_one("select t.a from ods.t as t", dialect="spark")
-    assert spark_sql(qualified(full, written, {"t": TableName("ods", "t")}), bind) == "select t.a  from `v_t` AS `t`"
+    assert (
+        spark_sql(carry_author_text(full, written, {"t": TableName("ods", "t")}), bind)
+        == "select t.a  from `v_t` AS `t`"
+    )
 
 
 def test_a_table_written_from_the_tree_keeps_what_stands_behind_its_name() -> None:

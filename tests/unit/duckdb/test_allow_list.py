@@ -13,7 +13,7 @@ import sqlglot
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
-from sqlmesh_like.duckdb.guards import guard_in, guarded, type_checked
+from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ UNPROVEN = {
 def test_what_both_engines_compute_alike_passes(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     tree = sqlglot.parse_one(f"select {expression} as x from t where i is not null", dialect="spark")
     assert first_unproven(tree) is None
-    (row,) = table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
+    (row,) = table.execute(duck_text(add_guards(tree).transform(without_zone))).fetchall()
     assert row == (AGREED[expression],)
 
 
@@ -168,7 +168,7 @@ def test_a_value_on_which_they_may_differ_fails_with_the_value(
     tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
     assert first_unproven(tree) is None
     with pytest.raises(duckdb.Error) as caught:
-        table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
+        table.execute(duck_text(add_guards(tree).transform(without_zone))).fetchall()
     assert guard_in(str(caught.value)) == DOUBTED[expression]
 
 
@@ -254,15 +254,15 @@ def test_text_is_not_ordered_beside_numbers(table: duckdb.DuckDBPyConnection) ->
 def test_a_join_of_text_with_a_number_does_not_bind(table: duckdb.DuckDBPyConnection) -> None:
     tree = sqlglot.parse_one("select 1 from t as a join t as b on a.s = b.i", dialect="spark")
     with pytest.raises(duckdb.Error, match="a comparison of VARCHAR and INTEGER"):
-        table.execute(f"DESCRIBE {duck_text(type_checked(tree))}")
+        table.execute(f"DESCRIBE {duck_text(add_type_checks(tree))}")
 
 
 def test_checks_of_a_long_chain_stay_short() -> None:
     tree = sqlglot.parse_one("select " + " + ".join(["i"] * 60), dialect="spark")
-    assert sum(1 for _ in type_checked(tree).walk()) < 200_000
+    assert sum(1 for _ in add_type_checks(tree).walk()) < 200_000
 
 
 def _bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
     assert first_unproven(tree) is None
-    table.execute(f"DESCRIBE {duck_text(type_checked(tree).transform(without_zone))}")
+    table.execute(f"DESCRIBE {duck_text(add_type_checks(tree).transform(without_zone))}")

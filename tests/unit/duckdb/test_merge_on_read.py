@@ -112,7 +112,10 @@ NAIVE: dict[str, tuple[str, Callable[..., str]]] = {
     "row numbers of any file": ("same", by_number_alone),
     "files whole": ("same", by_file_alone),
     "keys of any partition": ("_identical", key_without_partition),
-    "rows that were deleted": ("_entered", lambda newest: f"SELECT * EXCLUDE (_sml_weight, _sml_number) FROM {newest}"),
+    "rows that were deleted": (
+        "_entering_rows",
+        lambda newest: f"SELECT * EXCLUDE (_sml_weight, _sml_number) FROM {newest}",
+    ),
 }
 
 

@@ -136,7 +136,7 @@ def keyed_by(part: Callable[[tuple[object, ...]], object]) -> Callable[[pytest.M
 
 def keys_are_not_kept(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
     """They are looked up again, and their rows are there twice."""
-    read = shared_lookups._read
+    read = shared_lookups._read_new_keys
 
     def naive(
         db: duckdb.DuckDBPyConnection, entry: shared_lookups._Entry, wanted: LookupTable, own: Sequence[str]
@@ -144,11 +144,11 @@ def keys_are_not_kept(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
         read(db, entry, wanted, own)
         db.execute(f"DELETE FROM {entry.keys}")
 
-    patch.setattr(shared_lookups, "_read", naive)
+    patch.setattr(shared_lookups, "_read_new_keys", naive)
 
 
 def null_is_no_key(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
-    read = shared_lookups._read
+    read = shared_lookups._read_new_keys
 
     def naive(
         db: duckdb.DuckDBPyConnection, entry: shared_lookups._Entry, wanted: LookupTable, own: Sequence[str]
@@ -156,7 +156,7 @@ def null_is_no_key(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
         some = " AND ".join(f"{name} IS NOT NULL" for name in own)
         read(db, entry, replace(wanted, select=f"{wanted.select} WHERE {some}"), own)
 
-    patch.setattr(shared_lookups, "_read", naive)
+    patch.setattr(shared_lookups, "_read_new_keys", naive)
 
 
 def columns_are_not_asked_for(patch: pytest.MonkeyPatch, lookups: SharedLookups) -> None:

@@ -14,7 +14,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.duckdb.allow_list import first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import cast_item, without_zone
-from sqlmesh_like.duckdb.guards import guard_in, guarded
+from sqlmesh_like.duckdb.guards import add_guards, guard_in
 from sqlmesh_like.errors import JinjaError
 from sqlmesh_like.render.renderer import render_inline
 from tests.cross_database import MacroCase, macro_cases, macro_tables_on_duckdb
@@ -53,7 +53,7 @@ def _outcome(db: duckdb.DuckDBPyConnection, case: MacroCase, text: str) -> objec
     tree = sqlglot.parse_one(text, dialect="spark")
     if why := first_unproven(tree):
         return why
-    query = duck_text(guarded(tree).transform(without_zone))
+    query = duck_text(add_guards(tree).transform(without_zone))
     columns = "k, y" if case.over else "y"
     try:
         return case.outcome(db.execute(f"SELECT {cast_item('y', case.type)} FROM ({query}) AS t({columns})").fetchall())

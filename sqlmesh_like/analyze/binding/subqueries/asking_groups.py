@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Projection, Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, having_item, key_expression, read_aggregate
-from sqlmesh_like.analyze.binding.joining import filtered
-from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, named
+from sqlmesh_like.analyze.binding.joining import filter_rows
+from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, Unsupported, quoted_alias
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_aggregated, is_below_not
 from sqlmesh_like.analyze.binding.subqueries.predicate_subqueries import Subqueries
 from sqlmesh_like.analyze.binding.ties import core
@@ -32,7 +32,7 @@ class RowQuestions:
         self._subqueries = subqueries
         self._answers: dict[str, exp.Expr] = {}
 
-    def grouped(self, select: exp.Select, items: list[exp.Alias]) -> exp.Select:
+    def answer_group_by(self, select: exp.Select, items: list[exp.Alias]) -> exp.Select:
         """The SELECT with answers in its GROUP BY, which may name an item that asks, or its position."""
         group = select.args.get("group")
         if group is None or not any(part.find(exp.Query) for part in (group, *items)):
@@ -46,9 +46,12 @@ class RowQuestions:
 
     def items(self, items: Sequence[exp.Alias]) -> list[exp.Alias]:
         """The items with answers in their aggregates, and in place of an expression of GROUP BY."""
-        return [named(self._answered(item.this), item.alias) if item.find(exp.Query) else item for item in items]
+        return [
+            quoted_alias(self._replace_by_answers(item.this), item.alias) if item.find(exp.Query) else item
+            for item in items
+        ]
 
-    def _answered(self, expression: exp.Expr) -> exp.Expr:
+    def _replace_by_answers(self, expression: exp.Expr) -> exp.Expr:
         root = exp.Paren(this=expression.copy())
         for node in list(root.walk()):
             known = self._answers.get(repr(node)) if node is not root else None
@@ -72,8 +75,8 @@ class RowQuestions:
         text = repr(expression)
         if text not in self._answers:
             name = f"_sml_q{len(self._answers)}"
-            scope, value = self._subqueries.flagged(self.scope, expression, name, is_in_whole=is_in_whole)
-            self.scope, value = self._subqueries.scalars.joined(scope, value, f"{name}_s")
+            scope, value = self._subqueries.join_predicates(self.scope, expression, name, is_in_whole=is_in_whole)
+            self.scope, value = self._subqueries.scalars.join_values(scope, value, f"{name}_s")
             self._answers[text] = exp.Paren(this=value)
         return self._answers[text].copy()
 
@@ -87,7 +90,7 @@ class _GroupValues:
         self.items: list[exp.Alias] = []
         self._names: dict[str, str] = {}
 
-    def replaced(self, item: exp.Alias) -> exp.Alias:
+    def replace_in_item(self, item: exp.Alias) -> exp.Alias:
         """The item with these columns in its subqueries."""
         if item.find(exp.Query) is None:
             return item
@@ -115,7 +118,7 @@ class _GroupValues:
         text = repr(node)
         if text not in self._names:
             self._names[text] = f"_sml_u{len(self.items)}"
-            self.items.append(named(node, self._names[text]))
+            self.items.append(quoted_alias(node, self._names[text]))
         node.replace(exp.column(self._names[text], quoted=True))
 
 
@@ -137,18 +140,18 @@ def asking_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subq
         raise Unsupported("QRY006", "a window function beside a subquery of groups", window)
     conditions = [having_item(having.this, items, scope)] if having is not None else []
     values_around = _GroupValues(scope, subqueries)
-    parts = [values_around.replaced(item) for item in (*items, *conditions)]
+    parts = [values_around.replace_in_item(item) for item in (*items, *conditions)]
     split = SplitItems(parts, select.args.get("group"))
     grouped = exp.Select(group=select.args["group"].copy()) if select.args.get("group") else exp.Select()
     above = split.scope(read_aggregate(grouped, scope, [*split.inner, *values_around.items]))
     values: list[exp.Alias] = []
     try:
         for number, item in enumerate(split.outer):
-            above, value = subqueries.flagged(above, item.this, f"_sml_j{number}")
-            above, value = subqueries.scalars.joined(above, value, f"_sml_h{number}")
-            values.append(named(value, item.alias))
+            above, value = subqueries.join_predicates(above, item.this, f"_sml_j{number}")
+            above, value = subqueries.scalars.join_values(above, value, f"_sml_h{number}")
+            values.append(quoted_alias(value, item.alias))
     except UnknownName:
         query = (having.find(exp.Query) if having is not None else None) or asked[0].find(exp.Query)
         raise Unsupported("QRY005", "a correlated subquery of groups", query, "SELECT") from None
-    kept = filtered(above.relation, [above.resolve(value.this) for value in values[len(items) :]])
-    return Projection(kept, tuple(above.named(value) for value in values[: len(items)]))
+    kept = filter_rows(above.relation, [above.resolve(value.this) for value in values[len(items) :]])
+    return Projection(kept, tuple(above.resolve_item(value) for value in values[: len(items)]))

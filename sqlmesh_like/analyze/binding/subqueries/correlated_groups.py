@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, canonical, read_aggregate
-from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered
-from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, named, require_pure
-from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_rows
+from sqlmesh_like.analyze.binding.scope import Scope, UnknownName, quoted_alias, require_pure
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.row_queries import has_plain_keys
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_of
@@ -51,11 +51,11 @@ def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) 
 
     `name` prefixes the names of columns and must be new in the outer scope. Raises Unsupported and UnknownName.
     """
-    inner = renamed(inner, name)
+    inner = prefix_outputs(inner, name)
     local: list[exp.Expr] = []
     pairs: list[tuple[exp.Expr, exp.Expr, type[exp.Binary]]] = []
     for part in factored_conjuncts(query.args["where"].this) if query.args.get("where") else []:
-        resolved = resolved_inside_out(part, inner, outer)
+        resolved = resolve_inside_out(part, inner, outer)
         require_pure(resolved)
         if outer.outputs_of(resolved) <= set(inner.known):
             local.append(resolved)
@@ -63,15 +63,15 @@ def correlated_groups(inner: Scope, outer: Scope, query: exp.Select, name: str) 
             pairs.append(pair)
         else:
             return None
-    keys = [named(own, f"{name}.k{number}") for number, (own, _, _) in enumerate(pairs)]
+    keys = [quoted_alias(own, f"{name}.k{number}") for number, (own, _, _) in enumerate(pairs)]
     group = [key.this.copy() for key in keys]
     written = query.args["group"].expressions if query.args.get("group") else []
     alike = {canonical(inner.resolve(key)) for key in group}
     grouped = exp.Select(group=exp.Group(expressions=[*group, *(one.copy() for one in written)]))
     if query.args.get("having"):
         grouped.set("having", query.args["having"].copy())
-    item = named(query.expressions[0].unalias(), f"{name}.value")
-    scope = Scope(filtered(inner.relation, local), inner.sources, inner.merged)
+    item = quoted_alias(query.expressions[0].unalias(), f"{name}.value")
+    scope = Scope(filter_rows(inner.relation, local), inner.sources, inner.merged)
     try:
         relation = read_aggregate(grouped, scope, [*keys, item])
         is_alike = all(canonical(inner.resolve(one)) in alike for one in written)
@@ -100,7 +100,7 @@ def _pair(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, exp.Exp
     if not isinstance(part, exp.EQ | exp.NullSafeEQ):
         return None
     for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-        own, other = (resolved_inside_out(side, inner, outer) for side in (mine, theirs))
+        own, other = (resolve_inside_out(side, inner, outer) for side in (mine, theirs))
         names = outer.outputs_of(own)
         is_apart = bool(names) and names <= set(inner.known) and not outer.outputs_of(other) & set(inner.known)
         if is_apart and is_one_key(infer(own, inner.known), infer(other, outer.known)):

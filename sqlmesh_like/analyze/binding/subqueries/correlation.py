@@ -8,7 +8,7 @@ from sqlmesh_like.analyze.algebra.relation import Named, Projection, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported
 
 
-def renamed(scope: Scope, prefix: str) -> Scope:
+def prefix_outputs(scope: Scope, prefix: str) -> Scope:
     """The scope with prefixed outputs, so that they cannot collide with those of an outer query."""
     schema = columns(scope.relation)
     items = tuple(Named(f"{prefix}.{c.name}", exp.column(c.name, quoted=True), c.type) for c in schema)
@@ -20,7 +20,7 @@ def renamed(scope: Scope, prefix: str) -> Scope:
     return Scope(Projection(scope.relation, items), sources, merged)
 
 
-def resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
+def resolve_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
     """A condition of a correlated subquery, resolved: each column is looked up inside first, then outside."""
     if query := part.find(exp.Query):
         raise Unsupported("QRY005", "a subquery in a correlated subquery", query, "SELECT")

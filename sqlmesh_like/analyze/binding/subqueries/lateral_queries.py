@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls
-from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.binding.joining import conjuncts, filter_rows, make_join
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
-from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.dialects import SPARK
 
@@ -46,13 +46,13 @@ class LateralQuery:
     def prefix(self) -> str:
         return f"_sml_l{len(self.left.sources)}"
 
-    def joined(self, kind: JoinKind, on: exp.Expr | None) -> Scope:
+    def join(self, kind: JoinKind, on: exp.Expr | None) -> Scope:
         """The scope of both. Raises Unsupported and UnknownName."""
         items = self._items()
         where = self.select.args.get("where")
-        parts = [self._resolved(part) for part in conjuncts(where.this)] if where else []
+        parts = [self._resolve(part) for part in conjuncts(where.this)] if where else []
         if self.own is None and (kind == "inner" or not parts):
-            return self._with_items(filtered(self.left.relation, parts), items, on)
+            return self._with_items(filter_rows(self.left.relation, parts), items, on)
         if self.own is None:
             raise Unsupported("QRY009", "LEFT JOIN LATERAL of a condition on the rows to the left", self.select)
         inner = self._inner.relation
@@ -71,12 +71,10 @@ class LateralQuery:
     @property
     def _inner(self) -> Scope:
         assert self.own is not None
-        return renamed(self.own, self.prefix)
+        return prefix_outputs(self.own, self.prefix)
 
-    def _resolved(self, part: exp.Expr) -> exp.Expr:
-        resolved = (
-            resolved_inside_out(part, self._inner, self.left) if self.own is not None else self.left.resolve(part)
-        )
+    def _resolve(self, part: exp.Expr) -> exp.Expr:
+        resolved = resolve_inside_out(part, self._inner, self.left) if self.own is not None else self.left.resolve(part)
         require_pure(resolved)
         return resolved
 
@@ -88,7 +86,7 @@ class LateralQuery:
             elif item.is_star:
                 raise Unsupported("QRY009", f"{item.sql(SPARK)} in LATERAL", item)
             else:
-                written.append((item.alias_or_name, self._resolved(item.unalias())))
+                written.append((item.alias_or_name, self._resolve(item.unalias())))
         if self.names and len(self.names) != len(written):
             counts = f"{len(self.names)} columns of {len(written)}"
             raise UnknownName(f"the list names {counts}", self.select, "name each column once")
@@ -112,10 +110,10 @@ class LateralQuery:
         """The scope of rows with the items computed on them."""
         kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(self.left.relation)]
         scope = self._scope(Projection(relation, (*kept, *items)), items)
-        return scope if on is None else replace(scope, relation=filtered(scope.relation, [scope.resolve(on)]))
+        return scope if on is None else replace(scope, relation=filter_rows(scope.relation, [scope.resolve(on)]))
 
 
-def joined_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:
+def join_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf, ask: Ask, read: Read) -> Scope:
     """The scope with the rows of a lateral query for each row to the left.
 
     `scope_of` reads the FROM of a SELECT, `ask` joins a scope with what an expression asks of subqueries, `read` reads
@@ -133,7 +131,7 @@ def joined_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeO
             return _with_one_row(left, select, name, names, ask)
         if _is_plain(select):
             has_from = select.args.get("from_") or select.args.get("from")
-            return LateralQuery(left, select, name, names, scope_of(select) if has_from else None).joined(kind, on)
+            return LateralQuery(left, select, name, names, scope_of(select) if has_from else None).join(kind, on)
     except UnknownName as unknown:
         raise Unsupported("QRY009", f"LATERAL of a query: {unknown.message}", join.this, "LATERAL") from None
     try:

@@ -27,8 +27,8 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.grouping import read_aggregate
-from sqlmesh_like.analyze.binding.joining import make_join, written_at
-from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, named, offset_of
+from sqlmesh_like.analyze.binding.joining import make_join, with_position
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, offset_of, quoted_alias
 from sqlmesh_like.analyze.binding.subqueries.in_values import makes_number
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import infer
@@ -64,7 +64,7 @@ def with_match(scope: Scope, keys: MatchedKeys, name: str, node: exp.Expr, keywo
     joined = make_join(scope.relation, marked, "left", exp.and_(*equal)) if not any(map(clock_calls, equal)) else None
     if not isinstance(joined, Join) or len(joined.pairs) != len(equal):
         raise Unsupported("QRY005", "EXISTS or IN as a value, by other than values of one exact type", node, keyword)
-    wider = _with_columns(scope, written_at(joined, node, keyword), name, [flag])
+    wider = _with_columns(scope, with_position(joined, node, keyword), name, [flag])
     return wider, exp.Not(this=exp.Is(this=exp.column(flag, table=name, quoted=True), expression=exp.Null()))
 
 
@@ -80,7 +80,7 @@ def with_match_by_halves(
     halves: list[Projection] = []
     kinds: tuple[tuple[JoinKind, exp.Expr], ...] = (("semi", exp.true()), ("anti", exp.false()))
     for kind, value in kinds:
-        half = written_at(make_join(scope.relation, rows, kind, exp.and_(*conditions)), node, keyword)
+        half = with_position(make_join(scope.relation, rows, kind, exp.and_(*conditions)), node, keyword)
         halves.append(Projection(half, (*kept, Named(flag, value, "boolean"))))
     both = UnionAll(tuple(halves), columns(halves[0]))
     return _with_columns(scope, both, name, [flag]), exp.column(flag, table=name, quoted=True)
@@ -92,10 +92,10 @@ def with_existence(
     """The scope joined with whether a query has rows, which is the same for all rows of the scope."""
     rows = exp.Count(this=exp.Star())
     rows.meta["start"] = offset_of(node)
-    fact = named(exp.GT(this=rows, expression=exp.Literal.number(more_than)), f"{name}.some")
+    fact = quoted_alias(exp.GT(this=rows, expression=exp.Literal.number(more_than)), f"{name}.some")
     about = read_aggregate(exp.Select(), Scope(relation, (ScopeSource("", ()),)), [fact])
     joined = make_join(scope.relation, about, "inner", None)
-    scope = _with_columns(scope, written_at(joined, node, "EXISTS"), name, [fact.alias])
+    scope = _with_columns(scope, with_position(joined, node, "EXISTS"), name, [fact.alias])
     return scope, exp.column(fact.alias, table=name, quoted=True)
 
 
@@ -115,12 +115,12 @@ def with_membership(
     for call in (rows, known):
         call.meta["start"] = offset_of(node)
     facts = [
-        named(exp.EQ(this=rows, expression=exp.Literal.number(0)), f"{name}.empty"),
-        named(exp.EQ(this=rows.copy(), expression=known), f"{name}.known"),
+        quoted_alias(exp.EQ(this=rows, expression=exp.Literal.number(0)), f"{name}.empty"),
+        quoted_alias(exp.EQ(this=rows.copy(), expression=known), f"{name}.known"),
     ]
     about = read_aggregate(exp.Select(), inner, facts)
     joined = make_join(scope.relation, about, "inner", None)
-    scope = _with_columns(scope, written_at(joined, node), f"{name}.facts", [fact.alias for fact in facts])
+    scope = _with_columns(scope, with_position(joined, node), f"{name}.facts", [fact.alias for fact in facts])
     is_empty, is_known = (exp.column(fact.alias, table=f"{name}.facts", quoted=True) for fact in facts)
     is_null = exp.Is(this=operand(node.this), expression=exp.Null())
     may_match = exp.and_(exp.Not(this=is_empty), exp.or_(is_null, exp.Not(this=is_known)))

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Projection, Relation
 from sqlmesh_like.analyze.binding.distinct_rows import distinct_rows
-from sqlmesh_like.analyze.binding.expression_copies import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.joining import make_join
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, offset_of
 from sqlmesh_like.analyze.expressions.types import is_exact_key
@@ -39,7 +39,7 @@ class RowsByOuterValues:
             known = by_name.get(node.name.lower()) if isinstance(node, exp.Column) else None
             return node if known is None else known.copy()
 
-        return replaced(expression, of_values)
+        return replace_nodes(expression, of_values)
 
     def ties(self, names: Sequence[str]) -> list[exp.Expr]:
         """By which an outer row meets what was computed for its values, in columns of these names."""

@@ -10,14 +10,14 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
-from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filtered, make_join, written_at
+from sqlmesh_like.analyze.binding.joining import conjuncts, factored_conjuncts, filter_rows, make_join, with_position
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import (
     correlated_groups,
     is_grouped,
     is_null_over_no_rows,
 )
-from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.match_flags import (
     MatchedKeys,
     is_negated,
@@ -50,7 +50,7 @@ class Subqueries:
     def scalars(self) -> ScalarSubqueries:
         return ScalarSubqueries(self.tables)
 
-    def filtered(self, scope: Scope, condition: exp.Expr) -> Scope:
+    def filter_scope(self, scope: Scope, condition: exp.Expr) -> Scope:
         """The scope restricted to rows that satisfy WHERE; EXISTS and IN of a query become semi and anti joins."""
         plain: list[exp.Expr] = []
         for number, part in enumerate(conjuncts(condition)):
@@ -58,14 +58,14 @@ class Subqueries:
             if joined is not None:
                 scope = replace(scope, relation=joined)
                 continue
-            scope, part = self.flagged(scope, part, f"_sml_f{number}")
-            scope, part = self.scalars.joined(scope, part, f"_sml_s{number}")
+            scope, part = self.join_predicates(scope, part, f"_sml_f{number}")
+            scope, part = self.scalars.join_values(scope, part, f"_sml_s{number}")
             resolved = scope.resolve(part)
             require_pure(resolved)
             plain.append(resolved)
-        return replace(scope, relation=filtered(scope.relation, plain))
+        return replace(scope, relation=filter_rows(scope.relation, plain))
 
-    def flagged(
+    def join_predicates(
         self, scope: Scope, expression: exp.Expr, name: str, *, is_in_whole: bool = True
     ) -> tuple[Scope, exp.Expr]:
         """The scope joined with what EXISTS and IN of a query depend on, and the expression over their values.
@@ -142,19 +142,19 @@ class Subqueries:
         if isinstance(inner, exp.Exists) and isinstance(inner.this, exp.Query):
             if (existence := self._with_existence(scope, inner, alias)) is not None:
                 wider, is_some = existence
-                return filtered(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
+                return filter_rows(wider.relation, [wider.resolve(exp.Not(this=is_some) if negated else is_some)])
             rows = self._exists_rows(scope, inner, alias)
             joined = make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across) if rows.across else None)
-            return written_at(joined, inner, "EXISTS")
+            return with_position(joined, inner, "EXISTS")
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
             alone = self.scalars.read_alone(inner.args["query"])
             if alone is None:
                 rows = self._correlated_in(scope, inner, alias, is_negated=negated)
-                return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
+                return with_position(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
             if negated and not isinstance(inner.this, exp.Tuple):
                 return None
             rows = _rows_alone(scope, inner, alone, alias, is_negated=negated)
-            return written_at(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
+            return with_position(make_join(scope.relation, rows.relation, kind, exp.and_(*rows.across)), inner.this)
         return None
 
     def _exists_rows(self, outer: Scope, exists: exp.Exists, alias: str) -> CorrelatedRows:
@@ -183,7 +183,7 @@ class Subqueries:
         if len(query.expressions) != len(values) or query.is_star:
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
         rows = self._rows(outer, query, alias, membership, "")
-        candidates = [resolved_inside_out(item.unalias(), rows.inside, outer) for item in query.expressions]
+        candidates = [resolve_inside_out(item.unalias(), rows.inside, outer) for item in query.expressions]
         pairs = zip(values, candidates, strict=True)
         same = [_same(outer, value, candidate, is_negated=is_negated) for value, candidate in pairs]
         return replace(rows, across=[*rows.across, *same])
@@ -226,7 +226,7 @@ class Subqueries:
             return inner, query
         rest, others = query.copy(), [part for part in parts if not part.find(exp.Query)]
         rest.set("where", exp.Where(this=exp.and_(*others)) if others else None)
-        return self.filtered(inner, exp.and_(*asking)), rest
+        return self.filter_scope(inner, exp.and_(*asking)), rest
 
     def _rows(self, outer: Scope, query: exp.Select, alias: str, node: exp.Expr, keyword: str) -> CorrelatedRows:
         """The rows of a correlated query by themselves, and the conditions across both queries."""
@@ -235,16 +235,16 @@ class Subqueries:
         except UnknownName:  # the name may belong to the outer query
             message = f"{node.key.upper()} of a query that is correlated below its FROM"
             raise Unsupported("QRY005", message, node, keyword) from None
-        inside = renamed(inner, alias)
+        inside = prefix_outputs(inner, alias)
         where = query.args.get("where")
         local: list[exp.Expr] = []
         across: list[exp.Expr] = []
         for part in factored_conjuncts(where.this) if where else []:
-            resolved = resolved_inside_out(part, inside, outer)
+            resolved = resolve_inside_out(part, inside, outer)
             require_pure(resolved)
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
-        return CorrelatedRows(filtered(inside.relation, local), across, inside)
+        return CorrelatedRows(filter_rows(inside.relation, local), across, inside)
 
 
 def _same(outer: Scope, value: exp.Expr, candidate: exp.Expr, *, is_negated: bool) -> exp.Expr:
@@ -297,4 +297,4 @@ def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: e
             continue
         if item.find(exp.AggFunc):
             raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
-        require_pure(resolved_inside_out(item, inner, outer))
+        require_pure(resolve_inside_out(item, inner, outer))

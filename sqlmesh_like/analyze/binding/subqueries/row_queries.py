@@ -67,12 +67,12 @@ def without_order(query: exp.Expr) -> tuple[exp.Expr, int]:
     return copy, numbers[1] or 0
 
 
-def with_asking_joins_filtered(select: exp.Select) -> exp.Select:
+def move_on_subqueries_to_where(select: exp.Select) -> exp.Select:
     """The SELECT with what the last join's ON asks of queries in WHERE, which is the same for an inner join.
 
     >>> import sqlglot
     >>> asking = "select 1 from a join b on a.x = b.x and b.y in (select z from c)"
-    >>> with_asking_joins_filtered(sqlglot.parse_one(asking)).sql()
+    >>> move_on_subqueries_to_where(sqlglot.parse_one(asking)).sql()
     'SELECT 1 FROM a JOIN b ON a.x = b.x WHERE b.y IN (SELECT z FROM c)'
     """
     joins = select.args.get("joins") or []

@@ -25,19 +25,19 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filtered, make_join
+from sqlmesh_like.analyze.binding.joining import factored_conjuncts, filter_rows, make_join
 from sqlmesh_like.analyze.binding.scope import (
     Scope,
     ScopeSource,
     UnknownName,
     Unsupported,
-    named,
     offset_of,
+    quoted_alias,
     require_pure,
     with_names,
 )
 from sqlmesh_like.analyze.binding.subqueries.correlated_groups import correlated_groups, is_grouped
-from sqlmesh_like.analyze.binding.subqueries.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.binding.subqueries.outer_values import rows_by_outer_values
 from sqlmesh_like.analyze.expressions.types import infer, is_one_key
 from sqlmesh_like.analyze.functions.aggregates import aggregate_named
@@ -51,7 +51,7 @@ class ScalarSubqueries:
 
     tables: FromReader
 
-    def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+    def join_values(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
         """The scope joined with the values of the expression's subqueries, and the expression over them.
 
         `name` prefixes the names of added columns and must be new in the scope. Raises Unsupported.
@@ -61,25 +61,25 @@ class ScalarSubqueries:
         for position, query in enumerate(outermost):
             if isinstance(query.parent, exp.In):
                 raise Unsupported("QRY005", "IN of a query inside another condition", query, "SELECT")
-            scope, value = self._joined_one(scope, query, f"{name}_{position}")
+            scope, value = self._join_one(scope, query, f"{name}_{position}")
             query.replace(value)
         return scope, root.this
 
     def read_alone(self, query: exp.Expr) -> Relation | None:
         """The algebra of a subquery without outer references; None for one that may have them."""
         try:
-            return self._read(query)
+            return self._read_query(query)
         except UnknownName:
             return None  # the name may belong to the outer query, in which it is not looked up here
 
-    def _read(self, query: exp.Expr) -> Relation:
+    def _read_query(self, query: exp.Expr) -> Relation:
         return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
 
-    def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+    def _join_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         try:
-            relation = self._read(query)
+            relation = self._read_query(query)
         except UnknownName:
-            return self._correlated(scope, query, name)
+            return self._join_correlated(scope, query, name)
         if len(columns(relation)) != 1:
             raise Unsupported("QRY005", "a subquery of several columns in an expression", query, "SELECT")
         if not isinstance(relation, Aggregate) or relation.keys:
@@ -89,28 +89,30 @@ class ScalarSubqueries:
         cross_join = make_join(scope.relation, one, "inner", None)
         return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)
 
-    def _correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+    def _join_correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         select = query.this
         if is_grouped(select):
-            return self._correlated_groups(scope, query, name)
+            return self._join_correlated_groups(scope, query, name)
         if not isinstance(select, exp.Select) or any(v for part, v in select.args.items() if v and part not in _PARTS):
-            raise _refused("a correlated subquery with more than FROM and WHERE", query)
+            raise _unsupported("a correlated subquery with more than FROM and WHERE", query)
         item = select.expressions[0].unalias()
         if len(select.expressions) != 1 or not aggregate_calls(item):
-            raise _refused("a correlated subquery that is not an aggregate", query)
+            raise _unsupported("a correlated subquery that is not an aggregate", query)
         try:
-            return _Correlation(scope, renamed(self.tables.scope(select), name), name, query).joined(select, item)
+            return _Correlation(scope, prefix_outputs(self.tables.scope(select), name), name, query).join(select, item)
         except UnknownName:
-            raise _refused("a correlated subquery with a name that is not found in it or around", query) from None
+            raise _unsupported("a correlated subquery with a name that is not found in it or around", query) from None
 
-    def _correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+    def _join_correlated_groups(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         """The value of the one group that an outer row meets: NULL where there is none, for COUNT as well."""
         try:
             groups = correlated_groups(self.tables.scope(query.this), scope, query.this, name)
         except UnknownName:
             groups = None
         if groups is None or not groups.across or not groups.is_grouped_alike or len(query.this.expressions) != 1:
-            raise _refused("a correlated subquery with GROUP BY of other than what equals the rows around it", query)
+            raise _unsupported(
+                "a correlated subquery with GROUP BY of other than what equals the rows around it", query
+            )
         joined = make_join(scope.relation, groups.relation, "left", exp.and_(*groups.across))
         assert isinstance(joined, Join), "a left join keeps its whole condition"
         names = tuple(column.name for column in columns(groups.relation))
@@ -140,24 +142,26 @@ class _Correlation:
     name: str
     query: exp.Subquery
 
-    def joined(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
+    def join(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
         """The outer scope with the aggregate's calls, and the item over them."""
         local, guards, across = self._conditions(select)
-        inner = replace(self.inner, relation=filtered(self.inner.relation, local))
+        inner = replace(self.inner, relation=filter_rows(self.inner.relation, local))
         pairs = [self._pair(part) for part in across]
         equalities = [pair for pair in pairs if pair is not None]
         if equalities and len(equalities) == len(across):
-            keys = [named(pair.inner, self._key(number)) for number, pair in enumerate(equalities)]
+            keys = [quoted_alias(pair.inner, self._key(number)) for number, pair in enumerate(equalities)]
             ties = [pair.tie(self._key(number)) for number, pair in enumerate(equalities)]
         else:
-            resolved = [resolved_inside_out(part, self.inner, self.outer) for part in across]
+            resolved = [resolve_inside_out(part, self.inner, self.outer) for part in across]
             by_values = rows_by_outer_values(inner, self.outer, resolved, self.name, self.query)
             inner = by_values.scope
-            keys = [named(column, self._key(number)) for number, column in enumerate(by_values.keys.values())]
+            keys = [quoted_alias(column, self._key(number)) for number, column in enumerate(by_values.keys.values())]
             ties = by_values.ties([key.alias for key in keys])
-        return self._met(self._aggregate(inner, keys, item), ties, guards)
+        return self._join_aggregate(self._aggregate(inner, keys, item), ties, guards)
 
-    def _met(self, aggregate: Aggregate, ties: list[exp.Expr], guards: list[exp.Expr]) -> tuple[Scope, exp.Expr]:
+    def _join_aggregate(
+        self, aggregate: Aggregate, ties: list[exp.Expr], guards: list[exp.Expr]
+    ) -> tuple[Scope, exp.Expr]:
         value = aggregate.items[-1].expression
         calls = {call.name: call for call in aggregate.calls}
         if any(column.name not in calls for column in value.find_all(exp.Column)):
@@ -169,7 +173,7 @@ class _Correlation:
         joined = make_join(self.outer.relation, grouped, "left", exp.and_(*ties, *guards))
         assert isinstance(joined, Join), "a left join keeps its whole condition"
         if len(joined.pairs) != len(ties):
-            raise _refused("a correlation by values that are not of one exact type", self.query)
+            raise _unsupported("a correlation by values that are not of one exact type", self.query)
         if offset_of(exp.and_(*ties)) is None:
             joined = replace(joined, offset=offset_of(self.query), keyword="SELECT")
         scope = _with_values(self.outer, joined, self.name, tuple(named_.name for named_ in shown))
@@ -182,7 +186,7 @@ class _Correlation:
         across: list[exp.Expr] = []
         where = select.args.get("where")
         for part in factored_conjuncts(where.this) if where else []:
-            resolved = resolved_inside_out(part, self.inner, self.outer)
+            resolved = resolve_inside_out(part, self.inner, self.outer)
             require_pure(resolved)
             if self._is_inner(resolved):
                 local.append(resolved)
@@ -191,7 +195,7 @@ class _Correlation:
             else:
                 across.append(part)
         if not across:
-            raise _refused("a correlated subquery without a condition on its rows and those around it", self.query)
+            raise _unsupported("a correlated subquery without a condition on its rows and those around it", self.query)
         return local, guards, across
 
     def _pair(self, part: exp.Expr) -> _Equality | None:
@@ -199,7 +203,7 @@ class _Correlation:
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             return None
         for written, other in ((part.this, part.expression), (part.expression, part.this)):
-            mine, theirs = (resolved_inside_out(side, self.inner, self.outer) for side in (written, other))
+            mine, theirs = (resolve_inside_out(side, self.inner, self.outer) for side in (written, other))
             is_apart = self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column) is not None
             if is_apart and is_one_key(infer(mine, self.inner.known), infer(theirs, self.outer.known)):
                 return _Equality(written, theirs, isinstance(part, exp.NullSafeEQ))
@@ -208,11 +212,11 @@ class _Correlation:
     def _aggregate(self, scope: Scope, keys: list[exp.Alias], item: exp.Expr) -> Aggregate:
         """The inner query grouped by what an outer row meets it by; the last item is its value."""
         group = exp.Group(expressions=[key.this.copy() for key in keys])
-        grouped = read_aggregate(exp.Select(group=group), scope, [*keys, named(item, self._of("value"))])
+        grouped = read_aggregate(exp.Select(group=group), scope, [*keys, quoted_alias(item, self._of("value"))])
         assert isinstance(grouped, Aggregate)
         for call in grouped.calls:
             if _of_nothing(call) is None:
-                raise _refused(f"{call.sql} of rows that are not there", self.query)
+                raise _unsupported(f"{call.sql} of rows that are not there", self.query)
         return grouped
 
     def _value(self, node: exp.Expr, calls: dict[str, Call]) -> exp.Expr:
@@ -243,7 +247,7 @@ def _of_nothing(call: Call) -> str | None:
     return None if record is None else record.of_nothing
 
 
-def _refused(message: str, query: exp.Subquery) -> Unsupported:
+def _unsupported(message: str, query: exp.Subquery) -> Unsupported:
     return Unsupported("QRY012", message, query, "SELECT")
 
 
