@@ -45,6 +45,8 @@ _DEFAULTS: Mapping[str, str] = {
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
 """Three times Java's defaults: planning calls thousands of methods some thousand times per session, and optimizing all
 of them took a quarter of the work of a batch of many tables. Loops are still compiled as early as by default."""
+_LOCALE = ("-Duser.language=en", "-Duser.country=US")
+"""Of driver and executors: in Turkish, Lithuanian and Azeri, Java's `upper` and `lower` give other letters."""
 _SHORT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _OF_LOG = ("log4j2.configurationFile", "sml.log.file")
 """Java reads these when it starts: a path that has a secret's text by chance cannot be given to it later."""
@@ -172,11 +174,10 @@ def _of_machine(machine: Machine) -> dict[str, str]:
     }
     if machine.jdk.trust_store:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
-    java_options = [f"-D{key}={value}" for key, value in options.items()]
+    java_options = [*(f"-D{key}={value}" for key, value in options.items()), *_LOCALE]
     java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
-    of_executors = {_EXECUTOR_OPTIONS: " ".join(machine.executor_options)} if machine.executor_options else {}
     return {
         "spark.jars": ",".join(str(jar) for jar in machine.jars),
         _OPTIONS: " ".join(map(shlex.quote, java_options)),
-        **of_executors,
+        _EXECUTOR_OPTIONS: " ".join((*_LOCALE, *machine.executor_options)),
     }
