@@ -4,8 +4,8 @@ DuckDB and this process may do what they are proven to do like Spark and Hudi, o
 stores. Where they may, a form that is not proven (`duckdb.exact_sql`) or a table that this process cannot write
 (`hudi.writer`) still leaves the work to Spark; `sml run` says which engine it was.
 
-If Spark's executors are on other machines, they do what is large: builds, and changes that read or rewrite more than
-`driver_max_bytes`. All else, the driver's process does: it lists these files anyway.
+If Spark's executors are on other machines, they do what is large: builds of more than 128 MB of inputs, and changes
+that read or rewrite more than `driver_max_bytes`. All else, the driver's process does: it lists these files anyway.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from sqlmesh_like.project.reading.session_settings import value_settings
 _LARGEST_BUILD = 1_000_000_000
 """Bytes of the inputs of a table that is built in this process, which reads them once. What it writes has a bound of
 its own (`duckdb.programs.local_actions`)."""
+_LARGEST_DRIVER_BUILD = 128_000_000
+"""The same where executors are on other machines: they are soon faster, once their application has started."""
 
 
 EngineName = Literal["duckdb", "spark"]
@@ -91,22 +93,29 @@ class Router:
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
         """Of the first build of a table, and of one whose rows are all replaced."""
-        if not self.shares_disk:
-            return f"tables are built on the executors of {self.target.master}"
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
             return "the query is not known in full"
         if files := [str(item.ref.table) for item in planned.inputs if item.state.kind == "files"]:
             return f"{files[0]} is not a Hudi table"
-        if sum(item.volume.bytes for item in planned.inputs if item.volume is not None) > _LARGEST_BUILD:
-            return "the inputs are large"
+        if reason := self._why_inputs_are_large(planned):
+            return reason
         if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
         if planned.target.kind == "missing" and (reason := self.why_spark_creates(planned.target.uri)):
             return reason
         reason = self.why_spark_registers or self.why_spark_commits(planned.target.uri)
         return reason or self.why_spark_computes_model(planned)
+
+    def _why_inputs_are_large(self, planned: PlannedModel) -> str | None:
+        """Of a table that is built; a volume that is not known is that of an input that the same run builds first."""
+        size = sum(item.volume.bytes for item in planned.inputs if item.volume is not None)
+        if self.most_bytes is None:
+            return "the inputs are large" if size > _LARGEST_BUILD else None
+        if size <= (most := min(self.most_bytes, _LARGEST_DRIVER_BUILD)):
+            return None
+        return f"the inputs have {size:,} bytes; of more than {most:,}, executors of {self.target.master} build tables"
 
     def why_spark_commits(self, uri: str) -> str | None:
         """Of a commit of rows that this process has."""
@@ -136,8 +145,9 @@ class Router:
             case "no_op":
                 return Route(None, "")
             case "full_refresh":
-                built = self.why_spark_builds(planned)
-                return on_spark(built) if built else IN_PROCESS
+                if built := self.why_spark_builds(planned):
+                    return on_spark(built)
+                return IN_PROCESS if self.most_bytes is None else replace(IN_PROCESS, because="on the driver")
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return on_spark("the strategy is the author's")
         if reason := self.why_spark_computes_model(planned):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -95,10 +96,13 @@ def applications(work: Path) -> set[str]:
 
 
 def built_by_executors(root: Path, work: Path) -> set[str]:
-    """Build the project's tables in one application; returns all applications so far."""
+    """Build the project's tables in one application, as if they were large; returns all applications so far."""
     write_orders(root, FIRST)
-    before = applications(work)
+    before, profiles = applications(work), root / "profiles.yml"
+    settings = profiles.read_text()
+    profiles.write_text(re.sub(r'(driver_max_bytes"?: )\d+', r"\g<1>1", settings))
     sml(root, "build")
+    profiles.write_text(settings)
     built = applications(work)
     assert len(built - before) == 1
     return built
@@ -116,7 +120,11 @@ def test_a_small_change_of_what_executors_built_starts_no_application(master: st
     }  # fmt: skip
     assert applications(work) == built
     sml(root, "verify")
-    assert len(applications(work) - built) == 1, "whole tables are compared by executors"
+    verified = applications(work)
+    assert len(verified - built) == 1, "whole tables are compared by executors"
+    sml(root, "run", "--full-refresh", "--select", "by_city", "best")
+    assert applications(work) == verified, "small tables are built on the driver"
+    sml(root, "verify")
 
 
 @pytest.mark.timeout(3600)

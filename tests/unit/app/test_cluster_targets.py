@@ -134,6 +134,24 @@ def test_what_the_driver_cannot_commit_is_computed_by_executors(shop: Shop, monk
         project.run(select=["customer"])
 
 
+def test_small_tables_are_built_made_anew_and_given_other_columns_on_the_driver(shop: Shop) -> None:
+    set_cluster(shop.root)
+    of_days = "select day, count(*) as n, sum(amount) as amount from {{ ref('orders') }} group by day"
+    for text in (
+        of_days,
+        f"{{{{ config(partition_by=['day']) }}}} {of_days}",
+        of_days.replace("sum(amount)", "cast(sum(amount) as string)"),
+    ):
+        (shop.root / "models/of_days.sql").write_text(text)
+        with Project.load(shop.root) as project:
+            project.run(select=["of_days"])
+        rows = shop.stored(ORDERS)
+        sums = {day: [row[2] for row in rows if row[3] == day] for day in {row[3] for row in rows}}
+        as_text = str if "string" in text else int
+        expected = sorted((day, len(each), as_text(sum(each))) for day, each in sums.items())
+        assert shop.stored(CUSTOMER.replace("customer", "of_days")) == expected, text
+
+
 def test_seeds_and_rows_compared_with_a_query_are_the_drivers(shop: Shop) -> None:
     set_cluster(shop.root)
     (shop.root / "seeds/orders.csv").write_text(FILES["seeds/orders.csv"] + "7,1,20,2024-01-09\n")

@@ -149,11 +149,31 @@ def test_without_keys_to_look_up_executors_do_what_is_too_large(
     assert main(["explain", "m"]) == 0 and "next run   row_based" in capsys.readouterr().out
 
 
-def test_a_cluster_rebuilds_tables_on_its_executors(source: _Sized, capsys: Shown) -> None:
-    changed(source, 450_000, "a", "b")
-    set_target("master: yarn")
-    why = "tables are built on the executors of yarn"
-    assert engine(capsys) == ([f"Spark scans, computes and commits: {why}"], ("spark", "spark", "spark", why))
+def test_a_cluster_builds_tables_of_large_inputs_on_its_executors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    joined = "select u.id from {{ source('shop', 'users') }} u join {{ source('shop', 'cities') }} c using (id)"
+    for sql, setting, why in (
+        ("select id from {{ source('shop', 'users') }}", "master: yarn", None),
+        (
+            "select id from {{ source('shop', 'users') }}",
+            "master: yarn, driver_max_bytes: 99999999",
+            "the inputs have 100,000,000 bytes; of more than 99,999,999, executors of yarn build tables",
+        ),
+        (
+            joined,
+            "master: yarn",
+            "the inputs have 200,000,000 bytes; of more than 128,000,000, executors of yarn build tables",
+        ),
+    ):
+        root = tmp_path / str(len(list(tmp_path.iterdir())))
+        root.mkdir()
+        built(root, monkeypatch, sql, *(("cities",) if "cities" in sql else ()))
+        Path("models/m.sql").write_text(f"{{{{ config(partition_by=['id']) }}}} {sql}")
+        set_target(setting)
+        who, because = ("duckdb", "on the driver") if why is None else ("spark", why)
+        name = "DuckDB" if why is None else "Spark"
+        assert engine(capsys) == ([f"{name} scans, computes and commits: {because}"], (who, who, who, because))
 
 
 def set_target(settings: str) -> None:
