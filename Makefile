@@ -112,6 +112,7 @@ lock: $(VENV)/.installed-audit
 	$(COMPILE) tests/orchestrators/airflow.in -o tests/orchestrators/airflow.txt
 	$(COMPILE) tests/services/s3.in -o tests/services/s3.txt
 	$(COMPILE) bench/dbt/requirements.in -o bench/dbt/requirements.txt
+	$(COMPILE) bench/dbt_duckdb/requirements.in -o bench/dbt_duckdb/requirements.txt
 	! command -v npm >/dev/null || \
 	  npm install --prefix $(SITE_LIBRARIES) --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved
 

@@ -1,19 +1,21 @@
 """TPC-H maintenance: 22 models over eight ODS tables. Each change is applied incrementally, then all is rebuilt.
 
-Beside the rebuild DuckDB alone computes all queries over the same files.
+Beside the rebuild DuckDB alone, and dbt-core with dbt-duckdb, compute all queries over the same files.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from statistics import median
 
 from bench import tpch_data
+from bench.dbt_duckdb_peer import DbtDuckdb
 from bench.dms import Change
 from bench.lake import Call, Lake, dms_source
 from bench.program import IMPORTABLE, Finished, python, run_program
-from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, means_of
+from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, Unavailable, means_of
 from tests.tpc.suites import write_project
 from tests.tpc.tables import TABLES
 
@@ -31,6 +33,7 @@ def run(options: Options) -> SuiteResult:
     first = {"first ingestion": lake.sml("ingest"), "first build": lake.sml("run")}
     changes = options.changes or (QUICK if options.is_quick else CHANGES)
     timings, number = Timings(), 0
+    dbt, skipped = _dbt_duckdb(lake, options)
     for repetition in range(options.repeat):
         for change in changes:
             number += 1
@@ -45,16 +48,21 @@ def run(options: Options) -> SuiteResult:
             alone = _duckdb_alone(lake)
             memory = {"peak_bytes_run": followed.peak_bytes, "peak_bytes_duckdb": alone.peak_bytes}
             timings.add(f"{change.name}, DuckDB alone", WHOLE, other=alone.seconds, ours=followed.seconds, **memory)
+            if dbt is not None:
+                made = dbt.run()
+                memory = {"peak_bytes_run": followed.peak_bytes, "peak_bytes_dbt": made.peak_bytes}
+                timings.add(f"{change.name}, dbt-duckdb", WHOLE, other=made.seconds, ours=followed.seconds, **memory)
     figures = timings.figures()
     return SuiteResult(
         "tpch",
         f"TPC-H maintenance at scale factor {options.scale:g}",
-        "rebuild, or DuckDB alone, ÷ incremental run of the same models after the same change",
+        "rebuild, or DuckDB alone, or dbt-duckdb, ÷ incremental run of the same models after the same change",
         figures,
         {
             "by change": {change.name: _summary(figures, change.name) for change in changes},
             **{f"seconds of the {name}": call.seconds for name, call in first.items()},
         },
+        skipped,
     )
 
 
@@ -75,6 +83,14 @@ def _add(timings: Timings, change: str, followed: Call, rebuilt: Call) -> None:
     for name, node in sorted(followed.nodes.items()):
         if node.status != "no-op":
             timings.add(change, name, other=rebuilt.nodes[name].seconds, ours=node.seconds, **node.facts)
+
+
+def _dbt_duckdb(lake: Lake, options: Options) -> tuple[DbtDuckdb | None, tuple[str, ...]]:
+    """The same queries as tables of dbt-duckdb; else why it is left out."""
+    try:
+        return DbtDuckdb.over(lake, options.folder / "dbt_duckdb", os.cpu_count() or 1), ()
+    except Unavailable as error:
+        return None, (str(error),)
 
 
 def _duckdb_alone(lake: Lake) -> Finished:

@@ -13,6 +13,7 @@ LOCKED = ROOT / "requirements"
 FILES = (
     *sorted(LOCKED.glob("*.txt")),
     *(ROOT / "tests/dbt_core/requirements.txt", ROOT / "bench/dbt/requirements.txt"),
+    ROOT / "bench/dbt_duckdb/requirements.txt",
     *sorted((ROOT / "tests/orchestrators").glob("*.txt")),
 )
 EXTRAS = {"run": ("speed", "report", "lineage", "lsp", "s3", "hdfs"), "dev": ("dev", "bench"), "audit": ("audit",)}
