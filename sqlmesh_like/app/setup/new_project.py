@@ -12,8 +12,8 @@ from pathlib import Path
 from sqlmesh_like.errors import UsageError
 
 EXAMPLE_PROJECTS = {
-    "minimal": "sml build (-t test: on DuckDB, in seconds)",
-    "cdc": "sml build -t test (on DuckDB, in seconds), then sml ingest && sml build; README.md goes on",
+    "minimal": "sml build",
+    "cdc": "sml ingest && sml build; README.md goes on",
 }
 """The examples, each with the commands to call first."""
 _NAME_IN_TEMPLATES = "PROJECT"
