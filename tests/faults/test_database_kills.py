@@ -20,7 +20,7 @@ from sqlmesh_like.cdc.sources.database import later_tables
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.database.key_ranges import estimated_rows
-from sqlmesh_like.cdc.sources.database.server import connected, tables_of
+from sqlmesh_like.cdc.sources.database.server import connect, tables_of
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
@@ -227,7 +227,7 @@ def test_a_first_load_goes_on_with_the_range_that_it_was_at(
         "insert into k_small values (1, 1)",
     )
     run("analyze table k" if settings.kind == "mysql" else "analyze k")
-    with connected(settings) as db:
+    with connect(settings) as db:
         table = next(each for each in tables_of(db, settings) if each.name == "k")
         assert (estimated_rows(db, table) or 0) > 5000
     changes = iter([

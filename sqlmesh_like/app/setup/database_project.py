@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlmesh_like.cdc.sources.database.column_types import spark_type
 from sqlmesh_like.cdc.sources.database.connector_settings import whole_tables
-from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connected, tables_of
+from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import storable_name
@@ -57,7 +57,7 @@ def database_at(url: str, password: str | None) -> DatabaseSettings:
 
 def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]:
     """Path and text of each file of a project for a database. Raises SmlError where it does not answer or has none."""
-    with connected(settings) as db:
+    with connect(settings) as db:
         tables = whole_tables(tables_of(db, settings, with_columns=True))
     if not tables:
         raise UsageError(f"{settings.address} has no tables that this user can see")

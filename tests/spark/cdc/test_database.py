@@ -40,7 +40,7 @@ from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import (
     table_layouts,
     why_values_changed,
 )
-from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
+from sqlmesh_like.cdc.sources.database.server import Table, connect, tables_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, ProjectError
 from sqlmesh_like.fault_points import DATABASE_POINTS, FAULT_VARIABLE
@@ -379,7 +379,7 @@ def test_what_the_catalog_of_postgresql_says_of_partitions(pg: postgres.Server, 
         return Lake(None, tmp_path, declared, {"files": None, "database": settings}).declared()[2]  # type: ignore[arg-type]
 
     source = source_of(table("sale", database="postgres", deletes="retention"))
-    with connected(settings) as db:
+    with connect(settings) as db:
         every = tables_of(db, settings)
         wanted = wanted_tables(source, every)
         assert list(map(str, wanted)) == ["old.child", "old.parent", "old.sale"], "partitions come with their table"
@@ -399,11 +399,11 @@ def test_what_the_catalog_of_postgresql_says_of_partitions(pg: postgres.Server, 
     sale, complete = [each for each in wanted if each.name == "sale"], frozenset({"old.sale"})
 
     def asked(record: ReadTables) -> UnreadPartitions:
-        with connected(settings) as db:
+        with connect(settings) as db:
             return unread_partitions(db, source, sale, record, partitions_of(db, sale))
 
     assert asked(ReadTables("", complete, made={})).whole == {"old.sale"}
-    with connected(settings) as db:
+    with connect(settings) as db:
         known = partitions_of(db, wanted)
     assert list(known) == ["old.sale"] and len(known["old.sale"].split()) == 3
     assert asked(ReadTables("", frozenset(), made=known)) == UnreadPartitions(frozenset(), {}, frozenset()), (
@@ -454,7 +454,7 @@ def test_what_the_catalog_of_postgresql_says_of_columns(pg: postgres.Server) -> 
     settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "columns")
 
     def layouts() -> dict[str, TableLayout]:
-        with connected(settings) as db:
+        with connect(settings) as db:
             return table_layouts(db, [Table("public", name) for name in cases])
 
     before = layouts()

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
-from sqlmesh_like.cdc.sources.database.server import connected
+from sqlmesh_like.cdc.sources.database.server import connect
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import DatabaseSettings
@@ -59,7 +59,7 @@ def require_same_rows(lake: Lake, name: str) -> None:
     A column that came without values is not in the lake before an event has it.
     """
     _, _, source = lake.declared()
-    with connected(database_of(source)) as db:
+    with connect(database_of(source)) as db:
         result = db.execute(sa.text(f"select * from {name}"))
         columns = list(result.keys())
         rows = [list(row) for row in result]

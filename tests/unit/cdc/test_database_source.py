@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, wanted_tables
-from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, load_read_tables, store
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import statements_of_tables
 from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import DatabaseAwayError, LogEnd, Table, database_error, engine_error
@@ -153,14 +153,14 @@ def test_which_tables_are_complete_survives_other_declarations(tmp_path: Path) -
     record = begin(spool, source, TABLES[1:])  # the first snapshot was not complete
     assert (set(record.complete), set(record.outdated)) == ({"item_old", "user_1"}, {"item"})
     (tmp_path / "offsets" / "3").write_text('[]\n{"file": "b.1", "pos": 7}', encoding="utf-8")
-    left = stored(spool, source).followed(["user_1", "new"])
+    left = load_read_tables(spool, source).followed(["user_1", "new"])
     store(spool, left)
-    assert stored(spool, source) == left
+    assert load_read_tables(spool, source) == left
     assert (set(left.complete), set(left.outdated)) == ({"user_1"}, {"item", "item_old"})
     whole = left.completed(["item", "new"])
     assert (set(whole.complete), set(whole.outdated)) == ({"item", "new", "user_1"}, {"item_old"})
     with pytest.raises(IngestError, match="has read mysql:shop before, not mysql:other"):
-        stored(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"))
+        load_read_tables(spool, source_of(DatabaseSettings("mysql", "h", 1, "u", "other"), "item"))
     assert spool.is_at(LogEnd("b.1", 7)) and not spool.is_at(LogEnd("b.1", 8))
     spool.forget(TABLES[:1], "shop")
     assert set(begin(spool, source, TABLES[:1]).outdated) == {"item_old", "user_1"}

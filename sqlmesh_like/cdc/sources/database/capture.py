@@ -31,7 +31,7 @@ from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import (
 from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     Table,
-    connected,
+    connect,
     engine_error,
     log_end,
 )
@@ -119,11 +119,11 @@ class DatabaseCapture:
             record = add_rows_of_partitions(self.place, added, record, places)
         if later:
             _log.warning("reading all rows of %s", ", ".join(map(str, later)))
-            record = add_rows(self.place, later, self._begun(record, later), places)
-        with connected(self._settings) as db:  # changes while they were read come with them
+            record = add_rows(self.place, later, self._with_new_layouts(record, later), places)
+        with connect(self._settings) as db:  # changes while they were read come with them
             self._asked = replace(asked, record=record, end=log_end(db), added={})
 
-    def _begun(self, record: ReadTables, later: Sequence[Table]) -> ReadTables:
+    def _with_new_layouts(self, record: ReadTables, later: Sequence[Table]) -> ReadTables:
         """The record with the layouts of tables that have none of their own: events of theirs come from here on."""
         layouts = self._asked.layouts
         new = [
@@ -167,7 +167,7 @@ class DatabaseCapture:
             return False
         self.close()
         record = cascades.add_rows(followed, self._asked.record)
-        with connected(self._settings) as db:  # changes while they were read come with them
+        with connect(self._settings) as db:  # changes while they were read come with them
             self._asked = replace(self._asked, record=record, end=log_end(db))
         return True
 

@@ -110,7 +110,7 @@ def _of_postgres(source: Source, settings: DatabaseSettings, spool: Spool, *, fo
 
 def _without_generated(settings: DatabaseSettings, tables: Iterable[Table]) -> dict[str, str]:
     """Leaves out columns that the log lacks, in snapshots too, of those that the source takes or leaves out."""
-    excluded = [f"{_pattern(settings, table)}\\.{_escaped(name)}" for table in tables for name in table.generated]
+    excluded = [f"{_pattern(settings, table)}\\.{_quote_name(name)}" for table in tables for name in table.generated]
     if not excluded:
         return {}
     if (included := settings.options.get(_INCLUDED)) is not None:  # Debezium takes one of both lists alone
@@ -171,10 +171,10 @@ def _pattern(settings: DatabaseSettings, table: Table) -> str:
     >>> _pattern(DatabaseSettings("mysql", "h", 1, "u", "shop"), Table(None, "a,b-c"))
     'shop\\\\.a\\\\x2cb\\\\-c'
     """
-    return _escaped(f"{table.schema or settings.database}.{table.name}")
+    return _quote_name(f"{table.schema or settings.database}.{table.name}")
 
 
-def _escaped(name: str) -> str:
+def _quote_name(name: str) -> str:
     return re.sub(r"\W", lambda sign: r"\x2c" if sign[0] == "," else "\\" + sign[0], name)
 
 

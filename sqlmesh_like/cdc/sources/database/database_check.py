@@ -6,7 +6,7 @@ from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import unread_pare
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
 from sqlmesh_like.cdc.sources.database.partitions import require_one_of_each
 from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
-from sqlmesh_like.cdc.sources.database.server import connected, tables_of
+from sqlmesh_like.cdc.sources.database.server import connect, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import Source
@@ -18,7 +18,7 @@ def check_database(source: Source, place: SourcePaths | None = None) -> str:
     `place`: where the lake has the source; a table that its snapshot has read may be gone since.
     """
     settings = database_of(source)
-    with connected(settings) as db:
+    with connect(settings) as db:
         tables = wanted_tables(source, every := tables_of(db, settings))
         require_one_of_each(source, every, tables)
         require_ready(db, settings, tables)

@@ -18,14 +18,14 @@ from sqlmesh_like.cdc.sources.database.partitions import (
     require_one_of_each,
     unread_partitions,
 )
-from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, store, stored
+from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, load_read_tables, store
 from sqlmesh_like.cdc.sources.database.readiness import require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import TableLayout, table_layouts
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import changed_layouts, statements_of_tables
 from sqlmesh_like.cdc.sources.database.server import (
     LogEnd,
     Table,
-    connected,
+    connect,
     drop_slot,
     is_mariadb,
     log_end,
@@ -66,7 +66,7 @@ class DatabaseState:
 def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None) -> DatabaseState:
     """Check that the database can be read, and ask it; with `start`, forget what was read of it. Raises SmlError."""
     source, settings, spool = place.source, database_of(place.source), spool_of(place)
-    with connected(settings) as db:
+    with connect(settings) as db:
         every = tables_of(db, settings)
         tables = wanted_tables(source, every)
         require_one_of_each(source, every, tables)
@@ -81,7 +81,7 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
             publish_whole(db, source, spool)
         layouts = table_layouts(db, tables) if is_postgres else {}
         if spool.has_position:
-            record, added = _continued(db, place, tables, partitions)
+            record, added = _resume_tables(db, place, tables, partitions)
         else:
             if is_postgres:
                 drop_slot(db, settings, slot_of(source, spool))
@@ -102,7 +102,7 @@ def has_other_tables(place: SourcePaths, state: DatabaseState) -> bool:
     Raises SmlError where it cannot be asked.
     """
     source, settings = place.source, database_of(place.source)
-    with connected(settings) as db:
+    with connect(settings) as db:
         tables = wanted_tables(source, tables_of(db, settings))
         if settings.kind == "postgresql":
             published = published_tables(db, publication_of(source, spool_of(place)))
@@ -115,7 +115,7 @@ def has_other_tables(place: SourcePaths, state: DatabaseState) -> bool:
     return set(map(str, tables)) != set(map(str, state.tables))
 
 
-def _continued(
+def _resume_tables(
     db: sa.Connection, place: SourcePaths, tables: Sequence[Table], partitions: Mapping[str, str]
 ) -> tuple[ReadTables, Mapping[Table, str]]:
     """What the spool has of the tables, and queries for partitions that it lacks.
@@ -123,7 +123,7 @@ def _continued(
     Tables that are not read on are outdated from now on.
     """
     source, spool = place.source, spool_of(place)
-    known = stored(spool, source)
+    known = load_read_tables(spool, source)
     followed = set(map(str, tables))
     is_postgres = database_of(source).kind == "postgresql"
     if is_postgres and (published := published_tables(db, publication_of(source, spool))) is not None:

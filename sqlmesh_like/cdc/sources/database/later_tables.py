@@ -21,7 +21,7 @@ from sqlmesh_like.cdc.sources.database.load_progress import LoadProgress
 from sqlmesh_like.cdc.sources.database.read_tables import ReadRows, ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
-from sqlmesh_like.cdc.sources.database.server import Table, connected, publish_tables, published_tables
+from sqlmesh_like.cdc.sources.database.server import Table, connect, publish_tables, published_tables
 from sqlmesh_like.cdc.sources.database.spool import number_of, spool_of, truncates, write_lines
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
@@ -41,7 +41,7 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
     SmlError where they cannot be read.
     """
     spool, settings = spool_of(place), database_of(place.source)
-    with connected(settings) as db:
+    with connect(settings) as db:
         require_keys(db, place.source, tables)
         hidden = _publish(db, publication_of(place.source, spool), tables) if settings.kind == "postgresql" else ()
         begun = {str(table) for table in tables if _goes_on(table, record) and table not in hidden}
@@ -115,7 +115,7 @@ def _read_ranges(place: SourcePaths, table: Table, record: ReadTables) -> ReadTa
     progress = LoadProgress(name, before=before.rows if before else 0)
     rows = 0
     while before is None or before.upto is not None:
-        with connected(settings) as db:
+        with connect(settings) as db:
             progress.total = estimated_rows(db, table)
             part = next_range(db, settings, table, before.upto if before else None)
         on_rows = partial(progress.note, rows)

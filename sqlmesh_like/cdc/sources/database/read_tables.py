@@ -111,7 +111,7 @@ def begin(
     What another one has read before, and this one does not, stays outdated: the lake may have its rows.
     """
     record = ReadTables(_database(source), frozenset(map(str, tables)), made=partitions)
-    if _file(spool).exists() and (former := _read(spool)).database == record.database:
+    if _file(spool).exists() and (former := _parse_read_tables(spool)).database == record.database:
         outdated = (former.outdated | former.complete) - record.complete
         record = replace(record, outdated=outdated, layouts=former.layouts)
     record = record.with_layouts(layouts, record.complete)
@@ -119,9 +119,9 @@ def begin(
     return record
 
 
-def stored(spool: Spool, source: Source) -> ReadTables:
+def load_read_tables(spool: Spool, source: Source) -> ReadTables:
     """The record of a spool that has a position. Raises IngestError where it is of another database."""
-    record = _read(spool)
+    record = _parse_read_tables(spool)
     if record.database != _database(source):
         raise IngestError(
             f"source {source.name!r} has read {record.database} before, not {_database(source)}",
@@ -131,7 +131,7 @@ def stored(spool: Spool, source: Source) -> ReadTables:
     return record
 
 
-def _read(spool: Spool) -> ReadTables:
+def _parse_read_tables(spool: Spool) -> ReadTables:
     known = json.loads(_file(spool).read_text(encoding="utf-8"))
     outdated, made = known.get("outdated", ()), known.get("made", {})
     layouts = {name: layout_from(each) for name, each in known.get("layouts", {}).items()}

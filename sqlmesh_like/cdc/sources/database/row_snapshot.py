@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of
 from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
-from sqlmesh_like.cdc.sources.database.server import Table, connected, engine_error, is_mariadb
+from sqlmesh_like.cdc.sources.database.server import Table, connect, engine_error, is_mariadb
 from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
@@ -49,17 +49,17 @@ def row_segments(
     shutil.rmtree(spool.folder, ignore_errors=True)
     try:
         spool.prepare()
-        _read(place, spool, queries, on_rows or (lambda _: None))
+        _run_engine(place, spool, queries, on_rows or (lambda _: None))
         yield sorted((spool.folder / "log").glob("*.gz"))
     finally:
         shutil.rmtree(spool.folder, ignore_errors=True)
 
 
-def _read(
+def _run_engine(
     place: SourcePaths, spool: Spool, queries: Mapping[Table, str | None], on_rows: Callable[[int], None]
 ) -> None:
     settings = database_of(place.source)
-    with connected(settings) as db:
+    with connect(settings) as db:
         mariadb = is_mariadb(db)
     own = connector_settings(place.source, spool, queries, None, mariadb=mariadb, follows=False)
     names = {f"{table.schema or settings.database}.{table.name}": query for table, query in queries.items() if query}

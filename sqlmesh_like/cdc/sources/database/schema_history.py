@@ -109,7 +109,7 @@ def _not_followed(statement: _Statement) -> Iterator[str]:
     """The tables whose columns a statement changes without the engine's knowing."""
     for pattern in (_REPLACED, _ALTERED_WITHIN_COMMENT):
         if match := pattern.match(statement.text):
-            yield _unquoted(match[1])
+            yield _bare_name(match[1])
     for change in statement.changes:
         if change.kind == "ALTER" and has_lost_clause(statement.text):
             yield change.name
@@ -129,7 +129,7 @@ def _note_rows(made: MadeTables, gone: set[str], place: str, statement: _Stateme
             made.anew[name] = place
         elif change.kind == "ALTER" and _OF_PARTITIONS.search(text):
             other = _EXCHANGED.search(text)
-            made.emptied.update(dict.fromkeys([name, _unquoted(other[1])] if other else [name], place))
+            made.emptied.update(dict.fromkeys([name, _bare_name(other[1])] if other else [name], place))
         if former is not None:
             gone.add(former)
 
@@ -159,7 +159,7 @@ def _table_change(change: dict[str, Any]) -> _TableChange:
     return _TableChange(str(change.get("type")), name, former, definitions(columns))
 
 
-def _unquoted(name: str) -> str:
+def _bare_name(name: str) -> str:
     return name.strip("`").replace("``", "`").lower()
 
 

@@ -77,7 +77,7 @@ def password_of(settings: DatabaseSettings) -> str:
 
 
 @contextmanager
-def connected(settings: DatabaseSettings) -> Iterator[sa.Connection]:
+def connect(settings: DatabaseSettings) -> Iterator[sa.Connection]:
     """A connection. Raises MachineError, without the password, where there is none."""
     try:
         import sqlalchemy as sa

@@ -72,7 +72,7 @@ class _Walk:
 
     def begin(self, key: ForeignKey, fired: Fired) -> None:
         """Note what events say."""
-        rows = self._known(key.child)
+        rows = self._rows_by_key(key.child)
         if rows is None:
             return
         try:
@@ -88,7 +88,7 @@ class _Walk:
         """Follow all keys until no further row is found."""
         while self.pending:
             key, what = self.pending.popitem()
-            rows = self._known(key.child)
+            rows = self._rows_by_key(key.child)
             if rows is None:
                 continue
             try:
@@ -96,7 +96,7 @@ class _Walk:
             except (NotByKeyError, SmlError) as reason:
                 self._read_whole(key.child, str(reason))
 
-    def _known(self, table: str) -> KnownRows | None:
+    def _rows_by_key(self, table: str) -> KnownRows | None:
         """The rows of a table that is not read as a whole anyway."""
         rows = self.tables.get(table.lower())
         if isinstance(rows, str):

@@ -32,7 +32,7 @@ from sqlmesh_like.cdc.sources.database.comparison.rows_by_key import why_not_by_
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import Problem
-from sqlmesh_like.cdc.sources.database.server import Table, connected
+from sqlmesh_like.cdc.sources.database.server import Table, connect
 from sqlmesh_like.cdc.sources.database.spool import number_of, replace_file, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import SmlError
@@ -89,7 +89,7 @@ class CascadedRows:
         names = [str(table) for table in tables]
         present = foreign_keys(db, self._settings.database, names)
         if self._file.exists():
-            self._looked = _read(self._file)
+            self._looked = _read_progress(self._file)
         else:
             children = {key.child.lower() for key in present if is_read(key, self._settings.database, names)}
             missed = {name for name in record.complete if name.lower() in children}
@@ -128,7 +128,7 @@ class CascadedRows:
         segments = self._segments()
         if not segments:
             return False
-        fired, last = self._fired(segments, followed)
+        fired, last = self._keys_that_fired(segments, followed)
         if not fired:
             self._note(segment=number_of(segments[-1]), last=last)
         return bool(fired)
@@ -141,7 +141,7 @@ class CascadedRows:
         """
         self.rounds += 1
         segments = self._segments()
-        fired, last = self._fired(segments, followed)
+        fired, last = self._keys_that_fired(segments, followed)
         window = frozenset(map(number_of, segments))
         tables = self._known_rows(followed, fired, window)
         affected = affected_rows(fired, self._keys(followed), tables)
@@ -177,7 +177,9 @@ class CascadedRows:
         keys = (key for key in self._looked.keys if key.child.lower() in children)
         return [key for key in keys if is_read(key, self._settings.database, names)]
 
-    def _fired(self, segments: Sequence[Path], followed: Sequence[Table]) -> tuple[Mapping[ForeignKey, Fired], str]:
+    def _keys_that_fired(
+        self, segments: Sequence[Path], followed: Sequence[Table]
+    ) -> tuple[Mapping[ForeignKey, Fired], str]:
         keys = self._keys(followed)
         return fired_keys(segments, keys, self._looked.last) if keys else ({}, "")
 
@@ -186,7 +188,7 @@ class CascadedRows:
         if self.spool.statements == self._looked.statements:
             return
         statements = self.spool.statements
-        with connected(self._settings) as db:
+        with connect(self._settings) as db:
             self._present = _union(self._present, foreign_keys(db, self._settings.database, list(map(str, followed))))
         self._note(statements=statements, keys=_union(self._looked.keys, self._present))
 
@@ -210,7 +212,7 @@ class CascadedRows:
         keys, source = self._keys(followed), self.place.source
         concerned = {key.child.lower() for key in fired} | descendants(keys, {key.child for key in fired})
         known: dict[str, RowImages | str] = {}
-        with connected(self._settings) as connection:
+        with connect(self._settings) as connection:
             db = connection.execution_options(isolation_level="AUTOCOMMIT", no_parameters=True)
             for statement in DATABASES[self._settings.kind].settings:
                 db.exec_driver_sql(statement)
@@ -285,6 +287,6 @@ def _union(known: Collection[ForeignKey], present: Collection[ForeignKey]) -> tu
     return tuple(dict.fromkeys((*present, *known)))
 
 
-def _read(file: Path) -> _Looked:
+def _read_progress(file: Path) -> _Looked:
     known = json.loads(file.read_text(encoding="utf-8"))
     return _Looked(known["segment"], known["last"], known["statements"], tuple(map(key_from, known["keys"])))

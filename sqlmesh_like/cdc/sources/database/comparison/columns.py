@@ -88,7 +88,7 @@ def compared_columns(
                 CanonicalColumn(own.name, common, own.type or ""),
             )
         )
-    derived = _derived(table)
+    derived = _added_by_ingestion(table)
     uncompared += [
         UncomparedColumn(column.name, "not in the database", by_nature=True)
         for name, column in in_lake.items()
@@ -121,7 +121,7 @@ def _key_of(table: SourceTable, names: Sequence[str], uncompared: Mapping[str, U
     return tuple(names.index(name.lower()) for name in table.ingest.primary_key if name.lower() in names)
 
 
-def _derived(table: SourceTable) -> Collection[str]:
+def _added_by_ingestion(table: SourceTable) -> Collection[str]:
     """The columns that the ingestion itself adds."""
     assert table.ingest is not None
     partition = table.ingest.partition_by.field if table.ingest.partition_by else None

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlmesh_like.cdc.sources.database.comparison.columns import ComparedColumns, UncomparedColumn
 from sqlmesh_like.cdc.sources.database.comparison.compared_part import DifferentKeys
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Values
-from sqlmesh_like.cdc.sources.database.comparison.value_kinds import shown
+from sqlmesh_like.cdc.sources.database.comparison.value_kinds import display_text
 from sqlmesh_like.project.nodes import SourceTable
 
 
@@ -71,14 +71,14 @@ def different_row(
 ) -> DifferentRow:
     """Say how the rows of a key differ."""
     named = (
-        f"{columns.names[index]}={shown(columns.kinds[index], text)}"
+        f"{columns.names[index]}={display_text(columns.kinds[index], text)}"
         for index, text in zip(columns.key, key, strict=True)
     )
     own = ", ".join(named)
     if not database or not lake:
         return DifferentRow(own, "lake" if lake else "database" if database else None, copies=len(lake))
     differing = tuple(
-        DifferentColumn(name, shown(kind, there), shown(kind, here))
+        DifferentColumn(name, display_text(kind, there), display_text(kind, here))
         for name, kind, there, here in zip(columns.names, columns.kinds, database[0], lake[0], strict=True)
         if there != here
     )

@@ -73,12 +73,12 @@ def note_comparison(
     place: SourcePaths, result: TableComparison, request: ComparisonRequest, at: float
 ) -> ComparisonRecord:
     """Record a result of this moment (seconds since 1970), and return what is known of the table now."""
-    record = updated(comparison_record(place, result.table), result, request, at)
+    record = with_result(comparison_record(place, result.table), result, request, at)
     write_notes(folder(place.compared(result.table)), _FILE, asdict(record))
     return record
 
 
-def updated(
+def with_result(
     record: ComparisonRecord, result: TableComparison, request: ComparisonRequest, at: float
 ) -> ComparisonRecord:
     """The record with a result. That a table differs is known until what differed was compared again."""

@@ -18,7 +18,7 @@ from sqlmesh_like.cdc.sources.database.comparison.unread_log import changes_in, 
 from sqlmesh_like.cdc.sources.database.comparison.value_kinds import Kind
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of
 from sqlmesh_like.cdc.sources.database.row_snapshot import snapshot_lines
-from sqlmesh_like.cdc.sources.database.server import Table, connected
+from sqlmesh_like.cdc.sources.database.server import Table, connect
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import SourceTable
 
@@ -94,7 +94,7 @@ def find_absent(place: SourcePaths, parts: Sequence[RowsByKey]) -> None:
     """Find out which of the rows the database has. Raises SmlError where it cannot be asked."""
     settings = database_of(place.source)
     dialect = DATABASES[settings.kind]
-    with connected(settings) as connection:
+    with connect(settings) as connection:
         db = connection.execution_options(isolation_level="AUTOCOMMIT", no_parameters=True)
         for statement in dialect.settings:
             db.exec_driver_sql(statement)

@@ -80,7 +80,7 @@ class Side:
         wanted = list(keys)
         if not wanted:
             return {}
-        items = ", ".join(map(self._shortened, self.columns))
+        items = ", ".join(map(self._short_text, self.columns))
         query = f"select {', '.join(self._texts_of_key())}, {items} from {self.relation} where {self.have(wanted)}"
         by_key: dict[Key, list[Values]] = {}
         for row in self.fetch(query):
@@ -149,13 +149,13 @@ class Side:
         return [self.dialect.text(self.columns[index]) for index in self.key]
 
     def _hash_of_key(self) -> str:
-        return self.dialect.hash(self._joined([self.columns[index] for index in self.key]))
+        return self.dialect.hash(self._key_text([self.columns[index] for index in self.key]))
 
     def _hash_of_row(self) -> str:
         # An engine whose texts have a longest length gives NULL beyond it, which must not look like no row.
-        return f"coalesce({self.dialect.hash(self._joined(self.columns))}, -1)"
+        return f"coalesce({self.dialect.hash(self._key_text(self.columns))}, -1)"
 
-    def _joined(self, columns: Sequence[CanonicalColumn]) -> str:
+    def _key_text(self, columns: Sequence[CanonicalColumn]) -> str:
         """One text of several values, from which each could be read again."""
         return f"concat_ws(',', {', '.join(map(self._part, columns))})"
 
@@ -165,7 +165,7 @@ class Side:
             text = self.dialect.with_length(text)
         return f"coalesce({text}, '{_NULL}')"
 
-    def _shortened(self, column: CanonicalColumn) -> str:
+    def _short_text(self, column: CanonicalColumn) -> str:
         text = self.dialect.text(column)
         if column.lake not in ("string", "binary"):  # short, and that of a local time is a long expression
             return text

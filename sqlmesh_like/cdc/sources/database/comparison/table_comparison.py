@@ -20,7 +20,7 @@ from sqlmesh_like.cdc.sources.database.comparison.narrowing import CHUNK_ROWS, N
 from sqlmesh_like.cdc.sources.database.comparison.side import Key, Side, Span, Sum, values_of
 from sqlmesh_like.cdc.sources.database.comparison.unread_log import unread_rows
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table, wanted_tables
-from sqlmesh_like.cdc.sources.database.server import Table, connected, tables_of
+from sqlmesh_like.cdc.sources.database.server import Table, connect, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import SmlError, UsageError
@@ -70,7 +70,7 @@ def compare_tables(
     queries, and raises what ends the comparison. Raises MachineError where the database cannot be asked.
     """
     settings = database_of(place.source)
-    with connected(settings) as connection:
+    with connect(settings) as connection:
         db = connection.execution_options(isolation_level="AUTOCOMMIT", no_parameters=True)
         every = tables_of(db, settings)
         wanted = set(map(str, wanted_tables(place.source, every)))
@@ -98,9 +98,13 @@ def compare_tables(
             for result, parts in waiting:
                 began = time.perf_counter()
                 try:
-                    done = comparer.decided(result, parts) if problem is None else _undecided(result, parts, problem)
+                    done = (
+                        comparer.decided(result, parts)
+                        if problem is None
+                        else _uncertain_result(result, parts, problem)
+                    )
                 except SmlError as error:
-                    done = _undecided(result, parts, error)
+                    done = _uncertain_result(result, parts, error)
                 yield replace(done, seconds=done.seconds + time.perf_counter() - began)
 
 
@@ -123,7 +127,7 @@ def _problem_of(read_log: Callable[[], None]) -> SmlError | None:
     return None
 
 
-def _undecided(result: TableComparison, parts: Sequence[_NarrowedPart], problem: SmlError) -> TableComparison:
+def _uncertain_result(result: TableComparison, parts: Sequence[_NarrowedPart], problem: SmlError) -> TableComparison:
     """Without the log's end, what differs may be what the log still has: nothing is certain."""
     count = sum(len(each.narrowed.keys) for each in parts)
     text = f"{count} rows differ, or have changes in the log that the table has not read. Which is not known: {problem}"
@@ -141,7 +145,7 @@ class _Comparer:
 
     def narrowed_parts(self, table: SourceTable) -> list[_NarrowedPart]:
         """Narrow each of the database's tables that the declared one takes. Raises SmlError where it cannot."""
-        return [self._narrowed(part) for part in [self._part(table, each) for each in self._origins(table)]]
+        return [self._narrow_part(part) for part in [self._part(table, each) for each in self._origins(table)]]
 
     def _origins(self, table: SourceTable) -> list[Table]:
         ingest = table.ingest
@@ -172,7 +176,7 @@ class _Comparer:
             )
         return compared_part(self.place, table, origin, self._fetch)
 
-    def _narrowed(self, part: ComparedPart) -> _NarrowedPart:
+    def _narrow_part(self, part: ComparedPart) -> _NarrowedPart:
         with part.lake.side(part.columns) as lake:
             spans, share = self._spans(part, lake), self.request.share
             chosen = [span for number, span in enumerate(spans) if self._is_chosen(number)] if share < 1 else spans

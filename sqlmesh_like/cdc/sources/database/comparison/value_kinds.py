@@ -114,10 +114,10 @@ _KINDS: Mapping[DatabaseKind, Mapping[str, Kind]] = {
 """The kinds of a server's types, by their names without arguments, sign and `zerofill`."""
 
 
-def shown(kind: Kind, text: str | None) -> str:
+def display_text(kind: Kind, text: str | None) -> str:
     """A canonical text as people write the value.
 
-    >>> shown(Kind.MOMENT, "1704067200000001"), shown(Kind.FLOAT, "8000000000000000"), shown(Kind.TEXT, "a ")
+    >>> display_text(Kind.MOMENT, "1704067200000001"), shown(Kind.FLOAT, "8000000000000000"), shown(Kind.TEXT, "a ")
     ('2024-01-01 00:00:00.000001', '-0.0', "'a '")
     """
     if text is None:

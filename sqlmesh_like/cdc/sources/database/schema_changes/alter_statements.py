@@ -18,7 +18,7 @@ from sqlmesh_like.cdc.sources.database.schema_changes.statement_tokens import (
     VALUE,
     Token,
     clause_text,
-    split,
+    split_by_commas,
     tokens,
 )
 
@@ -90,12 +90,12 @@ def changing_clause(
     if _NOT_OF_ROWS.match(statement):
         return None
     known = tokens(statement)
-    clauses = [] if known is None else [clause_text(each) for each in split(known)]
+    clauses = [] if known is None else [clause_text(each) for each in split_by_commas(known)]
     head = _ALTER.match(clauses[0]) if clauses else None
     if known is None or head is None:
         return " ".join(statement.split())
     clauses[0] = clauses[0][head.end() :]
-    groups = split(known)
+    groups = split_by_commas(known)
     for clause, own in zip(clauses, groups, strict=True):
         if _PARTITIONS.match(clause):
             return None
@@ -114,7 +114,7 @@ def has_lost_clause(statement: str) -> bool:
     (True, True, False)
     """
     known = tokens(statement)
-    clauses = [] if known is None else [clause_text(each) for each in split(known)]
+    clauses = [] if known is None else [clause_text(each) for each in split_by_commas(known)]
     head = _ALTER.match(clauses[0]) if clauses else None
     return head is not None and not all((clauses[0][head.end() :], *clauses[1:]))
 
@@ -130,16 +130,16 @@ def _is_harmless(
         return True
     if match := _PRIMARY_KEY.fullmatch(clause):
         names = [name.split()[0] for name in match["columns"].split(",") if name.strip()]
-        known = [columns.current.get(_unquoted(name)) for name in names]
+        known = [columns.current.get(_bare_name(name)) for name in names]
         return all(each is not None and not each.is_optional for each in known)
     if match := _DEFAULT.fullmatch(clause):
-        return _unquoted(match["name"]) not in columns.added
+        return _bare_name(match["name"]) not in columns.added
     if match := _MODIFY.match(clause):
         return _is_modified(clause[match.end() :], match["old"], columns, after)
     if match := _ADD.match(clause):
         rest = clause[match.end() :]
         texts = (
-            [clause_text(each) for each in split(own[-1])]
+            [clause_text(each) for each in split_by_commas(own[-1])]
             if isinstance(own[-1], list) and rest.startswith("(")
             else [rest]
         )
@@ -152,7 +152,7 @@ def _is_modified(text: str, old: str | None, columns: TableColumns, after: Mappi
     if column is None or column.is_timestamp:
         return False
     name = column.name.lower()
-    if (old is not None and _unquoted(old) != name) or columns.added.get(
+    if (old is not None and _bare_name(old) != name) or columns.added.get(
         name, column.plain_default
     ) != column.plain_default:
         return False
@@ -178,5 +178,5 @@ def _is_null(column: ColumnText) -> bool:
     return not column.is_required and (not column.is_timestamp or column.is_nullable)
 
 
-def _unquoted(name: str) -> str:
+def _bare_name(name: str) -> str:
     return name.strip('`"').lower()

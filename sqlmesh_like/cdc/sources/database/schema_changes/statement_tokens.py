@@ -53,10 +53,10 @@ def tokens(statement: str) -> list[Token] | None:
     return open_lists[0] if len(open_lists) == 1 else None
 
 
-def split(group: Sequence[Token]) -> list[list[Token]]:
+def split_by_commas(group: Sequence[Token]) -> list[list[Token]]:
     """What commas separate.
 
-    >>> split(["a", ",", ["b", ",", "c"]])
+    >>> split_by_commas(["a", ",", ["b", ",", "c"]])
     [['a'], [['b', ',', 'c']]]
     """
     parts: list[list[Token]] = [[]]
