@@ -19,25 +19,27 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.registry.interfaces import Confluent
 from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
-from sqlmesh_like.cdc.registry.wire_header import ELSEWHERE, FAULT, IS_FRAMED, REFERENCE
+from sqlmesh_like.cdc.registry.wire_header import (
+    ELSEWHERE,
+    END,
+    FAULT,
+    INVALID_UTF8,
+    IS_FRAMED,
+    NO_NUMBER,
+    RAW_KEY,
+    cannot_be_decoded,
+    payload_start,
+    why_unknown,
+)
 from sqlmesh_like.cdc.schema.limits import MAX_EVENT, is_short
 from sqlmesh_like.project.nodes import CdcFormat
 from sqlmesh_like.spark.frames.cached_frame import cached
 
-_RAW = "base64:"
-"""In front of a key that could not be decoded, in `log_key`."""
 _SCHEMAS = {"value": "value_schema", "log_key": "key_schema"}
 """Columns of messages, and those of their schemas' numbers."""
-_END = b"\x9esml\x00end"
-"""Put behind a message: where it is not found at the end, the message is longer or shorter than its schema says."""
 _NUMBER = "coalesce(cast(conv(hex(substr(cast({0} as binary), 2, {1})), 16, 10) as bigint), -1)"
-_LONG_HEADER = (
-    "is not known to the schema registry: if Apicurio's converter wrote it, set its `as-confluent: true`,"
-    " or give its own interface as url of `registry:`"
-)
 _UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -48,8 +50,8 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
     Raises IngestError where the registry does not answer.
     """
     # A letter's key: bytes are kept as text.
-    key = f"if(startswith(log_key, '{_RAW}'), cast(unbase64(substr(log_key, {len(_RAW) + 1})) as string), log_key)"
-    framed = lines.withColumn("log_key", F.expr(key))
+    raw = f"cast(unbase64(substr(log_key, {len(RAW_KEY) + 1})) as string)"
+    framed = lines.withColumn("log_key", F.expr(f"if(startswith(log_key, '{RAW_KEY}'), {raw}, log_key)"))
     size = registry.size_of_number
     numbers = (f"{_number(column, size)} as {name}" for column, name in _SCHEMAS.items())
     held = cached(framed.selectExpr("*", *numbers))
@@ -83,7 +85,7 @@ def _decoded(
             "_key": _message("log_key", schemas, size, is_value=False),
         }
     )
-    key = f"if(_key.fault is null, _key.text, concat('{_RAW}', base64(cast(log_key as binary))))"
+    key = f"if(_key.fault is null, _key.text, concat('{RAW_KEY}', base64(cast(log_key as binary))))"
     of_key = "if(value is null, concat('its key: ', _key.fault), null)" if needs_key else "null"
     glue = f"if(substr(cast(value as binary), 1, 1) = X'03', {sql_literal(ELSEWHERE)}, null)"
     new = {"value": "if(_value.fault is null, _value.text, value)", "log_key": key}
@@ -105,10 +107,9 @@ def _message(column: str, schemas: KnownSchemas, size: int, *, is_value: bool) -
         body = F.substring(message, size + 2, MAX_EVENT)
         return _json(body) if isinstance(schema, JsonSchema) else _by_schema(body, one, schema, is_value=is_value)
 
-    is_long = (number == 0) & F.lit(size == Confluent.size_of_number)
-    why = F.when(is_long, F.lit(_LONG_HEADER)).otherwise(F.lit(schemas.unknown))
+    why = F.when(number == 0, F.lit(why_unknown(0, size, schemas))).otherwise(F.lit(schemas.unknown))
     unknown = _result(fault=F.concat(F.lit("schema "), number.cast("string"), F.lit(" "), why))
-    short = _result(fault=F.lit("begins with a byte 0, but no number of a schema follows"))
+    short = _result(fault=F.lit(NO_NUMBER))
     framed = F.when(number < 0, short).otherwise(_choice(number, sorted(schemas.known), read, unknown))
     return F.when(number.isNull(), _result(F.col(column))).otherwise(framed)
 
@@ -128,27 +129,27 @@ def _json(body: Column) -> Column:
     """A message that is JSON behind its header."""
 
     def result(text: Column) -> Column:
-        return F.when(F.encode(text, "UTF-8") == body, _result(text)).otherwise(_result(fault=F.lit("invalid UTF-8")))
+        return F.when(F.encode(text, "UTF-8") == body, _result(text)).otherwise(_result(fault=F.lit(INVALID_UTF8)))
 
     return _with(F.decode(body, "UTF-8"), result)
 
 
 def _by_schema(body: Column, number: int, schema: MessageSchema, *, is_value: bool) -> Column:
-    end = {"name": "end", "type": {"type": "fixed", "name": "last", "size": len(_END)}}
+    end = {"name": "end", "type": {"type": "fixed", "name": "last", "size": len(END)}}
     record = {"type": "record", "name": "message", "fields": [json.loads(schema.avro), end]}
-    row = from_avro(F.concat(body, F.lit(bytearray(_END))), json.dumps(record), {"mode": "PERMISSIVE"})
-    fault = F.lit(f"cannot be decoded by schema {number}")
+    row = from_avro(F.concat(body, F.lit(bytearray(END))), json.dumps(record), {"mode": "PERMISSIVE"})
+    fault = F.lit(cannot_be_decoded(number))
 
     def result(decoded: Column) -> Column:
         value = decoded["value"] if schema.cast is None else decoded["value"].cast(schema.cast)
         text = F.to_json(value, {"ignoreNullFields": "false"})
         if schema.has_entries:
             text = F.regexp_replace(text, _ENTRY, "[$1,$2]")
-        return F.when(decoded["end"] == F.lit(bytearray(_END)), _as_text(text)).otherwise(_result(fault=fault))
+        return F.when(decoded["end"] == F.lit(bytearray(END)), _as_text(text)).otherwise(_result(fault=fault))
 
     def _as_text(text: Column) -> Column:
-        start, end = (_START.format(f"{REFERENCE}{number}"), "}") if is_value else ("", "")
-        return _with(text, lambda t: F.when(_has_invalid(t, body), _result(fault=F.lit("invalid UTF-8")))
+        start, end = (payload_start(number), "}") if is_value else ("", "")
+        return _with(text, lambda t: F.when(_has_invalid(t, body), _result(fault=F.lit(INVALID_UTF8)))
                      .otherwise(_result(F.concat(F.lit(start), t, F.lit(end)))))  # fmt: skip
 
     return _with(row, result)
@@ -157,7 +158,6 @@ def _by_schema(body: Column, number: int, schema: MessageSchema, *, is_value: bo
 _SCALAR = r'("(?:[^"\\]|\\.)*+"|[^\s,:\[\]{}"]++)'
 _ENTRY = rf'\{{"{ENTRY_KEY}":{_SCALAR},"{ENTRY_VALUE}":{_SCALAR}\}}'
 """An entry in JSON. No text has this in it: its quotation marks are escaped."""
-_START = '{{"schema":{{"type":"struct","fields":"{}"}},"payload":'
 
 
 def _has_invalid(text: Column, body: Column) -> Column:

@@ -1,0 +1,132 @@
+"""Messages in the wire format of schema registries, decoded in this process: what `wire_format` does in Spark.
+
+Owns the same columns, texts and faults over rows of Python. What is not certain to be Spark's raises NotProvenError.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass, field
+
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Undecoded, Value
+from sqlmesh_like.cdc.registry.avro_reader import AvroReader
+from sqlmesh_like.cdc.registry.message_schema import InvalidTextError, JsonSchema, UndecodableError
+from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
+from sqlmesh_like.cdc.registry.wire_header import (
+    ELSEWHERE,
+    FAULT,
+    INVALID_UTF8,
+    NO_NUMBER,
+    RAW_KEY,
+    cannot_be_decoded,
+    payload_start,
+    why_unknown,
+)
+from sqlmesh_like.cdc.schema.limits import MAX_EVENT
+from sqlmesh_like.project.nodes import CdcFormat
+
+_FRAME, _FRAME_OF_GLUE = b"\0", b"\x03"
+_NUMBERS = 2**63
+"""Numbers from here on are none: Spark's are signed."""
+
+
+@dataclass(frozen=True)
+class _Message:
+    """The bytes of a message or key in the wire format, and its schema's number; -1 where they are too few."""
+
+    data: bytes
+    number: int
+
+
+@dataclass(frozen=True)
+class _Decoded:
+    """A message's JSON, or why there is none."""
+
+    text: str | None = None
+    fault: str | None = None
+
+
+def decoded_rows(lines: RowFrame, registry: SchemaRegistry, form: CdcFormat) -> RowFrame:
+    """Lines whose messages and keys are JSON, with `FAULT`.
+
+    Raises IngestError where the registry does not answer, and NotProvenError.
+    """
+    size = registry.size_of_number
+    value_at, key_at = lines.columns.index("value"), lines.columns.index("log_key")
+    framed = [(_message(row[value_at], size), _message(row[key_at], size)) for row in lines.rows]
+    counted = Counter(each.number for pair in framed for each in pair if each is not None and each.number >= 0)
+    numbers = sorted(counted, key=lambda number: (-counted[number], number))
+    decoder = _Decoder(registry.schemas(numbers), size)
+    rows = []
+    for row, (message, key) in zip(lines.rows, framed, strict=True):
+        new: list[Value] = [*row, None]
+        if key is not None:
+            of_key = decoder.read(key, is_value=False)
+            new[key_at] = _raw(key.data) if of_key.text is None else of_key.text
+            if row[value_at] is None and of_key.fault and form != "debezium":
+                new[-1] = f"its key: {of_key.fault}"
+        if message is not None:
+            of_value = decoder.read(message, is_value=True)
+            new[value_at] = row[value_at] if of_value.text is None else of_value.text
+            new[-1] = of_value.fault
+        elif (_bytes(row[value_at]) or b"").startswith(_FRAME_OF_GLUE):
+            new[-1] = ELSEWHERE
+        rows.append(new)
+    return RowFrame((*lines.columns, FAULT), rows)
+
+
+def _message(value: Value, size: int) -> _Message | None:
+    """The message or key, if it is in the wire format."""
+    data = _bytes(value)
+    if data is None or not data.startswith(_FRAME):
+        if data is not None and data.startswith(RAW_KEY.encode()):
+            raise NotProvenError("a message that begins as a letter's key")
+        return None
+    if len(data) > MAX_EVENT:
+        raise NotProvenError("a message that is too long")
+    number = int.from_bytes(data[1 : size + 1], "big")
+    return _Message(data, number if len(data) > size and number < _NUMBERS else -1)
+
+
+def _bytes(value: Value) -> bytes | None:
+    if value is None or isinstance(value, Undecoded):
+        return None if value is None else value.raw
+    return str(value).encode()
+
+
+def _raw(key: bytes) -> str:
+    """A key that could not be decoded, in lines as Spark's `base64` writes them."""
+    return RAW_KEY + base64.encodebytes(key).decode().rstrip("\n").replace("\n", "\r\n")
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    schemas: KnownSchemas
+    size: int
+    readers: dict[int, AvroReader] = field(default_factory=dict)
+
+    def read(self, message: _Message, *, is_value: bool) -> _Decoded:
+        number, body = message.number, message.data[self.size + 1 :]
+        if number < 0:
+            return _Decoded(fault=NO_NUMBER)
+        schema = self.schemas.known.get(number)
+        if schema is None:
+            return _Decoded(fault=f"schema {number} {why_unknown(number, self.size, self.schemas)}")
+        if isinstance(schema, str):
+            return _Decoded(fault=f"schema {number} {schema}")
+        if isinstance(schema, JsonSchema):
+            try:
+                return _Decoded(body.decode())
+            except UnicodeDecodeError:
+                return _Decoded(fault=INVALID_UTF8)
+        if number not in self.readers:
+            self.readers[number] = AvroReader(schema)
+        try:
+            text = self.readers[number].text(body)
+        except UndecodableError:
+            return _Decoded(fault=cannot_be_decoded(number))
+        except InvalidTextError:
+            return _Decoded(fault=INVALID_UTF8)
+        return _Decoded(f"{payload_start(number)}{text}}}" if is_value else text)
