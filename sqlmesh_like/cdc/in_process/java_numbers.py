@@ -29,16 +29,33 @@ def double_text(value: float) -> str:
     return _text(value, repr(value), _OF_64_BITS)
 
 
+def shortest_double_text(value: float) -> str:
+    """What `Double.toString` gives from Java 19 on, as it is written in JSON: what is not a number is a text.
+
+    >>> shortest_double_text(2e23), shortest_double_text(float("inf"))
+    ('2.0E23', '"Infinity"')
+    """
+    return _json(value, repr(value))
+
+
+def shortest_float_text(value: float) -> str:
+    """The same of a number of 32 bits."""
+    return _json(value, _shortest_of_32_bits(value))
+
+
 def float_text(value: float) -> str:
     """What `Float.toString` gives for a number of 32 bits. Raises NotProvenError where that is not certain.
 
     >>> float_text(0.10000000149011612)
     '0.1'
     """
+    return _text(value, _shortest_of_32_bits(value), _OF_32_BITS)
+
+
+def _shortest_of_32_bits(value: float) -> str:
     lengths = range(1, _MOST_DIGITS_OF_32_BITS + 1)
     texts = (f"{value:.{length}g}" for length in lengths)
-    shortest = next((text for text in texts if _of_32_bits(float(text)) == value), repr(value))
-    return _text(value, shortest, _OF_32_BITS)
+    return next((text for text in texts if _of_32_bits(float(text)) == value), repr(value))
 
 
 def _of_32_bits(value: float) -> float:
@@ -49,14 +66,25 @@ def _of_32_bits(value: float) -> float:
 
 
 def _text(value: float, shortest: str, bounds: tuple[float, float, float]) -> str:
-    sign = "-" if math.copysign(1, value) < 0 else ""
     if value == 0:
-        return f"{sign}0.0"
+        return str(value)
     smallest, bound, bound_of_exact = bounds
     is_exact = math.isfinite(value) and Decimal(shortest) == Decimal(value)
     is_known = abs(value) < (bound_of_exact if is_exact else bound)
     if not (smallest <= abs(value) and is_known) or (abs(math.frexp(value)[0]) == 0.5 and not is_exact):
         raise NotProvenError(f"the text of the double {value!r}")
+    return _written(value, shortest)
+
+
+def _json(value: float, shortest: str) -> str:
+    if not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else f'"{"-" if value < 0 else ""}Infinity"'
+    return _written(value, shortest) if value else str(value)
+
+
+def _written(value: float, shortest: str) -> str:
+    """A number other than 0 in Java's form."""
+    sign = "-" if value < 0 else ""
     _, own, exponent = Decimal(shortest).as_tuple()
     digits = "".join(map(str, own)).rstrip("0")
     point = len(own) + int(exponent)  # where the digits have it

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Undecoded, Value
 from sqlmesh_like.cdc.registry.avro_reader import AvroReader
 from sqlmesh_like.cdc.registry.message_schema import InvalidTextError, JsonSchema, UndecodableError
+from sqlmesh_like.cdc.registry.protobuf_messages import ProtobufMessages
+from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_header import (
     ELSEWHERE,
@@ -101,11 +103,11 @@ def _raw(key: bytes) -> str:
     return RAW_KEY + base64.encodebytes(key).decode().rstrip("\n").replace("\n", "\r\n")
 
 
-@dataclass(frozen=True)
 class _Decoder:
-    schemas: KnownSchemas
-    size: int
-    readers: dict[int, AvroReader] = field(default_factory=dict)
+    def __init__(self, schemas: KnownSchemas, size: int) -> None:
+        self.schemas, self.size = schemas, size
+        self.readers: dict[int, AvroReader] = {}
+        self.values, self.keys = (ProtobufMessages(schemas.protobuf, is_value=is_value) for is_value in (True, False))
 
     def read(self, message: _Message, *, is_value: bool) -> _Decoded:
         number, body = message.number, message.data[self.size + 1 :]
@@ -121,6 +123,8 @@ class _Decoder:
                 return _Decoded(body.decode())
             except UnicodeDecodeError:
                 return _Decoded(fault=INVALID_UTF8)
+        if isinstance(schema, ProtobufSchema):
+            return _Decoded(*(self.values if is_value else self.keys).read(number, body))
         if number not in self.readers:
             self.readers[number] = AvroReader(schema)
         try:

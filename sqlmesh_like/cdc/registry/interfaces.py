@@ -20,12 +20,21 @@ Ids = Literal["globalId", "contentId"]
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Another schema: the path that it is asked for by, how it is called in messages, and what it is imported as."""
+
+    path: str
+    words: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Definition:
-    """A schema: its text, its type in Confluent's words, and the schemas that it refers to, as (path, words)."""
+    """A schema: its text, its type in Confluent's words, and the schemas that it refers to."""
 
     text: str
     kind: str
-    references: tuple[tuple[str, str], ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 Ask = Callable[[str], bytes]
@@ -96,12 +105,13 @@ class Apicurio:
             "VersionNotFoundException",
         )
 
-    def _place(self, reference: Mapping[str, object]) -> tuple[str, str]:
+    def _place(self, reference: Mapping[str, object]) -> Reference:
         group, artifact = str(reference.get("groupId") or "default"), str(reference["artifactId"])
         version = str(reference["version"])
         parts = ("groups", group, "artifacts", artifact, "versions", version)
         path = "".join(f"/{quote(part, safe='')}" for part in parts)
-        return path + ("/content" if self.version > 2 else ""), f"version {version} of {artifact}"
+        path += "/content" if self.version > 2 else ""
+        return Reference(path, f"version {version} of {artifact}", str(reference.get("name") or ""))
 
 
 def interface_of(url: str, ids: Ids | None) -> Interface:
@@ -114,9 +124,10 @@ def interface_of(url: str, ids: Ids | None) -> Interface:
     return Confluent() if version is None else Apicurio(version, ids or "globalId")
 
 
-def _place(reference: Mapping[str, object]) -> tuple[str, str]:
+def _place(reference: Mapping[str, object]) -> Reference:
     subject, version = str(reference["subject"]), str(reference["version"])
-    return f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}", f"version {version} of {subject}"
+    path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+    return Reference(path, f"version {version} of {subject}", str(reference.get("name") or ""))
 
 
 def _kind(content: bytes) -> str:

@@ -20,6 +20,8 @@ from pyspark.sql.avro.functions import from_avro
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.registry.message_schema import ENTRY_KEY, ENTRY_VALUE, JsonSchema, MessageSchema
+from sqlmesh_like.cdc.registry.protobuf_messages import ProtobufMessages
+from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_header import (
     ELSEWHERE,
@@ -98,11 +100,14 @@ def _decoded(
 def _message(column: str, schemas: KnownSchemas, size: int, *, is_value: bool) -> Column:
     """A message's JSON `text` and `fault`, as a struct. Of a value the JSON refers to its schema."""
     number = F.col("value_schema" if is_value else "key_schema")
+    in_protobuf = _protobuf(F.col(column), number, schemas, size, is_value=is_value)
 
     def read(one: int) -> Column:
         schema = schemas.known[one]
         if isinstance(schema, str):
             return _result(fault=F.lit(f"schema {one} {schema}"))
+        if isinstance(schema, ProtobufSchema):
+            return in_protobuf
         message = F.col(column).cast("binary")
         body = F.substring(message, size + 2, MAX_EVENT)
         return _json(body) if isinstance(schema, JsonSchema) else _by_schema(body, one, schema, is_value=is_value)
@@ -112,6 +117,23 @@ def _message(column: str, schemas: KnownSchemas, size: int, *, is_value: bool) -
     short = _result(fault=F.lit(NO_NUMBER))
     framed = F.when(number < 0, short).otherwise(_choice(number, sorted(schemas.known), read, unknown))
     return F.when(number.isNull(), _result(F.col(column))).otherwise(framed)
+
+
+def _protobuf(column: Column, number: Column, schemas: KnownSchemas, size: int, *, is_value: bool) -> Column:
+    """A message's JSON and fault, from a process of Python beside each executor; NULL for those of other schemas.
+
+    One function for all schemas: Spark calls a function of Python with each row, whatever decides about its result.
+    """
+    if not schemas.protobuf:
+        return _result()
+    messages = ProtobufMessages(schemas.protobuf, is_value=is_value)
+
+    def read(number: int | None, message: bytes | None) -> tuple[str | None, str | None] | None:
+        if number is None or message is None or number not in messages.readers:
+            return None
+        return messages.read(number, bytes(message[size + 1 :]))
+
+    return F.udf(read, "struct<text: string, fault: string>")(number, column.cast("binary"))
 
 
 def _choice(number: Column, among: Sequence[int], read: Callable[[int], Column], other: Column) -> Column:

@@ -5,9 +5,14 @@ https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-d
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.registry.interfaces import Confluent
 from sqlmesh_like.cdc.registry.message_schema import MessageSchema
+from sqlmesh_like.cdc.registry.protobuf_reader import FIRST, ProtobufReader
+from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema
 from sqlmesh_like.cdc.registry.schema_registry import KnownSchemas, SchemaRegistry
 from sqlmesh_like.project.keys.registry_keys import REGISTRY_FORMATS
 from sqlmesh_like.project.nodes import CdcFormat
@@ -15,6 +20,7 @@ from sqlmesh_like.project.nodes import CdcFormat
 FAULT = "fault"
 """Column of lines: why a message cannot be decoded, or NULL."""
 REFERENCE = "registry:"
+_REFERENCE = re.compile(rf"{REFERENCE}([0-9]+)(?:/([0-9.]+))?", re.ASCII)
 IS_FRAMED = "substr(cast({0} as binary), 1, 1) = X'00'"
 NO_NUMBER = "begins with a byte 0, but no number of a schema follows"
 INVALID_UTF8 = "invalid UTF-8"
@@ -43,9 +49,13 @@ def why_unknown(number: int, size: int, schemas: KnownSchemas) -> str:
     return _LONG_HEADER if number == 0 and size == Confluent.size_of_number else schemas.unknown
 
 
-def payload_start(number: int) -> str:
-    """What a message's JSON begins with, before its payload, instead of with the schema itself."""
-    return f'{{"schema":{{"type":"struct","fields":"{REFERENCE}{number}"}},"payload":'
+def payload_start(number: int, path: Sequence[int] = ()) -> str:
+    """What a message's JSON begins with, before its payload, instead of with the schema itself.
+
+    `path`: the place of the message's type in a schema of several.
+    """
+    place = f"/{'.'.join(map(str, path))}" if path else ""
+    return f'{{"schema":{{"type":"struct","fields":"{REFERENCE}{number}{place}"}},"payload":'
 
 
 def fault_without_registry(form: CdcFormat) -> str:
@@ -55,8 +65,10 @@ def fault_without_registry(form: CdcFormat) -> str:
 
 def referenced_schema(text: str, registry: SchemaRegistry | None) -> str:
     """The `fields` that a message states, where it refers to a schema those of the schema."""
-    number = text.removeprefix(REFERENCE)
-    if registry is None or number == text or not (number.isascii() and number.isdigit()):
+    match = _REFERENCE.fullmatch(text)
+    if registry is None or match is None:
         return text
-    schema = registry.schemas([int(number)]).known.get(int(number))
+    schema = registry.schemas([int(match[1])]).known.get(int(match[1]))
+    if isinstance(schema, ProtobufSchema):
+        return ProtobufReader(schema).fields(tuple(map(int, match[2].split("."))) if match[2] else FIRST)
     return schema.fields if isinstance(schema, MessageSchema) else text

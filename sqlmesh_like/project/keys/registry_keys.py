@@ -15,7 +15,7 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _APICURIO = re.compile(r".*/apis/registry/v(\d+)/?")
 REGISTRY_FORMATS = ("debezium", "debezium_flat", "rows")
-"""Formats whose events are also written in Avro."""
+"""Formats whose events are also written in Avro or Protobuf."""
 
 REGISTRY = Shape("registry", {
     "url": Key(texts, is_required=True, help="Its address, or several of the same registry; of Apicurio: "
@@ -45,7 +45,8 @@ def parse_registry(ingest: YamlNode) -> RegistrySettings | None:
         raise node.error("a registry is for messages in Kafka", "remove it: lines of files are JSON")
     form = ingest.get("format")
     if form is not None and form.value not in REGISTRY_FORMATS:
-        raise node.error(f"events of {form.value!r} are not in Avro", "remove it: a registry is for Debezium's events")
+        what = f"events of {form.value!r} are not in Avro or Protobuf"
+        raise node.error(what, "remove it: a registry is for Debezium's events")
     values = REGISTRY.read(node)
     urls = tuple(part.strip() for url in cast(list[str], values["url"]) for part in url.split(",") if part.strip())
     for url in urls:

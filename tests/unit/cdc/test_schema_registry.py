@@ -53,9 +53,9 @@ def test_references_are_followed_to_the_innermost(server: RegistryServer, interf
     assert known[2] == "refers to version 2 of gone, which is not known"
 
 
-@pytest.mark.parametrize(("interface", "kind"), [("", "PROTOBUF"), ("/apis/registry/v2", "Protobuf, or another")])
+@pytest.mark.parametrize(("interface", "kind"), [("", "THRIFT"), ("/apis/registry/v2", "Protobuf, or another")])
 def test_schemas_of_other_kinds_are_named(server: RegistryServer, interface: str, kind: str) -> None:
-    server.add('syntax = "proto3";', schemaType="PROTOBUF")
+    server.add('syntax = "proto3";', schemaType="THRIFT")
     server.add({"type": "object"}, schemaType="JSON")
     known = SchemaRegistry(RegistrySettings((server.url + interface,))).schemas([1, 2]).known
     assert known[2] == JsonSchema()

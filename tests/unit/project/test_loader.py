@@ -261,7 +261,7 @@ BAD_YAML = {
     ),
     "registry of a format without Avro": (
         REGISTRY.format("canal", "url: 'http://r'"),
-        "events of 'canal' are not in Avro",
+        "events of 'canal' are not in Avro or Protobuf",
     ),
     "registry without an address": (REGISTRY.format("debezium", "token: x"), "registry needs 'url'"),
     "registry at no address": (
