@@ -110,5 +110,5 @@ class Broken:
             9: "invalid UTF-8",
             10: f"schema {union} has a union of several types at a, which Kafka Connect does not write",
             15: "invalid UTF-8",
-            11: "in AWS Glue's wire format, which is not supported: let the source write Confluent's, or JSON",
+            11: "in AWS Glue's wire format: the url of `registry:` is that of Glue then, https://glue.REGION.amazonaws.com",
         }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from urllib.parse import quote
 
+from sqlmesh_like.cdc.registry.frames import Frame, NumberFrame
 from sqlmesh_like.project.keys.registry_keys import apicurio_version
 
 Ids = Literal["globalId", "contentId"]
@@ -42,9 +43,10 @@ Ask = Callable[[str], bytes]
 
 
 class Interface(Protocol):
-    """One interface. `size_of_number`: bytes of a schema's number in a message."""
+    """One interface. `frame`: what messages with its numbers begin with."""
 
-    size_of_number: int
+    @property
+    def frame(self) -> Frame: ...
 
     def path_of(self, number: int) -> str:
         """The path of a schema."""
@@ -62,7 +64,7 @@ class Interface(Protocol):
 class Confluent:
     """Confluent's interface."""
 
-    size_of_number = 4
+    frame = NumberFrame(4)
 
     def path_of(self, number: int) -> str:
         return f"/schemas/ids/{number}"
@@ -87,7 +89,7 @@ class Apicurio:
 
     version: int
     ids: Ids
-    size_of_number = 8
+    frame = NumberFrame(8)
 
     def path_of(self, number: int) -> str:
         return f"/ids/{self.ids}s/{number}"

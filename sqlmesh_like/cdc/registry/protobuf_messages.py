@@ -22,9 +22,9 @@ class ProtobufMessages:
         try:
             path, text = self.readers[number].text(data)
         except UndecodableError:
-            return None, cannot_be_decoded(number)
+            return None, cannot_be_decoded(str(number))
         except SchemaError as error:
             return None, f"schema {number} {error}"
         if not self.is_value:
             return text, None
-        return f"{payload_start(number, () if path == FIRST else path)}{text}}}", None
+        return f"{payload_start(str(number), () if path == FIRST else path)}{text}}}", None

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlmesh_like.cdc.registry.avro_schema import avro_message_schema
+from sqlmesh_like.cdc.registry.frames import Frame
+from sqlmesh_like.cdc.registry.glue import Glue, GlueRefusedError, UnknownVersionError, ask_glue
 from sqlmesh_like.cdc.registry.interfaces import Definition, Interface, interface_of
 from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema, SchemaError
 from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema, is_available, protobuf_schema
@@ -88,13 +90,13 @@ class SchemaRegistry:
             self._definition(self._interface.path_of(1))
 
     @property
-    def size_of_number(self) -> int:
-        """Bytes of a schema's number in a message."""
-        return self._interface.size_of_number
+    def frame(self) -> Frame:
+        """What messages begin with."""
+        return self._interface.frame
 
     @cached_property
     def _interface(self) -> Interface:
-        return interface_of(self.settings.urls[0], self.settings.ids)
+        return Glue() if self.settings.region is not None else interface_of(self.settings.urls[0], self.settings.ids)
 
     def _known_of(self, numbers: Sequence[int]) -> dict[int, Known]:
         return {number: self._known[number] for number in numbers if number in self._known}
@@ -167,6 +169,8 @@ class SchemaRegistry:
 
     def _tried(self, url: str, path: str, seconds: float) -> bytes | str:
         """The answer of one address, or why there is none yet."""
+        if self.settings.region is not None:
+            return self._tried_glue(url, path, seconds)
         import requests  # here: the HTTP client costs a third of a second that only a registry needs
 
         base, authorize = _address(url, self.settings)
@@ -192,6 +196,14 @@ class SchemaRegistry:
             return _innermost(error)
         except (requests.RequestException, OSError) as error:
             raise self._error(f"cannot be asked: {_innermost(error)}", "change registry: {url: …}") from error
+
+    def _tried_glue(self, url: str, path: str, seconds: float) -> bytes | str:
+        try:
+            return ask_glue(url, self.settings, path, seconds)
+        except UnknownVersionError as error:
+            raise _UnknownError from error
+        except GlueRefusedError as error:
+            raise self._error(str(error), error.hint) from error
 
     def _read(self, answer: requests.Response) -> bytes | str:
         text = b""

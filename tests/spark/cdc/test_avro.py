@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.cdc.registry import schema_registry
 from sqlmesh_like.cdc.registry.decoded_rows import decoded_rows
+from sqlmesh_like.cdc.registry.glue import UnknownVersionError
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_format import decoded_lines
 from sqlmesh_like.cdc.stream.replay import replay
@@ -28,6 +31,7 @@ from tests.avro_events import RECORDED, Broken, Messages, envelope, in_json, pay
 from tests.connect_avro import AvroConverter, completed, framed
 from tests.levels import IS_DEEP, IS_RELEASE, count
 from tests.semantic_types import FIELDS, ROW
+from tests.services.glue_registry import REGION, glue_server
 from tests.services.schema_registry import RegistryServer, registry_server
 from tests.spark.ingest_lake import Lake, table
 
@@ -274,3 +278,38 @@ def _spoilt(dice: random.Random, message: bytes | None) -> bytes:
         data[dice.randrange(min(5, len(data) - 1), len(data))] = dice.choice((0, 1, 2, 3, 128, dice.randrange(256)))
     cut = dice.randrange(6)
     return bytes(data[: dice.randrange(len(data))]) if cut == 0 else bytes(data) + b"\x02" * (cut == 1)
+
+
+@pytest.mark.release
+def test_messages_of_aws_glue_are_unpacked_alike(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}
+    with glue_server() as server:
+
+        def ask(_url: str, _settings: object, version: str, _seconds: float) -> bytes:
+            status, said = server.answer("AWSGlue.GetSchemaVersion", {"SchemaVersionId": version})
+            if status == 400:
+                raise UnknownVersionError
+            return json.dumps(said).encode()
+
+        monkeypatch.setattr(schema_registry, "ask_glue", ask)
+        avro, in_json = server.add(record), server.add({"type": "object"}, "JSON")
+        body = framed(0, record, {"a": "ü" * 100})[5:]
+        plain, packed = (bytes([3, kind]) + avro.bytes for kind in (0, 5))
+        of_json = b"\x03\x05" + in_json.bytes
+        values = [
+            *(plain + body, packed + zlib.compress(body), packed + body, packed + zlib.compress(body)[:-2], plain[:9]),
+            *(of_json + zlib.compress(b'{"a":1}'), of_json + zlib.compress(b"\xff"), of_json + b"x", b"{}", None),
+            *(b"\x03\0" + bytes(16) + body, b"\x03\x07" + plain[2:], plain + body[:-1], plain, packed + b""),
+        ]
+        known = SchemaRegistry(RegistrySettings((server.url,), region=REGION))
+        columns = ("cast(value as binary) as value", "cast(log_key as binary) as log_key", "fault")
+        own = RowFrame(("value", "log_key"), [(value, value) for value in values])
+        own = own.selectExpr("cast(value as string) as value", "cast(log_key as string) as log_key")
+        here = [tuple(row) for row in decoded_rows(own, known, "rows").selectExpr(*columns).rows]
+        rows = [[place, None if value is None else value.hex()] for place, value in enumerate(values)]
+        lines = literal_frame(spark, rows, "place INT, value STRING")
+        lines = lines.selectExpr("place", *(f"cast(unhex(value) as string) as {name}" for name in ("value", "log_key")))
+        with decoded_lines(lines, known, "rows") as frame:
+            in_spark = {row.place: tuple(row[1:]) for row in frame.selectExpr("place", *columns).collect()}
+    assert [in_spark[place] for place in range(len(values))] == here
+    assert [row[2] is None for row in here[:6]] == [True, True, False, False, False, True]

@@ -272,6 +272,10 @@ BAD_YAML = {
         REGISTRY.format("debezium", "url: 'http://r:8081', ids: globalId"),
         "models/p.yml:6:40: ids is of Apicurio's own interface\n  remove it, or set url to …/apis/registry/v2",
     ),
+    "user of a registry whose requests are signed": (
+        REGISTRY.format("debezium", "url: 'https://glue.eu-central-1.amazonaws.com', username: me, password: p"),
+        "models/p.yml:6:66: username has no meaning for AWS Glue's registry\n  remove it: requests are signed",
+    ),
     "misspelt key of a registry": (REGISTRY.format("debezium", "ulr: x"), "did you mean 'url'?"),
     "registry with a user alone": (
         REGISTRY.format("debezium", "url: 'http://r', username: me"),
