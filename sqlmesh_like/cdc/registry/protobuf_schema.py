@@ -126,31 +126,44 @@ def _write(folder: Path, name: str, content: str) -> None:
 
 
 def _compiled(folder: Path, names: Sequence[str]) -> bytes:
-    output = folder / ".descriptors"
-    include = str(Path(_include()))
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{include}", "--include_imports"]
-    result = subprocess.run(
-        [*command, f"--descriptor_set_out={output}", *names],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-        cwd=folder,
-    )
+    """The descriptors of files and of what they import. `names`: as they are imported."""
+    output, include = folder / ".descriptors", _include()
+    # As whole paths, so that none is an option of the compiler.
+    paths = [_path(name, (folder, include)) for name in names]
+    # -P: what a schema imports is not imported as Python.
+    command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{include}", "--include_imports"]
+    try:
+        result = subprocess.run(
+            [*command, f"--descriptor_set_out={output}", *paths],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SchemaError(f"cannot be compiled within {_SECONDS} seconds") from error
     if result.returncode:
         said = next((line for line in result.stderr.splitlines() if _ROOT in line or ".proto:" in line), "")
         raise SchemaError(f"is not a Protobuf schema that can be compiled: {_short(said) or 'protoc refuses it'}")
     return output.read_bytes()
 
 
+def _path(name: str, folders: Sequence[Path]) -> str:
+    paths = (folder / name for folder in folders)
+    path = next((path for path in paths if path.is_file() and ".." not in path.parts), None)
+    if path is None:
+        raise SchemaError(f"imports {name}, which is not known")
+    return str(path)
+
+
 def _short(said: str) -> str:
     return re.sub(rf"^.*{re.escape(_ROOT)}:", "line ", said)[:200]
 
 
-def _include() -> str:
+def _include() -> Path:
     import grpc_tools
 
-    return str(Path(str(grpc_tools.__file__)).parent / "_proto")
+    return Path(str(grpc_tools.__file__)).parent / "_proto"
 
 
 def _descriptor(content: str, name: str) -> Any:

@@ -144,10 +144,16 @@ def test_a_descriptor_in_base64_is_read_as_its_text(registry: RegistryServer) ->
     number = add(registry, base64.b64encode(files.file[-1].SerializeToString()).decode())
     value = message(protobuf_schema(text), (0,), {"d": {"year": 1970, "month": 1, "day": 2}})
     assert body(decoded(registry, framed(number, (0,), value))[0][0]) == ',"payload":{"d":1}}'
-    lone = descriptor_pb2.FileDescriptorProto(name="x", dependency=["y.proto"])
-    for file, why in ((lone, "compiled"), (_of_unknown_type(), "read")):
-        with pytest.raises(SchemaError, match=f"is not a Protobuf schema that can be {why}: "):
-            protobuf_schema(base64.b64encode(file.SerializeToString()).decode())
+    cases = {
+        "y.proto": "imports y.proto, which",
+        "--plugin=x=/bin/sh": "imports --plugin=x=/bin/sh, which is not known",
+    }
+    for name, why in cases.items():
+        alone = descriptor_pb2.FileDescriptorProto(name="x", dependency=[name])
+        with pytest.raises(SchemaError, match=why):
+            protobuf_schema(base64.b64encode(alone.SerializeToString()).decode())
+    with pytest.raises(SchemaError, match="is not a Protobuf schema that can be read: "):
+        protobuf_schema(base64.b64encode(_of_unknown_type().SerializeToString()).decode())
 
 
 def _of_unknown_type() -> Any:
@@ -176,3 +182,12 @@ def test_plain_rows_need_no_envelope(tmp_path: Path, registry: RegistryServer, m
     lake.format, lake.tables = "rows", (declared(database=None),)
     lake.ingest()
     assert lake.rows() == [{"id": 1, "v": "a"}, {"id": 2, "v": "a"}]
+
+
+def test_what_a_schema_imports_is_never_run(tmp_path: Path) -> None:
+    """The compiler is a module of Python, and names of references are those of files."""
+    text = 'syntax = "proto3"; message A { }'
+    code = f"import pathlib; pathlib.Path({str(tmp_path / 'run')!r}).touch()"
+    names = ("grpc_tools/__init__.py", "grpc_tools/protoc.py", "sitecustomize.py", "google/__init__.py")
+    protobuf_schema(text, [(name, code) for name in names])
+    assert not list(tmp_path.iterdir())
