@@ -100,7 +100,7 @@ audit: $(VENV)/.installed-audit
 LOCK ?=
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
   --no-emit-index-url --no-emit-find-links $(LOCK)
-PRODUCT := pyproject.toml --extra speed --extra report --extra lineage --extra lsp --extra s3 --extra hdfs
+PRODUCT := pyproject.toml --extra speed --extra report --extra lineage --extra lsp --extra s3 --extra hdfs --extra protobuf
 lock: $(VENV)/.installed-audit
 	$(COMPILE) requirements/build.in -o requirements/build.txt
 	$(COMPILE) $(PRODUCT) -o requirements/run.txt

@@ -80,7 +80,8 @@ class CsvFormat:
 class RegistrySettings:
     """The schema registry of a source. `authorities`, `certificate`, `key`: files; `timeout`: seconds to wait.
 
-    `ids`: what the numbers in messages are, of Apicurio's own interface.
+    `ids`: what the numbers in messages are, of Apicurio's own interface. `region`: of AWS Glue's registry; None: it is
+    another.
     """
 
     urls: tuple[str, ...] = field(repr=False)  # may hold passwords
@@ -92,6 +93,7 @@ class RegistrySettings:
     key: str | None = None
     timeout: int = 60
     ids: Literal["globalId", "contentId"] | None = None
+    region: str | None = None
     declared_at: Location | None = None
 
 

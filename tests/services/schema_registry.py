@@ -89,7 +89,7 @@ def registry_server() -> Iterator[RegistryServer]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         server.url = f"http://127.0.0.1:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield server

@@ -13,7 +13,9 @@ from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS, MessageDialect
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.unavailable_values import may_hold
-from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark
+from sqlmesh_like.cdc.frames import Frame, frame_query
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.registry.decoded_rows import decoded_rows
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_header import FAULT, fault_without_registry, referenced_schema
 from sqlmesh_like.cdc.report import UNDECLARED
@@ -46,7 +48,7 @@ _SAID_OF = ("value", *LOG_COLUMNS)
 _NUMBER = "xxhash64(position)"
 """Number of an event. Two events may share one; for choosing an example that does no harm."""
 _IS_SHORT = f"{is_short('value')} and {is_short('log_key')}"
-_READ = "if(is_shallow, value, null)"
+_READ = f"if(is_shallow and {FAULT} is null, value, null)"
 # Spark silently replaces invalid bytes wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
 
@@ -140,9 +142,12 @@ def events_of(
         messages = schemas.shortened(lines).selectExpr("*", f"{fault_without_registry(ingest.format)} as {FAULT}")
         yield _events_of(messages, ingest, schemas, with_members=with_members)
         return
+    if isinstance(lines, RowFrame):
+        yield _events_of(decoded_rows(lines, registry, ingest.format), ingest, NO_SCHEMAS, with_members=with_members)
+        return
     from sqlmesh_like.cdc.registry.wire_format import decoded_lines  # needs Spark
 
-    with decoded_lines(in_spark(lines), registry, ingest.format) as decoded:
+    with decoded_lines(lines, registry, ingest.format) as decoded:
         yield _events_of(decoded, ingest, NO_SCHEMAS, with_members=with_members)
 
 
@@ -179,10 +184,11 @@ def _reading(
         " when not is_text then 'invalid UTF-8'"
         f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
     }
-    depth = f"{_IS_SHORT} and {is_shallow_json('value')} and {is_shallow_json('log_key')}"
+    depth = f"{_IS_SHORT} and {is_shallow_json('log_key')} and ({FAULT} is not null or {is_shallow_json('value')})"
     read = f"(select *, {depth} as is_shallow from {{lines}} where {condition})"
     # A key too deep to be parsed is none: a reader of JSON would overflow Java's stack.
-    for name, sql in (("log_key", "if(is_shallow, log_key, null)"), ("value", dialect.value)):
+    value = f"if({FAULT} is null, {dialect.value}, value)" if dialect.value != "value" else "value"
+    for name, sql in (("log_key", "if(is_shallow, log_key, null)"), ("value", value)):
         if sql != name:
             others = [quoted_name(column) for column in (*columns, "is_shallow") if column != name]
             read = f"(select {', '.join(others)}, {sql} as {name} from {read})"
@@ -202,10 +208,11 @@ def routed(
     """
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
     assert place.source.ingest is not None
-    marked = may_hold("value", place.source.ingest.unavailable_value_placeholder)
+    # Of a bad event nothing is read: its text may not be one.
+    marked = f"kind <> 'bad' and ({may_hold('value', place.source.ingest.unavailable_value_placeholder)})"
     # Aggregate numbers only: for texts or lists, Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
-    columns["has_empty"] = f"coalesce(max(schema_id is null and {HOLDS_EMPTY}), false)"
+    columns["has_empty"] = f"coalesce(max(kind <> 'bad' and schema_id is null and {HOLDS_EMPTY}), false)"
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"

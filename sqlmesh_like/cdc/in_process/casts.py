@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sqlmesh_like.cdc.in_process.json_values import exact_decimal
 from sqlmesh_like.cdc.in_process.syntax import Type
-from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Value, text_of
+from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Rewritten, Undecoded, Value, text_of
 
 Moment = TypeVar("Moment")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,60}", re.ASCII)
@@ -71,8 +71,8 @@ def _text(value: Value) -> Value:
 
 
 def _bytes(value: Value) -> bytes:
-    if isinstance(value, bytes):
-        return value
+    if isinstance(value, bytes | Undecoded):
+        return value if isinstance(value, bytes) else value.raw
     if type(value) is not str:
         raise _refused(value, "binary")
     return value.encode()
@@ -124,6 +124,8 @@ def _decimal(value: Value, digits: tuple[int, ...]) -> Decimal | None:
 
 
 def _double(value: Value) -> float:
+    if isinstance(value, Rewritten):
+        value = str(value)  # however Spark writes it, it means this number
     result = value if isinstance(value, float) else float(_number_text(value, "double"))
     if abs(result) == float("inf"):
         raise _refused(value, "double")

@@ -14,7 +14,15 @@ from sqlmesh_like.cdc.in_process.functions import FUNCTIONS
 from sqlmesh_like.cdc.in_process.json_values import json_reader
 from sqlmesh_like.cdc.in_process.list_functions import WITH_LAMBDAS
 from sqlmesh_like.cdc.in_process.syntax import Call, Case, Cast, Expression, Lambda, Literal, Member, Path
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, certain, places
+from sqlmesh_like.cdc.in_process.values import (
+    NotProvenError,
+    Row,
+    Value,
+    bytes_in_full,
+    certain,
+    places,
+    text_in_full,
+)
 
 Compiled = Callable[[list[Value]], Value]
 _PASS_ON = {"json_object_keys", "item", "ltrim", "left", "size"}
@@ -136,10 +144,8 @@ def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotProvenError(f"the function {name}")
-    if name in _PASS_ON:
-        return lambda row: function(*[each(row) for each in arguments])
-
-    return lambda row: function(*[certain(each(row)) for each in arguments])
+    known = text_in_full if name in _PASS_ON else bytes_in_full if name == "octet_length" else certain
+    return lambda row: function(*[known(each(row)) for each in arguments])
 
 
 def _connected(decisive: bool) -> Callable[[Compiled, Compiled], Compiled]:

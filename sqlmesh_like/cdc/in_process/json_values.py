@@ -14,7 +14,16 @@ from functools import lru_cache
 
 from sqlmesh_like.cdc.in_process.parser import parsed_type
 from sqlmesh_like.cdc.in_process.syntax import Call, Expression, Literal, Type
-from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Rewritten, Row, Value, certain, text_of
+from sqlmesh_like.cdc.in_process.values import (
+    INTEGER_BOUNDS,
+    NotProvenError,
+    Rewritten,
+    Row,
+    Value,
+    certain,
+    text_in_full,
+    text_of,
+)
 
 _KEPT = 20_000
 """Messages that are read once: a message is read several times in a row, by different schemas."""
@@ -35,7 +44,7 @@ def json_reader(text: Callable[[list[Value]], Value], trees: Sequence[Expression
     corrupt = options.get("columnNameOfCorruptRecord", "_corrupt_record")
 
     def read(row: list[Value]) -> Value:
-        message = text(row)
+        message = text_in_full(text(row))
         if message is None or not message.strip(" \t\r\n"):
             return None
         try:
@@ -268,7 +277,8 @@ def json_text(value: Value) -> str | None:
             return value.text
         case dict() | list():
             return _nested_text(value)
-    return text_of(value)
+    text: str | None = text_of(value)
+    return text
 
 
 def _nested_text(value: Value) -> str:

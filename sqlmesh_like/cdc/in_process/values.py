@@ -6,7 +6,9 @@ and a number an int, a float or a Decimal with the digits of its type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -57,6 +59,13 @@ class Rewritten(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class Undecoded:
+    """A text of Spark's whose bytes are not UTF-8. It may be passed on, measured and cast to binary, nothing else."""
+
+    raw: bytes
+
+
 def order_of(value: Value) -> Any:
     """What orders values as Spark does: NULL is smallest, structs compare by their members in turn."""
     if value is None:
@@ -72,7 +81,19 @@ def certain(value: Value) -> Value:
     """The value. Raises NotProvenError if its text is not known."""
     if isinstance(value, Rewritten):
         raise NotProvenError("the text of a number with a fraction in JSON")
+    return text_in_full(value)
+
+
+def text_in_full(value: Value) -> Value:
+    """The value. Raises NotProvenError for a text that cannot be held here."""
+    if isinstance(value, Undecoded):
+        raise NotProvenError("bytes that are not UTF-8")
     return value
+
+
+def bytes_in_full(value: Value) -> Value:
+    """The value, or the bytes of a text that is not UTF-8."""
+    return value.raw if isinstance(value, Undecoded) else certain(value)
 
 
 def group_of(value: Value) -> Any:
@@ -85,7 +106,7 @@ def group_of(value: Value) -> Any:
     return (type(value).__name__, certain(value))
 
 
-def text_of(value: Value) -> str | None:
+def text_of(value: Value) -> Value:
     """What `cast(value as string)` gives."""
     match value:
         case None:
@@ -95,7 +116,12 @@ def text_of(value: Value) -> str | None:
         case bool():
             return "true" if value else "false"
         case bytes():
-            return decoded(value)
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                return Undecoded(value)
+        case Undecoded():
+            return value
         case int():
             return str(value)
         case Decimal():
@@ -111,12 +137,15 @@ def text_of(value: Value) -> str | None:
     raise NotProvenError(f"the text of a {type(value).__name__}")
 
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
+"""A half of a character: Java writes one sign for its three bytes, Python three."""
+
+
 def decoded(value: bytes) -> str:
-    """The text that UTF-8 bytes are."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise NotProvenError("bytes that are not UTF-8") from None
+    """The text that UTF-8 bytes are, with a sign (U+FFFD) for each part of them that is not UTF-8."""
+    if _SURROGATE.search(value):
+        raise NotProvenError("bytes that are halves of characters")
+    return value.decode(errors="replace")
 
 
 _PLAIN_DOUBLE = 1e7

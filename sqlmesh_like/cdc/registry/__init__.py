@@ -1,6 +1,7 @@
 """Messages whose schema is in a registry: bytes with the schema's number in front, as Kafka Connect's converters write.
 
-`schema_registry` asks for schemas by their number; `avro_schema` says of one what Connect's JSON converter would write
-in a `schema` block, and how Spark decodes it; `wire_format` turns the messages of a batch into that converter's JSON.
-Everything after that – envelopes, types, keys, dead letters – reads one form.
+`frames` knows what messages begin with, `schema_registry` asks for schemas (of AWS by `glue`); `avro_schema` and
+`protobuf_schema` read them, in Connect's terms. Messages become the JSON that Connect's converter would write: Avro by
+Spark in `wire_format`, in this process by `avro_reader`, to the same texts (`decoded_rows`); Protobuf in both by
+`protobuf_reader`. Everything after that – envelopes, types, keys, dead letters – reads one form.
 """

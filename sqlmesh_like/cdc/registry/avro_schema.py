@@ -82,7 +82,7 @@ def avro_message_schema(text: str, references: Sequence[str] = ()) -> MessageSch
     # A row that cannot be decoded is all NULL, so that an own field around it tells it from a row of NULL values.
     wrapper = {"name": "value", "type": root.read}
     cast = root.spark if reader.is_renamed else None
-    return MessageSchema(json.dumps(root.connect.get("fields", [])), json.dumps(wrapper), cast, reader.has_entries)
+    return MessageSchema(json.dumps(root.connect), json.dumps(wrapper), cast, reader.has_entries)
 
 
 @dataclass

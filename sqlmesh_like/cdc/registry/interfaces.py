@@ -14,18 +14,28 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from urllib.parse import quote
 
+from sqlmesh_like.cdc.registry.frames import Frame, NumberFrame
 from sqlmesh_like.project.keys.registry_keys import apicurio_version
 
 Ids = Literal["globalId", "contentId"]
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Another schema: the path that it is asked for by, how it is called in messages, and what it is imported as."""
+
+    path: str
+    words: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Definition:
-    """A schema: its text, its type in Confluent's words, and the schemas that it refers to, as (path, words)."""
+    """A schema: its text, its type in Confluent's words, and the schemas that it refers to."""
 
     text: str
     kind: str
-    references: tuple[tuple[str, str], ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 Ask = Callable[[str], bytes]
@@ -33,9 +43,10 @@ Ask = Callable[[str], bytes]
 
 
 class Interface(Protocol):
-    """One interface. `size_of_number`: bytes of a schema's number in a message."""
+    """One interface. `frame`: what messages with its numbers begin with."""
 
-    size_of_number: int
+    @property
+    def frame(self) -> Frame: ...
 
     def path_of(self, number: int) -> str:
         """The path of a schema."""
@@ -53,7 +64,7 @@ class Interface(Protocol):
 class Confluent:
     """Confluent's interface."""
 
-    size_of_number = 4
+    frame = NumberFrame(4)
 
     def path_of(self, number: int) -> str:
         return f"/schemas/ids/{number}"
@@ -78,7 +89,7 @@ class Apicurio:
 
     version: int
     ids: Ids
-    size_of_number = 8
+    frame = NumberFrame(8)
 
     def path_of(self, number: int) -> str:
         return f"/ids/{self.ids}s/{number}"
@@ -96,12 +107,13 @@ class Apicurio:
             "VersionNotFoundException",
         )
 
-    def _place(self, reference: Mapping[str, object]) -> tuple[str, str]:
+    def _place(self, reference: Mapping[str, object]) -> Reference:
         group, artifact = str(reference.get("groupId") or "default"), str(reference["artifactId"])
         version = str(reference["version"])
         parts = ("groups", group, "artifacts", artifact, "versions", version)
         path = "".join(f"/{quote(part, safe='')}" for part in parts)
-        return path + ("/content" if self.version > 2 else ""), f"version {version} of {artifact}"
+        path += "/content" if self.version > 2 else ""
+        return Reference(path, f"version {version} of {artifact}", str(reference.get("name") or ""))
 
 
 def interface_of(url: str, ids: Ids | None) -> Interface:
@@ -114,9 +126,10 @@ def interface_of(url: str, ids: Ids | None) -> Interface:
     return Confluent() if version is None else Apicurio(version, ids or "globalId")
 
 
-def _place(reference: Mapping[str, object]) -> tuple[str, str]:
+def _place(reference: Mapping[str, object]) -> Reference:
     subject, version = str(reference["subject"]), str(reference["version"])
-    return f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}", f"version {version} of {subject}"
+    path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+    return Reference(path, f"version {version} of {subject}", str(reference.get("name") or ""))
 
 
 def _kind(content: bytes) -> str:

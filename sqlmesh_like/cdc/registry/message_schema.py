@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 ENTRY_KEY, ENTRY_VALUE = "_sml_key", "_sml_value"
@@ -12,19 +13,32 @@ class SchemaError(Exception):
     """A registered schema cannot be used: its text completes `schema 7 …`. Its messages become dead letters."""
 
 
+class UndecodableError(Exception):
+    """A message is not one of its schema."""
+
+
+class InvalidTextError(Exception):
+    """A message has a text that is not UTF-8."""
+
+
 @dataclass(frozen=True)
 class MessageSchema:
     """A schema by which messages in Avro are read.
 
-    `fields`: the `fields` of the `schema` block that Kafka Connect's JSON converter would write (JSON). `avro`: the
-    field of an Avro record (JSON) by which Spark decodes a message. `cast`: the type (Spark's) whose fields have the
-    names of the message, where those in `avro` are others. `has_entries`: some of its records are entries of maps.
+    `block`: the `schema` block that Kafka Connect's JSON converter would write (JSON). `avro`: the field of an Avro
+    record (JSON) by which a message is decoded. `cast`: the type (Spark's) whose fields have the names of the message,
+    where those in `avro` are others. `has_entries`: some of its records are entries of maps.
     """
 
-    fields: str
+    block: str
     avro: str
     cast: str | None = None
     has_entries: bool = False
+
+    @property
+    def fields(self) -> str:
+        """The `fields` of the block (JSON); none for a message that is not a record."""
+        return json.dumps(json.loads(self.block).get("fields", []))
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlmesh_like.cdc.registry.avro_schema import avro_message_schema
+from sqlmesh_like.cdc.registry.frames import Frame
+from sqlmesh_like.cdc.registry.glue import Glue, GlueRefusedError, UnknownVersionError, ask_glue
 from sqlmesh_like.cdc.registry.interfaces import Definition, Interface, interface_of
 from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema, SchemaError
+from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema, is_available, protobuf_schema
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
 from sqlmesh_like.secrets import scrub_text
@@ -31,13 +34,14 @@ MAX_UNKNOWN = 1000
 """Numbers of one batch that may be unknown: arbitrary bytes could name as many as there are messages."""
 _MAX_SCHEMA = 16 * 1024 * 1024
 _MAX_REFERENCES = 1000
+_INSTALL = "pip install 'sqlmesh_like[protobuf]'"
 _ONE_TRY = 10.0
 _WAITS = (0.2, 0.5, 1.0, 2.0)
 """Seconds between tries; the last is repeated."""
 _TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 
 
-Known = MessageSchema | JsonSchema | str
+Known = MessageSchema | ProtobufSchema | JsonSchema | str
 """A schema, or why it cannot be used."""
 
 
@@ -47,6 +51,11 @@ class KnownSchemas:
 
     known: Mapping[int, Known]
     unknown: str = "is not known to the schema registry"
+
+    @property
+    def protobuf(self) -> Mapping[int, ProtobufSchema]:
+        """Those of messages in Protobuf."""
+        return {number: schema for number, schema in self.known.items() if isinstance(schema, ProtobufSchema)}
 
 
 class _UnknownError(Exception):
@@ -81,13 +90,13 @@ class SchemaRegistry:
             self._definition(self._interface.path_of(1))
 
     @property
-    def size_of_number(self) -> int:
-        """Bytes of a schema's number in a message."""
-        return self._interface.size_of_number
+    def frame(self) -> Frame:
+        """What messages begin with."""
+        return self._interface.frame
 
     @cached_property
     def _interface(self) -> Interface:
-        return interface_of(self.settings.urls[0], self.settings.ids)
+        return Glue() if self.settings.region is not None else interface_of(self.settings.urls[0], self.settings.ids)
 
     def _known_of(self, numbers: Sequence[int]) -> dict[int, Known]:
         return {number: self._known[number] for number in numbers if number in self._known}
@@ -97,31 +106,38 @@ class SchemaRegistry:
         try:
             match schema.kind:
                 case "AVRO":
-                    return avro_message_schema(schema.text, list(self._references(schema)))
+                    return avro_message_schema(schema.text, [text for _, text in self._references(schema)])
                 case "JSON":
                     return JsonSchema()
+                case "PROTOBUF":
+                    self._require_protobuf()
+                    return protobuf_schema(schema.text, list(self._references(schema)))
                 case other:
                     return f"is of type {other}, which is not supported: let the source write Avro, or JSON"
         except SchemaError as error:
             return str(error)
 
-    def _references(self, schema: Definition) -> Iterator[str]:
-        """The schemas that one refers to, each after those that it refers to itself."""
+    def _require_protobuf(self) -> None:
+        if not is_available():
+            raise self._error("has schemas in Protobuf, whose packages are not installed", _INSTALL)
+
+    def _references(self, schema: Definition) -> Iterator[tuple[str, str]]:
+        """Name and text of the schemas that one refers to, each after those that it refers to itself."""
         met: set[str] = set()
 
-        def below(parent: Definition) -> Iterator[str]:
-            for path, words in parent.references:
-                if path in met:
+        def below(parent: Definition) -> Iterator[tuple[str, str]]:
+            for each in parent.references:
+                if each.path in met:
                     continue
-                met.add(path)
+                met.add(each.path)
                 if len(met) > _MAX_REFERENCES:
                     raise SchemaError(f"refers to more than {_MAX_REFERENCES:,} others")
                 try:
-                    child = self._definition(path)
+                    child = self._definition(each.path)
                 except _UnknownError as error:
-                    raise SchemaError(f"refers to {words}, which is not known") from error
+                    raise SchemaError(f"refers to {each.words}, which is not known") from error
                 yield from below(child)
-                yield child.text
+                yield each.name, child.text
 
         return below(schema)
 
@@ -153,6 +169,8 @@ class SchemaRegistry:
 
     def _tried(self, url: str, path: str, seconds: float) -> bytes | str:
         """The answer of one address, or why there is none yet."""
+        if self.settings.region is not None:
+            return self._tried_glue(url, path, seconds)
         import requests  # here: the HTTP client costs a third of a second that only a registry needs
 
         base, authorize = _address(url, self.settings)
@@ -178,6 +196,14 @@ class SchemaRegistry:
             return _innermost(error)
         except (requests.RequestException, OSError) as error:
             raise self._error(f"cannot be asked: {_innermost(error)}", "change registry: {url: …}") from error
+
+    def _tried_glue(self, url: str, path: str, seconds: float) -> bytes | str:
+        try:
+            return ask_glue(url, self.settings, path, seconds)
+        except UnknownVersionError as error:
+            raise _UnknownError from error
+        except GlueRefusedError as error:
+            raise self._error(str(error), error.hint) from error
 
     def _read(self, answer: requests.Response) -> bytes | str:
         text = b""

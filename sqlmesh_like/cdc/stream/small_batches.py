@@ -125,8 +125,6 @@ def _why_spark(context: IngestContext) -> str | None:
     place = context.place
     if type(context.log) not in (FileLog, SpoolLog, KafkaLog):
         return "they are not lines of files"
-    if context.registry is not None:
-        return "a schema registry has their schemas"
     if isinstance(context.log, KafkaLog) and (reason := kafka_messages.why_not_here()):
         return reason
     if setting := next(iter(value_settings(place.target.spark)), None):

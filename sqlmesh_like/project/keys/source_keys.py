@@ -117,7 +117,7 @@ STREAM = Shape("ingest", {
                  example={"bootstrap_servers": "localhost:9092", "topics": ["cdc_all"]}),
     "database": Key(entry(DATABASE), help="A database whose tables and log are read; alternative to `kafka`.",
                     example={"url": "mysql://sml@localhost:3306/shop"}),
-    "registry": Key(entry(REGISTRY), help="For Debezium's events in Avro: the schema registry of the topics.",
+    "registry": Key(entry(REGISTRY), help="For events in Avro or Protobuf: the schema registry of the topics.",
                     example={"url": "http://localhost:8081"}),
     "trigger": Key(duration, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),

@@ -1,12 +1,14 @@
 """Debezium's events in Avro, from a real broker: the rows of their JSON form, and what a schema registry may do.
 
-Only Spark can show it: it decodes the messages.
+By Spark, and without it (`SML_SMALL_BATCHES`); the messages themselves decode alike.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-import re
+import random
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,66 +17,29 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.frames import literal_frame
+from sqlmesh_like.cdc.in_process.row_frame import RowFrame
+from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.cdc.registry import schema_registry
+from sqlmesh_like.cdc.registry.decoded_rows import decoded_rows
+from sqlmesh_like.cdc.registry.glue import UnknownVersionError
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_format import decoded_lines
 from sqlmesh_like.cdc.stream.replay import replay
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
-from tests.connect_avro import AvroConverter, avro_value, completed, framed, physical
-from tests.levels import IS_DEEP, IS_RELEASE
+from tests.avro_events import RECORDED, Broken, Messages, envelope, in_json, payload
+from tests.connect_avro import AvroConverter, completed, framed
+from tests.levels import IS_DEEP, IS_RELEASE, count
 from tests.semantic_types import FIELDS, ROW
+from tests.services.glue_registry import REGION, glue_server
 from tests.services.schema_registry import RegistryServer, registry_server
 from tests.spark.ingest_lake import Lake, table
-
-RECORDED = Path(__file__).parents[3] / "demo" / "shop" / "events"
 
 
 @pytest.fixture
 def registry() -> Iterator[RegistryServer]:
     with registry_server() as server:
         yield server
-
-
-def envelope(*fields: Mapping[str, Any], name: str = "t") -> dict[str, Any]:
-    rows = [{"type": "struct", "name": f"db.{name}.Value", "fields": list(fields), "field": each, "optional": True}
-            for each in ("before", "after")]  # fmt: skip
-    return {"type": "struct", "name": f"db.{name}.Envelope", "fields": rows}
-
-
-def payload(op: str, after: object = None, before: object = None, name: str = "t") -> dict[str, Any]:
-    return {"before": before, "after": after, "source": {"db": "db", "table": name}, "op": op, "ts_ms": 1}
-
-
-def in_json(block: Mapping[str, Any], body: Mapping[str, Any]) -> str:
-    """An event as Connect's converter writes it: numbers are spelt as Java does."""
-    text = json.dumps({"schema": block, "payload": body}, separators=(",", ":"), ensure_ascii=False)
-    return re.sub(r"(?<=[\[:,])(-?\d+)(\.\d+)?e([+-])0?(\d+)", _java_number, text)
-
-
-def _java_number(match: re.Match[str]) -> str:
-    digits, fraction, sign, exponent = match.groups()
-    return f"{digits}{fraction or '.0'}E{'-' if sign == '-' else ''}{exponent}"
-
-
-class Messages:
-    """Converts events to Avro as a connector does: each new schema is registered."""
-
-    def __init__(self, registry: RegistryServer) -> None:
-        self.registry = registry
-        self.numbers: dict[str, int] = {}
-
-    def __call__(self, block: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-        schema = AvroConverter().schema(block)
-        text = json.dumps(schema)
-        if text not in self.numbers:
-            self.numbers[text] = self.registry.add(text)
-        return framed(self.numbers[text], physical(schema), avro_value(block, body))
-
-
-def in_json_schema(registry: RegistryServer, body: Mapping[str, Any]) -> bytes:
-    """An event as Confluent's converter of JSON Schema writes it: JSON behind the header."""
-    number = registry.add({"type": "object"}, schemaType="JSON")
-    return b"\0" + number.to_bytes(4, "big") + json.dumps(body, ensure_ascii=False).encode()
 
 
 def send(
@@ -134,57 +99,6 @@ def test_an_event_in_avro_gives_the_rows_of_its_json_form(
         assert avro_lake.rows(name) == json_lake.rows(name)
     assert len(avro_lake.rows("t")) == 2
     assert len(registry.asked) == len(set(registry.asked)) == len(registry.schemas)
-
-
-class Broken:
-    """Messages that cannot be decoded, among some that can: `values` in the log's order, `reasons` by position."""
-
-    def __init__(self, registry: RegistryServer) -> None:
-        in_avro = Messages(registry)
-        number = {"field": "id", "type": "int32"}
-        old, new = envelope(number, {"field": "v", "type": "string"}), envelope(number, {"field": "w", "type": "int64"})
-        old, new = completed(old, payload("c", {})), completed(new, payload("c", {}))
-        good = in_avro(new, payload("c", {"id": 2, "w": 2**62}))
-        self.late = AvroConverter().schema(
-            completed(envelope(number, {"field": "x", "type": "double"}), payload("c", {}))
-        )
-        unknown = framed(77, physical(self.late), payload("c", {"id": 5, "x": 0.5}))
-        choice = {"type": "record", "name": "r", "fields": [{"name": "a", "type": ["int", "string"]}]}
-        union = registry.add(choice)
-        broken = in_avro(old, payload("c", {"id": 3, "v": "größe"})).replace("ö".encode(), b"\xff\xfe")
-        self.values: list[bytes | str | None] = [
-            in_avro(old, payload("c", {"id": 1, "v": "a"})),
-            good,
-            None,
-            unknown,
-            good + b"x",
-            good[:-1],
-            # A text of two gigabytes, it says.
-            good[:5] + b"\x02\x02\x02" + b"\xfe\xff\xff\xff\x0f" + b"a",
-            b"\0\0\0",
-            # Apicurio's own header: eight bytes.
-            b"\0" + bytes(7) + b"\1" + good[5:],
-            broken,
-            framed(union, choice, {"a": 1}),
-            b"\x03\0" + bytes(16) + b"rest",
-            in_json(new, payload("u", {"id": 2, "w": -1}, {"id": 2, "w": 2**62})),
-            in_avro(old, payload("c", {"id": 4, "v": None})),
-            in_json_schema(registry, payload("c", {"id": 6, "v": "größe"})),
-            in_json_schema(registry, payload("c", {"id": 7, "v": "ö"})).replace(b"\xc3\xb6", b"\xff"),
-        ]
-        self.reasons = {
-            3: "schema 77 is not known to the schema registry",
-            4: "cannot be decoded by schema 1",
-            5: "cannot be decoded by schema 1",
-            6: "cannot be decoded by schema 1",
-            7: "begins with a byte 0, but no number of a schema follows",
-            8: "schema 0 is not known to the schema registry: if Apicurio's converter wrote it, "
-            "set its `as-confluent: true`, or give its own interface as url of `registry:`",
-            9: "invalid UTF-8",
-            10: f"schema {union} has a union of several types at a, which Kafka Connect does not write",
-            15: "invalid UTF-8",
-            11: "in AWS Glue's wire format, which is not supported: let the source write Confluent's, or JSON",
-        }
 
 
 def test_messages_that_cannot_be_decoded_name_their_schema(spark: SparkSession, registry: RegistryServer) -> None:
@@ -314,3 +228,88 @@ def test_numbers_of_eight_bytes_are_those_of_apicurios_own_interface(
     assert rows[1].fault == f"schema {2**40} is not known to the schema registry"
     too_short = "begins with a byte 0, but no number of a schema follows"
     assert [rows[place].fault for place in (2, 3)] == [too_short, too_short]
+
+
+def test_this_process_decodes_as_spark_does(spark: SparkSession, registry: RegistryServer) -> None:
+    """Whole messages, such as cannot be decoded, and each with random bytes changed: what it decides is Spark's."""
+    broken, dice = Broken(registry), random.Random(41)
+    in_avro = Messages(registry)
+    kinds = {"i": "int32", "l": "int64", "d": "double", "f": "float", "b": "boolean", "t": "string", "y": "bytes"}
+    row = completed(
+        {"type": "struct", "name": "db.k.Value", "fields": [{"field": n, "type": k} for n, k in kinds.items()]}, {}
+    )
+    values: list[Any] = [each.encode() if isinstance(each, str) else each for each in broken.values]
+    for _ in range(count(40, 1000, 20_000)):
+        number = dice.choice((dice.uniform(-1e6, 1e6), round(dice.uniform(-1e9, 1e9), 2), float(dice.getrandbits(60))))
+        text = "".join(map(chr, dice.choices((9, 31, 65, 127, 228, 0x2028, 0xFFFD, 0x1D11E), k=5)))
+        own = {"i": dice.getrandbits(31), "l": -dice.getrandbits(62), "d": number, "f": dice.random(), "b": True,
+               "t": text, "y": base64.b64encode(text.encode()).decode()}  # fmt: skip
+        values.append(in_avro(row, {name: None if dice.random() < 0.1 else value for name, value in own.items()}))
+    values += [_spoilt(dice, dice.choice(values)) for _ in range(count(40, 3000, 50_000))]
+    keys = [value if value is not None and dice.random() < 0.2 else None for value in values]
+    rows = [
+        [n, *(None if each is None else each.hex() for each in pair)]
+        for n, pair in enumerate(zip(values, keys, strict=True))
+    ]
+    lines = literal_frame(spark, rows, "place INT, value STRING, log_key STRING")
+    texts = ("cast(unhex(value) as string) as value", "cast(unhex(log_key) as string) as log_key")
+    known = SchemaRegistry(RegistrySettings((registry.url,)))
+    with decoded_lines(lines.selectExpr("place", *texts), known, "rows") as frame:
+        columns = ("cast(value as binary) as value", "cast(log_key as binary) as log_key", "fault")
+        in_spark = {each.place: tuple(each[1:]) for each in frame.selectExpr("place", *columns).collect()}
+    decided = 0
+    for place, pair in enumerate(zip(values, keys, strict=True)):
+        own = RowFrame(("value", "log_key"), [pair]).selectExpr(
+            "cast(value as string) as value", "cast(log_key as string) as log_key"
+        )
+        try:
+            read = decoded_rows(own, known, "rows").selectExpr(*columns).rows
+        except NotProvenError:
+            continue
+        decided += 1
+        assert tuple(read[0]) == in_spark[place], (pair, read[0])
+    assert decided > len(values) * 0.7
+
+
+def _spoilt(dice: random.Random, message: bytes | None) -> bytes:
+    """The message with a few other bytes, without its end, or with more behind it."""
+    data = bytearray(message or b"\0\0\0\0\1")
+    for _ in range(dice.randrange(3)):
+        data[dice.randrange(min(5, len(data) - 1), len(data))] = dice.choice((0, 1, 2, 3, 128, dice.randrange(256)))
+    cut = dice.randrange(6)
+    return bytes(data[: dice.randrange(len(data))]) if cut == 0 else bytes(data) + b"\x02" * (cut == 1)
+
+
+@pytest.mark.release
+def test_messages_of_aws_glue_are_unpacked_alike(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}
+    with glue_server() as server:
+
+        def ask(_url: str, _settings: object, version: str, _seconds: float) -> bytes:
+            status, said = server.answer("AWSGlue.GetSchemaVersion", {"SchemaVersionId": version})
+            if status == 400:
+                raise UnknownVersionError
+            return json.dumps(said).encode()
+
+        monkeypatch.setattr(schema_registry, "ask_glue", ask)
+        avro, in_json = server.add(record), server.add({"type": "object"}, "JSON")
+        body = framed(0, record, {"a": "ü" * 100})[5:]
+        plain, packed = (bytes([3, kind]) + avro.bytes for kind in (0, 5))
+        of_json = b"\x03\x05" + in_json.bytes
+        values = [
+            *(plain + body, packed + zlib.compress(body), packed + body, packed + zlib.compress(body)[:-2], plain[:9]),
+            *(of_json + zlib.compress(b'{"a":1}'), of_json + zlib.compress(b"\xff"), of_json + b"x", b"{}", None),
+            *(b"\x03\0" + bytes(16) + body, b"\x03\x07" + plain[2:], plain + body[:-1], plain, packed + b""),
+        ]
+        known = SchemaRegistry(RegistrySettings((server.url,), region=REGION))
+        columns = ("cast(value as binary) as value", "cast(log_key as binary) as log_key", "fault")
+        own = RowFrame(("value", "log_key"), [(value, value) for value in values])
+        own = own.selectExpr("cast(value as string) as value", "cast(log_key as string) as log_key")
+        here = [tuple(row) for row in decoded_rows(own, known, "rows").selectExpr(*columns).rows]
+        rows = [[place, None if value is None else value.hex()] for place, value in enumerate(values)]
+        lines = literal_frame(spark, rows, "place INT, value STRING")
+        lines = lines.selectExpr("place", *(f"cast(unhex(value) as string) as {name}" for name in ("value", "log_key")))
+        with decoded_lines(lines, known, "rows") as frame:
+            in_spark = {row.place: tuple(row[1:]) for row in frame.selectExpr("place", *columns).collect()}
+    assert [in_spark[place] for place in range(len(values))] == here
+    assert [row[2] is None for row in here[:6]] == [True, True, False, False, False, True]

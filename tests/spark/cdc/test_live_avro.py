@@ -1,19 +1,29 @@
-"""Apicurio, a real registry: what it answers about schemas, references and numbers that it does not know."""
+"""Apicurio, a real registry: what it answers about schemas, references and unknown ones; both engines with it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
+from pyspark.sql import SparkSession
 
+import tests.spark.ingest_lake as ingest_lake
 from sqlmesh_like.cdc.registry.message_schema import MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.project.nodes import RegistrySettings
+from tests.avro_events import Messages, envelope, payload
+from tests.connect_avro import completed
+from tests.semantic_types import FIELDS, ROW
 from tests.services.apicurio import apicurio, application, ccompat
+from tests.services.kafka import create_topics, produce
 from tests.services.wanted import need
+from tests.spark.cdc.test_kafka import lake_on
+from tests.spark.cdc.test_small_batches import LETTERS, _stored
+from tests.spark.ingest_lake import table
 
 pytestmark = pytest.mark.release
 
@@ -64,3 +74,74 @@ def test_a_real_registry_is_asked_by_its_own_interface(tmp_path: Path) -> None:
             assert list(known) == [number] and isinstance(known[number], MessageSchema)
             assert json.loads(known[number].fields) == [{"type": "string", "optional": False, "field": "kind"}]
             registry.check()
+
+
+def test_both_engines_write_the_same_from_a_real_registry(
+    spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every type that is taken here, a schema that changes within a batch, and messages that cannot be decoded."""
+    need(application)
+    topic, engines = "twin_of_registry", {"spark": "ss", "here": "hh", "in turn": "hs"}
+    create_topics(kafka, {topic: 1})
+    with apicurio(tmp_path) as address:
+        settings = RegistrySettings((ccompat(address),))
+        lakes = {
+            name: lake_on(spark, tmp_path / name.replace(" ", "_"), kafka, topic, *TABLES, registry=settings)
+            for name in engines
+        }
+        reports: dict[str, list[Any]] = {name: [] for name in engines}
+        for number, batch in enumerate(_batches(Messages(RealRegistry(settings.urls[0])))):
+            produce(kafka, *((topic, 0, value) for value in batch))
+            for name, lake in lakes.items():
+                monkeypatch.setattr(ingest_lake, "SMALL_BATCHES", engines[name][number] == "h")
+                report = lake.run()
+                assert not report.failed and not lake.reasons, (report, lake.reasons)
+                said = sorted((each.table, each.upserts, each.deletes, each.events) for each in report.tables)
+                reports[name].append((report.dead_letters, report.first_dead_letter, report.skipped, said))
+        names = [*(each.name for each in TABLES), LETTERS]
+        rows = {name: _stored(spark, lake, names) for name, lake in lakes.items()}
+        assert [len(rows["spark"][name]) for name in names] == [3, 1, 4]
+        for name in engines:
+            assert rows[name] == rows["spark"], name
+            assert reports[name] == reports["spark"], name
+
+
+TABLES = (table(), table("k"))
+OF_SPARK = {"structured_timestamp", "structured_zoned_timestamp", "point", "line", "circle", "double_vector",
+            "float_vector", "sparse_vector"}  # fmt: skip
+"""Columns of which only Spark knows the value: their texts have numbers with a fraction, or parts without zeros."""
+OWN = [each for each in FIELDS if each["field"] not in OF_SPARK]
+VALUES = {each["field"]: ROW[each["field"]] for each in OWN}
+
+
+class RealRegistry:
+    """A registry that new schemas are posted to."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.count = url, 0
+
+    def add(self, schema: Any, **more: Any) -> int:
+        self.count += 1
+        body = {"schema": schema if isinstance(schema, str) else json.dumps(schema), **more}
+        answer = requests.post(f"{self.url}/subjects/s{self.count}/versions", json=body, timeout=60)
+        assert answer.ok, answer.text
+        return int(answer.json()["id"])
+
+
+def _batches(in_avro: Messages) -> list[list[bytes | None]]:
+    empty = dict.fromkeys(VALUES)
+    whole = completed(envelope(*OWN), payload("u", VALUES, VALUES))
+    grown = completed(envelope(*OWN, {"field": "more", "type": "string"}), payload("u", VALUES, VALUES))
+    other = completed(envelope({"field": "id", "type": "int64"}, name="k"), payload("c", {}))
+    good = in_avro(whole, payload("c", {**VALUES, "id": 3, "isbn": "ü"}))
+    first: list[bytes | None] = [in_avro(whole, payload("r", VALUES)), good, None, b"\0\0\x7f\xff\xff" + good[5:]]
+    second: list[bytes | None] = [
+        in_avro(whole, payload("u", {**empty, "id": 3}, {**VALUES, "id": 3})),
+        in_avro(grown, payload("c", {**VALUES, "id": 4, "more": "x"})),
+        in_avro(whole, payload("d", None, VALUES)),
+        in_avro(whole, payload("r", {**empty, "id": 2})),
+    ]
+    return [
+        [*first, good[:-2], in_avro(other, payload("c", {"id": 7}, name="k"))],
+        [*second, b"\0\0", b"\x03\0" + bytes(16)],
+    ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cdc.registry import schema_registry
+from sqlmesh_like.cdc.registry.frames import NumberFrame
 from sqlmesh_like.cdc.registry.message_schema import JsonSchema, MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.errors import IngestError, Location
@@ -53,9 +54,9 @@ def test_references_are_followed_to_the_innermost(server: RegistryServer, interf
     assert known[2] == "refers to version 2 of gone, which is not known"
 
 
-@pytest.mark.parametrize(("interface", "kind"), [("", "PROTOBUF"), ("/apis/registry/v2", "Protobuf, or another")])
+@pytest.mark.parametrize(("interface", "kind"), [("", "THRIFT"), ("/apis/registry/v2", "Protobuf, or another")])
 def test_schemas_of_other_kinds_are_named(server: RegistryServer, interface: str, kind: str) -> None:
-    server.add('syntax = "proto3";', schemaType="PROTOBUF")
+    server.add('syntax = "proto3";', schemaType="THRIFT")
     server.add({"type": "object"}, schemaType="JSON")
     known = SchemaRegistry(RegistrySettings((server.url + interface,))).schemas([1, 2]).known
     assert known[2] == JsonSchema()
@@ -68,7 +69,7 @@ def test_apicurio_is_asked_by_the_numbers_that_its_converter_writes(server: Regi
         registry = SchemaRegistry(RegistrySettings((f"{server.url}/apis/registry/v2",), ids=ids))  # type: ignore[arg-type]
         schemas = registry.schemas([1, 9])
         assert list(schemas.known) == [1] and isinstance(schemas.known[1], MessageSchema)
-        assert registry.size_of_number == 8
+        assert registry.frame == NumberFrame(8)
         asked = [each.removeprefix("/apis/registry/v2/ids/") for each in server.asked]
         assert asked == [f"{path}/1", f"{path}/1/references", f"{path}/9"]
         registry.check()

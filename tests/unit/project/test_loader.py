@@ -261,7 +261,7 @@ BAD_YAML = {
     ),
     "registry of a format without Avro": (
         REGISTRY.format("canal", "url: 'http://r'"),
-        "events of 'canal' are not in Avro",
+        "events of 'canal' are not in Avro or Protobuf",
     ),
     "registry without an address": (REGISTRY.format("debezium", "token: x"), "registry needs 'url'"),
     "registry at no address": (
@@ -271,6 +271,10 @@ BAD_YAML = {
     "numbers of another interface": (
         REGISTRY.format("debezium", "url: 'http://r:8081', ids: globalId"),
         "models/p.yml:6:40: ids is of Apicurio's own interface\n  remove it, or set url to …/apis/registry/v2",
+    ),
+    "user of a registry whose requests are signed": (
+        REGISTRY.format("debezium", "url: 'https://glue.eu-central-1.amazonaws.com', username: me, password: p"),
+        "models/p.yml:6:66: username has no meaning for AWS Glue's registry\n  remove it: requests are signed",
     ),
     "misspelt key of a registry": (REGISTRY.format("debezium", "ulr: x"), "did you mean 'url'?"),
     "registry with a user alone": (
