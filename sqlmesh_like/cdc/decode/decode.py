@@ -131,7 +131,8 @@ def decode(
     shapes = fill_earlier_events(frames, defaults, in_order=in_order)
     own = (group for group, shape in groups if shape is not None)
     judged = [
-        _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
+        _validated_events(number, group, shape, layout)
+        for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
     ]
     kept = OF_FILE if events is None else ()
     unread = [_without_rows(group.frame, layout, _NO_SCHEMA, kept) for group, shape in groups if shape is None]
@@ -141,14 +142,14 @@ def decode(
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
     is_read_twice = bool(stored) or events is not None
-    kept_events = _held(union_frames(judged), is_read_twice=is_read_twice)
+    kept_events = _hold_events(union_frames(judged), is_read_twice=is_read_twice)
     decoded = Decoded(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
     if share.table.ingest.deletes == "retention":
         decoded = _without_deletes(decoded)
-    return _completed(decoded, shapes, uri if stored else None, letter_rows)
+    return _complete_events(decoded, shapes, uri if stored else None, letter_rows)
 
 
 def _without_deletes(decoded: Decoded) -> Decoded:
@@ -159,7 +160,9 @@ def _without_deletes(decoded: Decoded) -> Decoded:
     return replace(decoded, truncates=(), retained=retained + len(decoded.truncates))
 
 
-def _completed(decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: Frame | None) -> Decoded:
+def _complete_events(
+    decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: Frame | None
+) -> Decoded:
     """Complete the events: read `unsure` ones again, fill values that were left out, find rows of unsure placement.
 
     `uri`: of the table; None before its first commit.
@@ -208,7 +211,7 @@ def _groups(share: Share, events: Frame | None, form: CdcFormat) -> list[_Group]
     return [_Group(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
 
 
-def _held(frame: Frame, *, is_read_twice: bool) -> HeldFrame:
+def _hold_events(frame: Frame, *, is_read_twice: bool) -> HeldFrame:
     """Cache the frame, except typed files that are only counted and written: reading them twice is faster."""
     return held(frame) if is_read_twice else HeldFrame(frame)
 
@@ -255,7 +258,7 @@ def _shape(
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
     else:
-        fields = _declared(share) or inferred_schema(
+        fields = _declared_fields(share) or inferred_schema(
             *(frame, message), in_order=not stored, members=share.members, may_hold_empty=share.has_empty
         )
         fields = tuple(replace(field, unit=Encoding.DAYS) if message.counts_days else field for field in fields)
@@ -280,7 +283,7 @@ def _without_metadata(fields: Sequence[SourceField], message: Message, table: So
     return tuple(own)
 
 
-def _declared(share: Share) -> tuple[SourceField, ...]:
+def _declared_fields(share: Share) -> tuple[SourceField, ...]:
     """The columns of events without a schema if all of them are declared with types; otherwise empty."""
     stated = {column.name.lower() for column in share.table.columns if column.type}
     names = share.members or {}
@@ -306,23 +309,25 @@ def _stored_columns(uri: str) -> Schema:
     return schema_of(next(text for text in texts if text))
 
 
-def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> Frame:
+def _validated_events(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> Frame:
     if group.schema is None:
-        return validate_events(_read(number, group.frame, shape, layout), layout)
+        return validate_events(_row_images(number, group.frame, shape, layout), layout)
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
     partial = layout.ingest.updates == "partial"
     images = columnar.images(shape, group.schema, own, partial=partial)
     images |= {name: _with_origin(images[name], layout) for name in IMAGES}
     # A row does not say in which partition it was before, not even when it is deleted.
     images |= {"item": "0", "is_told": "false"}
-    row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema, FILE_OPERATIONS[group.variant.message])))
+    row = group.frame.selectExpr(
+        "*", *_as_aliases(columnar.envelope(group.schema, FILE_OPERATIONS[group.variant.message]))
+    )
     line = columnar.line(group.schema, f"{columnar.RAW}.")
     # Only dead letters need the text. A partial update may still become one when its missing values are looked up.
     value = line if partial else f"if(reason is null, cast(null as string), {line})"
-    return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value, OF_FILE)
+    return validate_events(row.selectExpr("*", *_as_aliases(images), _SURE), layout, value, OF_FILE)
 
 
-def _read(number: int, frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
+def _row_images(number: int, frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     """The events of a shape as images; `unsure` is the shape's number where an event must be read again, or NULL."""
     if not typed_parse.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
         return _images(frame, shape, layout).selectExpr("*", _SURE)
@@ -338,7 +343,7 @@ def _read(number: int, frame: Frame, shape: EventShape, layout: OdsLayout) -> Fr
         "is_told": str(shape.message.tells_partition).lower(),
         "unsure": f"if({typed_parse.unsure(shape)}, {number}, null)",
     }
-    return frame.selectExpr("*", *_named(entries))
+    return frame.selectExpr("*", *_as_aliases(entries))
 
 
 def _reread(judged: Frame, shapes: Sequence[EventShape], layout: OdsLayout) -> Frame:
@@ -356,13 +361,13 @@ _SURE = "cast(null as int) as unsure"
 def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     """Add the typed before and after images, the values that cannot be read, and the columns that are missing."""
     partial = layout.ingest.updates == "partial"
-    read = frame.selectExpr(*LINE, *_named(parsed_images(shape, partial=partial)))
-    row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_named(image_rows(shape, partial=partial)))
+    read = frame.selectExpr(*LINE, *_as_aliases(parsed_images(shape, partial=partial)))
+    row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_as_aliases(image_rows(shape, partial=partial)))
     if shape.message.is_list:
         columns = {name: name for name in row.columns} | {"position": "concat(position, '|', lpad(item, 6, '0'))"}
         row = row.selectExpr(*(f"{sql} as {quoted_name(name)}" for name, sql in columns.items()))
     kept = [*LINE, "item", *(["mentioned"] if partial else [])]
-    text = row.selectExpr(*kept, *_named(image_texts(shape)))
+    text = row.selectExpr(*kept, *_as_aliases(image_texts(shape)))
     if layout.ingest.zero_dates == "null":
         others = [quoted_name(name) for name in text.columns if name != "texts"]
         text = text.selectExpr(*others, f"{without_zero_dates(shape)} as texts")
@@ -375,7 +380,7 @@ def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
         "missing": missing(shape, own, partial=partial),
         "is_told": str(shape.message.tells_partition).lower(),
     }
-    return images.selectExpr(*LINE, "item", *IMAGES, *_named(entries))
+    return images.selectExpr(*LINE, "item", *IMAGES, *_as_aliases(entries))
 
 
 def _with_origin(row: str, layout: OdsLayout) -> str:
@@ -389,7 +394,7 @@ def _with_origin(row: str, layout: OdsLayout) -> str:
     return f"transform(array({row}), own -> if(own is null, null, named_struct({', '.join(values)})))[0]"
 
 
-def _named(expressions: Mapping[str, str]) -> list[str]:
+def _as_aliases(expressions: Mapping[str, str]) -> list[str]:
     return [f"{sql} as {name}" for name, sql in expressions.items()]
 
 

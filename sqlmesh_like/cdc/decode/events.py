@@ -196,7 +196,7 @@ def _reading(
     return f"select {', '.join(f'{judged.get(name, name)} as {name}' for name in EVENT_COLUMNS)} from {described}"
 
 
-def routed(
+def route_events(
     place: SourcePaths,
     events: Frame,
     registry: SchemaRegistry | None = None,
@@ -220,7 +220,7 @@ def routed(
     groups = frame_query(f"select {named} from {{events}} group by {', '.join(by)}", events=events).collect()
     source_tables = _with_discovered(place, groups).source
     texts = _schema_texts(events, place.source.ingest, groups)
-    stated = {schema_id: _stated(place, schemas.fields(text), registry) for schema_id, text in texts.items()}
+    stated = {schema_id: _fields_of_schema(place, schemas.fields(text), registry) for schema_id, text in texts.items()}
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     undeclared: set[SourceName] = set()
@@ -231,7 +231,7 @@ def routed(
             continue
         table = route(source_tables, *source)
         if table is None:
-            skipped[_undeclared(place, source)] += row["lines"]
+            skipped[_undeclared_reason(place, source)] += row["lines"]
             undeclared.add(source)
             continue
         share = shares.setdefault(table.name, Share(table))
@@ -250,7 +250,7 @@ def routed(
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad, frozenset(undeclared))
 
 
-def _stated(place: SourcePaths, text: str, registry: SchemaRegistry | None) -> str:
+def _fields_of_schema(place: SourcePaths, text: str, registry: SchemaRegistry | None) -> str:
     """The `fields` that a message states or refers to."""
     assert place.source.ingest is not None
     return spool_of(place).schema(text) if place.source.ingest.database else referenced_schema(text, registry)
@@ -264,7 +264,7 @@ def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
     for files in row_files:
         table = route(place.source, *files.source)
         if table is None:
-            skipped[_undeclared(place, files.source)] += files.rows
+            skipped[_undeclared_reason(place, files.source)] += files.rows
             undeclared |= {(database, schema, name) for database, schema, name in (files.source,) if name}
             continue
         share = shares.setdefault(table.name, Share(table))
@@ -274,7 +274,7 @@ def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
     return Routed(shares, dict(skipped), sum(files.rows for files in row_files), 0, frozenset(undeclared))
 
 
-def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | None]) -> str:
+def _undeclared_reason(place: SourcePaths, source: tuple[str | None, str | None, str | None]) -> str:
     why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
     return UNDECLARED + ".".join(filter(None, source)) + why
 

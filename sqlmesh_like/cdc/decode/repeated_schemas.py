@@ -65,12 +65,12 @@ class RepeatedSchemas:
 
     def shortened(self, lines: Frame) -> Frame:
         """Lines whose messages (`value`) refer to their schemas."""
-        short = _replaced([(each.beginning, each.short) for each in self.schemas])
+        short = _replace_beginning_sql([(each.beginning, each.short) for each in self.schemas])
         return self._with_value(lines, f"if(octet_length(value) <= {MAX_EVENT}, {short}, value)")
 
     def restored(self, events: Frame) -> Frame:
         """Events with their messages (`value`) as they were."""
-        return self._with_value(events, _replaced([(each.short, each.beginning) for each in self.schemas]))
+        return self._with_value(events, _replace_beginning_sql([(each.short, each.beginning) for each in self.schemas]))
 
     def _with_value(self, frame: Frame, sql: str) -> Frame:
         if not self.schemas:
@@ -109,7 +109,7 @@ def repeated_schemas(lines: Frame, placeholder: str) -> RepeatedSchemas:
     )
 
 
-def _replaced(pairs: Sequence[tuple[str, str]]) -> str:
+def _replace_beginning_sql(pairs: Sequence[tuple[str, str]]) -> str:
     """Spark SQL of a message with another beginning, if it has one of the first texts."""
     cases = (
         f"when startswith(value, {sql_literal(old)}) then concat({sql_literal(new)}, substr(value, {len(old) + 1}))"
@@ -130,10 +130,10 @@ def _is_object(text: str) -> bool:
     (True, False, False, False)
     """
     try:
-        return isinstance(json.loads(text, parse_constant=_refused), dict)
+        return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _refused(name: str) -> object:
+def _refuse_constant(name: str) -> object:
     raise ValueError(name)

@@ -62,7 +62,7 @@ def _is_foreign(value: Value, type_: str) -> bool:
     return type(value) is str and value.isascii() and type_ in _FOREIGN and bool(_FOREIGN[type_].search(value))
 
 
-def _refused(value: Value, type_: str) -> NotProvenError:
+def _cast_error(value: Value, type_: str) -> NotProvenError:
     return NotProvenError(f"a {type(value).__name__} as {type_}")
 
 
@@ -74,7 +74,7 @@ def _bytes(value: Value) -> bytes:
     if isinstance(value, bytes | Undecoded):
         return value if isinstance(value, bytes) else value.raw
     if type(value) is not str:
-        raise _refused(value, "binary")
+        raise _cast_error(value, "binary")
     return value.encode()
 
 
@@ -88,7 +88,7 @@ def _integer(type_: str) -> Callable[[Value], int | None]:
         if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)
         if not isinstance(value, int) or not -bound <= value < bound:
-            raise _refused(value, type_)
+            raise _cast_error(value, type_)
         return int(value)
 
     return convert
@@ -98,7 +98,7 @@ def _boolean(value: Value) -> bool:
     if type(value) is str and value in _WORDS:
         return _WORDS[value]
     if not isinstance(value, bool | int | Decimal):
-        raise _refused(value, "boolean")
+        raise _cast_error(value, "boolean")
     return bool(value)
 
 
@@ -106,7 +106,7 @@ def _number_text(value: Value, type_: str) -> str:
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return str(value)
     if type(value) is not str or not _NUMBER.fullmatch(value):
-        raise _refused(value, type_)
+        raise _cast_error(value, type_)
     return value
 
 
@@ -128,7 +128,7 @@ def _double(value: Value) -> float:
         value = str(value)  # however Spark writes it, it means this number
     result = value if isinstance(value, float) else float(_number_text(value, "double"))
     if abs(result) == float("inf"):
-        raise _refused(value, "double")
+        raise _cast_error(value, "double")
     return result
 
 
@@ -138,11 +138,11 @@ def _float(value: Value) -> float:
     try:
         (result,) = struct.unpack("f", struct.pack("f", exact))
     except OverflowError:
-        raise _refused(value, "float") from None
+        raise _cast_error(value, "float") from None
     bits = struct.unpack("Q", struct.pack("d", exact))[0]
     is_between = bits & 0x1FFFFFFF == 0x10000000 and not isinstance(value, float)
     if (is_between and Fraction(exact) != Fraction(Decimal(_number_text(value, "float")))) or 0 < abs(exact) < 1.2e-38:
-        raise _refused(value, "float")
+        raise _cast_error(value, "float")
     return float(result)
 
 
@@ -153,7 +153,7 @@ def _date(value: Value) -> date | None:
         return value
     match = _DATE.fullmatch(value) if type(value) is str else None
     if match is None:
-        raise _refused(value, "date")
+        raise _cast_error(value, "date")
     year, month, day = map(int, match.groups())
     return date(year, month, day) if _is_day(year, month, day) else None
 
@@ -172,7 +172,7 @@ def _moment(value: Value) -> datetime | None:
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     match = _MOMENT.fullmatch(value) if type(value) is str else None
     if match is None:
-        raise _refused(value, "timestamp")
+        raise _cast_error(value, "timestamp")
     *parts, fraction, _, sign, hours, minutes = match.groups()
     year, month, day, hour, minute, second = map(int, parts)
     if not _is_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
@@ -200,12 +200,12 @@ def _existing(read: Callable[[], Moment], value: Value) -> Moment:
 
 def _list(value: Value) -> Value:
     if not isinstance(value, list) or any(type(each) is not str for each in value):
-        raise _refused(value, "array")
+        raise _cast_error(value, "array")
     return value
 
 
 def _never(value: Value) -> Value:
-    raise _refused(value, "struct")
+    raise _cast_error(value, "struct")
 
 
 _CASTS: Mapping[str, Callable[[Value], Value]] = {

@@ -75,7 +75,7 @@ class Scope:
         return places[0]
 
 
-def compiled(tree: Expression, scope: Scope, inner: Mapping[str, int] | None = None) -> Compiled:
+def compile_expression(tree: Expression, scope: Scope, inner: Mapping[str, int] | None = None) -> Compiled:
     """The expression as a function of a row of the scope. Raises NotProvenError for functions that are not known."""
     inner = inner or {}
     match tree:
@@ -88,9 +88,9 @@ def compiled(tree: Expression, scope: Scope, inner: Mapping[str, int] | None = N
                 result = _member(result, name)
             return result
         case Member(value, name):
-            return _member(compiled(value, scope, inner), name)
+            return _member(compile_expression(value, scope, inner), name)
         case Cast(value, type_):
-            return cast(compiled(value, scope, inner), type_)
+            return cast(compile_expression(value, scope, inner), type_)
         case Case():
             return _case(tree, scope, inner)
         case Call(name, arguments):
@@ -114,15 +114,17 @@ def _member(value: Compiled, name: str) -> Compiled:
 
 
 def _case(tree: Case, scope: Scope, inner: Mapping[str, int]) -> Compiled:
-    whens = [(compiled(when, scope, inner), compiled(then, scope, inner)) for when, then in tree.whens]
-    otherwise = compiled(tree.otherwise, scope, inner)
+    whens = [
+        (compile_expression(when, scope, inner), compile_expression(then, scope, inner)) for when, then in tree.whens
+    ]
+    otherwise = compile_expression(tree.otherwise, scope, inner)
     if tree.subject is None:
 
         def chosen(row: list[Value]) -> Value:
             return next((then for when, then in whens if when(row)), otherwise)(row)
 
         return chosen
-    subject, equal = compiled(tree.subject, scope, inner), FUNCTIONS["="]
+    subject, equal = compile_expression(tree.subject, scope, inner), FUNCTIONS["="]
 
     def of_subject(row: list[Value]) -> Value:
         value = certain(subject(row))
@@ -135,8 +137,8 @@ def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping
     if name in WITH_LAMBDAS:
         return _with_lambda(name, trees, scope, inner)
     if name == "from_json":
-        return json_reader(compiled(trees[0], scope, inner), trees[1:])
-    arguments = [compiled(tree, scope, inner) for tree in trees]
+        return json_reader(compile_expression(trees[0], scope, inner), trees[1:])
+    arguments = [compile_expression(tree, scope, inner) for tree in trees]
     if name == "named_struct":
         return _struct(trees, arguments)
     if name in _LAZY:
@@ -148,7 +150,7 @@ def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping
     return lambda row: function(*[known(each(row)) for each in arguments])
 
 
-def _connected(decisive: bool) -> Callable[[Compiled, Compiled], Compiled]:
+def _three_valued(decisive: bool) -> Callable[[Compiled, Compiled], Compiled]:
     """AND, which False decides whatever the other side is, or OR, which True decides."""
 
     def connective(left: Compiled, right: Compiled) -> Compiled:
@@ -169,8 +171,8 @@ def _first_known(*values: Compiled) -> Compiled:
 
 
 _LAZY: Mapping[str, Callable[..., Compiled]] = {
-    "and": _connected(decisive=False),
-    "or": _connected(decisive=True),
+    "and": _three_valued(decisive=False),
+    "or": _three_valued(decisive=True),
     "if": lambda condition, then, otherwise: lambda row: then(row) if condition(row) else otherwise(row),
     "coalesce": _first_known,
     "isnull": lambda value: lambda row: value(row) is None,
@@ -194,9 +196,9 @@ def _with_lambda(name: str, trees: tuple[Expression, ...], scope: Scope, inner: 
             slots = tuple(range(scope.size, scope.size + len(tree.parameters)))
             scope.size += len(slots)
             names = {parameter.lower(): slot for parameter, slot in zip(tree.parameters, slots, strict=True)}
-            parts.append((compiled(tree.body, scope, {**inner, **names}), slots))
+            parts.append((compile_expression(tree.body, scope, {**inner, **names}), slots))
         else:
-            parts.append((compiled(tree, scope, inner), None))
+            parts.append((compile_expression(tree, scope, inner), None))
 
     def called(row: list[Value]) -> Value:
         arguments = [part(row) if slots is None else _bound(part, slots, row) for part, slots in parts]

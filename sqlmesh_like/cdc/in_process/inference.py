@@ -11,7 +11,7 @@ Inferred = str | Mapping[str, "Inferred"] | list["Inferred"] | None
 """A type of Spark by name, a struct's members, a list's element; None: no value shows one."""
 
 
-def inferred(texts: Iterable[str]) -> Mapping[str, Inferred]:
+def infer_type(texts: Iterable[str]) -> Mapping[str, Inferred]:
     """The members of JSON objects, sorted by name, without those of which no value shows a type.
 
     Raises NotProvenError for other texts.
@@ -22,7 +22,7 @@ def inferred(texts: Iterable[str]) -> Mapping[str, Inferred]:
         if not isinstance(value, dict):
             raise NotProvenError("a message that is not a JSON object")
         known = _both(known, _of(value))
-    result = _shown(known)
+    result = _without_empty_members(known)
     return result if isinstance(result, dict) else {}
 
 
@@ -59,12 +59,14 @@ def _both(left: Inferred, right: Inferred) -> Inferred:
     return "double" if {str(left), str(right)} == {"bigint", "double"} else "string"
 
 
-def _shown(kind: Inferred) -> Inferred:
+def _without_empty_members(kind: Inferred) -> Inferred:
     """The type without members that show none, which Spark drops (`dropFieldIfAllNull`); None: nothing is left."""
     if isinstance(kind, dict):
-        members = {name: shown for name, each in sorted(kind.items()) if (shown := _shown(each)) is not None}
+        members = {
+            name: shown for name, each in sorted(kind.items()) if (shown := _without_empty_members(each)) is not None
+        }
         return members or None
     if isinstance(kind, list):
-        element = _shown(kind[0])
+        element = _without_empty_members(kind[0])
         return None if element is None else [element]
     return kind

@@ -55,7 +55,7 @@ def json_reader(text: Callable[[list[Value]], Value], trees: Sequence[Expression
                 raise
             value = _NOTHING
         faults: list[str] = []
-        result = None if value is None else _typed(value, schema, faults)
+        result = None if value is None else _convert(value, schema, faults)
         if schema.name != "struct":
             if faults:
                 raise NotProvenError(faults[0])
@@ -114,11 +114,11 @@ JSON_READER = json.JSONDecoder(
 
 def json_value(text: str) -> Value:
     """The value of a JSON text. Raises NotProvenError for a text that is not JSON in full."""
-    return _read(certain(text))  # before the cache, for which a text whose digits are not known equals any other
+    return _parse_json(certain(text))  # before the cache, for which a text whose digits are not known equals any other
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(text: str) -> Value:
+def _parse_json(text: str) -> Value:
     try:
         value = _with_schema(text) if text.startswith(_SCHEMA) else JSON_READER.decode(text)
         if "\\u" in text:  # a half of a character, which no text can hold
@@ -165,7 +165,7 @@ def _schema(text: str) -> Value:
 
 def forget_json() -> None:
     """Free the messages that are kept."""
-    _read.cache_clear()
+    _parse_json.cache_clear()
     _schema.cache_clear()
     get_json_object.cache_clear()
 
@@ -196,7 +196,7 @@ _WORDS = ("NaN", "+INF", "+Infinity", "Infinity", "-INF", "-Infinity")
 """Texts that Spark reads as numbers."""
 
 
-def _typed(value: Value, schema: Type, faults: list[str]) -> Value:
+def _convert(value: Value, schema: Type, faults: list[str]) -> Value:
     """The value in a type. What does not fit is NULL and added to the faults, as Spark keeps parts of a message."""
     if value is None:
         return None
@@ -214,7 +214,7 @@ def _typed(value: Value, schema: Type, faults: list[str]) -> Value:
         case "decimal" if type(value) in (int, Fraction, str):
             return _decimal(value, schema.digits, faults)
         case "struct" if isinstance(value, dict):
-            return Row.of(_names(schema), [_typed(value.get(name), kind, faults) for name, kind in schema.members])
+            return Row.of(_names(schema), [_convert(value.get(name), kind, faults) for name, kind in schema.members])
         case "array" if isinstance(value, list):
             return [_whole(each, schema.members[0][1]) for each in value]
         case "map" if isinstance(value, dict) and schema.members[0][1].name == "string":
@@ -230,7 +230,7 @@ def _typed(value: Value, schema: Type, faults: list[str]) -> Value:
 def _whole(value: Value, schema: Type) -> Value:
     """The value of a list or a map, of which Spark does not always keep parts."""
     faults: list[str] = []
-    result = _typed(value, schema, faults)
+    result = _convert(value, schema, faults)
     if faults:
         raise NotProvenError(faults[0])
     return result

@@ -48,7 +48,7 @@ def _sequence(first: int, last: int, step: int = 1) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-def _joined(values: list[Value], sign: str) -> str:
+def _join_texts(values: list[Value], sign: str) -> str:
     return sign.join(as_text(value) for value in values if value is not None)
 
 
@@ -60,7 +60,7 @@ LIST_FUNCTIONS: Mapping[str, Function] = {
     "array_union": strict(lambda left, right: _distinct([*left, *right])),
     "array_except": strict(lambda left, right: [v for v in _distinct(left) if not any(same(v, r) for r in right)]),
     "array_contains": strict(_contains),
-    "array_join": strict(_joined),
+    "array_join": strict(_join_texts),
     "array_repeat": strict(lambda value, count: [value] * max(count, 0)),
     "flatten": strict(lambda values: None if None in values else [each for value in values for each in value]),
     "reverse": strict(lambda values: values[::-1]),
@@ -75,7 +75,7 @@ LIST_FUNCTIONS: Mapping[str, Function] = {
 }
 
 
-def _aggregated(values: Sequence[Value] | None, start: Value, merge: Function, finish: Function | None = None) -> Value:
+def _aggregate(values: Sequence[Value] | None, start: Value, merge: Function, finish: Function | None = None) -> Value:
     if values is None:
         return None
     state = start
@@ -84,7 +84,7 @@ def _aggregated(values: Sequence[Value] | None, start: Value, merge: Function, f
     return state if finish is None else finish(state)
 
 
-def _numbered(values: list[Value], function: Function) -> list[Value]:
+def _map_with_index(values: list[Value], function: Function) -> list[Value]:
     """`function` of each value and, if it takes two parameters, its place."""
     return [function(value, place) for place, value in enumerate(values)]
 
@@ -97,10 +97,10 @@ def _exists(values: list[Value] | None, test: Function) -> bool | None:
 
 
 WITH_LAMBDAS: Mapping[str, Function] = {
-    "transform": strict(_numbered),
+    "transform": strict(_map_with_index),
     "filter": strict(lambda values, test: [value for place, value in enumerate(values) if test(value, place)]),
     "exists": _exists,
-    "aggregate": _aggregated,
+    "aggregate": _aggregate,
     "zip_with": strict(
         lambda left, right, function: [
             function(_item(left, place), _item(right, place)) for place in range(max(len(left), len(right)))

@@ -40,7 +40,7 @@ def _micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICRO
 
 
-def _formatted(moment: Value, pattern: str) -> str:
+def _format(moment: Value, pattern: str) -> str:
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     return "".join(_part(moment, match[0]) for match in _SYMBOLS.finditer(pattern))
@@ -58,7 +58,7 @@ def _part(moment: datetime, symbols: str) -> str:
     return f"{value % 100:02d}" if symbols == "yy" else f"{value:0{len(symbols)}d}"
 
 
-def _known(function: Callable[..., Value], kind: type) -> Callable[..., Value]:
+def _null_safe(function: Callable[..., Value], kind: type) -> Callable[..., Value]:
     def called(value: Value, *rest: Value) -> Value:
         if value is None:
             return None
@@ -70,12 +70,12 @@ def _known(function: Callable[..., Value], kind: type) -> Callable[..., Value]:
 
 
 MOMENT_FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    "date_format": _known(_formatted, date),
-    "date_from_unix_date": _known(_day_at, int),
-    "unix_date": _known(lambda day: (day - _FIRST_DAY).days, date),
-    "unix_micros": _known(_micros, datetime),
-    "unix_millis": _known(lambda moment: _micros(moment) // 1000, datetime),
-    "timestamp_micros": _known(_moment_at, int),
-    "timestamp_millis": _known(lambda millis: _moment_at(millis * 1000), int),
-    "timestamp_seconds": _known(lambda seconds: _moment_at(seconds * 1_000_000), int),
+    "date_format": _null_safe(_format, date),
+    "date_from_unix_date": _null_safe(_day_at, int),
+    "unix_date": _null_safe(lambda day: (day - _FIRST_DAY).days, date),
+    "unix_micros": _null_safe(_micros, datetime),
+    "unix_millis": _null_safe(lambda moment: _micros(moment) // 1000, datetime),
+    "timestamp_micros": _null_safe(_moment_at, int),
+    "timestamp_millis": _null_safe(lambda millis: _moment_at(millis * 1000), int),
+    "timestamp_seconds": _null_safe(lambda seconds: _moment_at(seconds * 1_000_000), int),
 }

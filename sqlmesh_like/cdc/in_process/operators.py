@@ -23,7 +23,7 @@ def _alike(left: Value, right: Value) -> None:
         raise NotProvenError(f"a comparison of {type(left).__name__}")
 
 
-def _compared(test: Callable[[Value, Value], bool]) -> Function:
+def _comparison(test: Callable[[Value, Value], bool]) -> Function:
     def called(left: Value, right: Value) -> bool | None:
         if left is None or right is None:
             return None
@@ -33,7 +33,7 @@ def _compared(test: Callable[[Value, Value], bool]) -> Function:
     return called
 
 
-_equal = _compared(lambda left, right: left == right)
+_equal = _comparison(lambda left, right: left == right)
 
 
 def same(left: Value, right: Value) -> bool:
@@ -51,7 +51,7 @@ def _in(value: Value, *among: Value) -> bool | None:
     return None if None in among else False
 
 
-def _chosen(function: Callable[..., Value]) -> Function:
+def _of_known_values(function: Callable[..., Value]) -> Function:
     def called(*values: Value) -> Value:
         known = [value for value in values if value is not None]
         for value in known[1:]:
@@ -69,7 +69,7 @@ def _number(value: Value) -> Value:
     return value
 
 
-def _computed(operation: Callable[[Value, Value], Value]) -> Function:
+def _arithmetic(operation: Callable[[Value, Value], Value]) -> Function:
     def called(left: Value, right: Value) -> Value:
         kinds = {type(left), type(right)}
         if not kinds <= {int, Decimal} or any(map(_has_places, (left, right))):
@@ -93,7 +93,7 @@ def _is_small(value: int) -> bool:
     return -(2**31) <= value < 2**31
 
 
-def _divided(left: Value, right: Value) -> Value:
+def _divide(left: Value, right: Value) -> Value:
     if not right:
         return None
     if isinstance(left, int) and isinstance(right, int):
@@ -136,21 +136,21 @@ def _never(name: str) -> Value:
 
 OPERATORS: Mapping[str, Function] = {
     "=": _equal,
-    "!=": _compared(lambda left, right: left != right),
-    "<": _compared(lambda left, right: left < right),
-    "<=": _compared(lambda left, right: left <= right),
-    ">": _compared(lambda left, right: left > right),
-    ">=": _compared(lambda left, right: left >= right),
+    "!=": _comparison(lambda left, right: left != right),
+    "<": _comparison(lambda left, right: left < right),
+    "<=": _comparison(lambda left, right: left <= right),
+    ">": _comparison(lambda left, right: left > right),
+    ">=": _comparison(lambda left, right: left >= right),
     "<=>": same,
     "in": _in,
     "not": strict(lambda value: not value),
     "nullif": lambda value, other: None if _equal(value, other) else value,
-    "greatest": _chosen(max),
-    "least": _chosen(min),
-    "+": _computed(lambda left, right: left + right),
-    "-": _computed(lambda left, right: left - right),
-    "*": _computed(lambda left, right: left * right),
-    "/": strict(_divided),
+    "greatest": _of_known_values(max),
+    "least": _of_known_values(min),
+    "+": _arithmetic(lambda left, right: left + right),
+    "-": _arithmetic(lambda left, right: left - right),
+    "*": _arithmetic(lambda left, right: left * right),
+    "/": strict(_divide),
     "div": strict(_div),
     "%": strict(_modulo),
     "negative": strict(lambda value: value.copy_negate() if isinstance(value, Decimal) else -value),

@@ -24,7 +24,7 @@ from sqlmesh_like.cdc.in_process.syntax import (
     Select,
     Type,
 )
-from sqlmesh_like.cdc.in_process.tokens import Token, number, tokens, unescaped
+from sqlmesh_like.cdc.in_process.tokens import Token, number, tokens, unescape
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 
 _COMPARED = {"=", "<=>", "!=", "<>", "<", "<=", ">", ">="}
@@ -158,7 +158,7 @@ class _Parser:
                 return Literal(bytes.fromhex(token.text[2:-1]))
             case "text":
                 self.at += 1
-                return Literal(unescaped(token.text[1:-1]))
+                return Literal(unescape(token.text[1:-1]))
             case "number":
                 self.at += 1
                 return Literal(number(token.text))

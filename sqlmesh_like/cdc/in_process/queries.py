@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlmesh_like.cdc.in_process.expressions import Compiled, Scope, compiled
+from sqlmesh_like.cdc.in_process.expressions import Compiled, Scope, compile_expression
 from sqlmesh_like.cdc.in_process.parser import parsed_query
 from sqlmesh_like.cdc.in_process.syntax import (
     Call,
@@ -50,14 +50,14 @@ def _query(query: Query, frames: Mapping[str, tuple[Sequence[str], Rows]]) -> tu
 def _select(select: Select, frames: Mapping[str, tuple[Sequence[str], Rows]]) -> tuple[list[str], Rows]:
     columns, rows = _relation(select.relation, frames)
     for join in select.joins:
-        columns, rows = _joined(columns, rows, join, frames)
+        columns, rows = _join(columns, rows, join, frames)
     if select.where is not None:
         scope = Scope(columns)
-        test = compiled(select.where, scope)
-        rows = [row for row in rows if test(_widened(row, scope))]
+        test = compile_expression(select.where, scope)
+        rows = [row for row in rows if test(_with_places(row, scope))]
     if select.groups or any(item.expression is not None and _aggregates(item.expression) for item in select.items):
-        return _grouped(select, columns, rows)
-    return projected(select.items, columns, rows)
+        return _group(select, columns, rows)
+    return project(select.items, columns, rows)
 
 
 def _relation(relation: Relation | None, frames: Mapping[str, tuple[Sequence[str], Rows]]) -> tuple[Columns, Rows]:
@@ -72,12 +72,12 @@ def _relation(relation: Relation | None, frames: Mapping[str, tuple[Sequence[str
     return [(relation.alias, name) for name in names], rows
 
 
-def _widened(row: Sequence[Value], scope: Scope) -> list[Value]:
+def _with_places(row: Sequence[Value], scope: Scope) -> list[Value]:
     """The row with places for the names that are given meanwhile."""
     return [*row, *[None] * (scope.size - len(row))]
 
 
-def projected(items: Sequence[Item], columns: Columns, rows: Rows) -> tuple[list[str], Rows]:
+def project(items: Sequence[Item], columns: Columns, rows: Rows) -> tuple[list[str], Rows]:
     """The entries of a SELECT of each row; an entry may use the names of those before it, if no column has them."""
     scope = Scope(list(columns))
     width = len(columns)
@@ -93,17 +93,17 @@ def projected(items: Sequence[Item], columns: Columns, rows: Rows) -> tuple[list
         if isinstance(item.expression, Call) and item.expression.name in _GENERATORS:
             if generator is not None or len(item.names) != _GENERATORS[item.expression.name]:
                 raise NotProvenError("two generators in a SELECT")
-            source = compiled(item.expression.arguments[0], scope)
+            source = compile_expression(item.expression.arguments[0], scope)
             generator = (item.expression.name, source, [scope.give(name) for name in item.names])
             taken += generator[2]
         else:
-            value = compiled(item.expression, scope)
+            value = compile_expression(item.expression, scope)
             steps.append((scope.give(item.names[0]), value))
             taken.append(steps[-1][0])
         names += item.names
     result = []
     for row in rows:
-        wide = _widened(row, scope)
+        wide = _with_places(row, scope)
         if generator is None:
             for place, value in steps:
                 wide[place] = value(wide)
@@ -119,13 +119,13 @@ def projected(items: Sequence[Item], columns: Columns, rows: Rows) -> tuple[list
     return names, result
 
 
-def _joined(
+def _join(
     columns: Columns, rows: Rows, join: Join, frames: Mapping[str, tuple[Sequence[str], Rows]]
 ) -> tuple[Columns, Rows]:
     others, other_rows = _relation(join.relation, frames)
     if join.using:
-        own = [compiled(Path((name,)), Scope(columns)) for name in join.using]
-        keys = [compiled(Path((name,)), Scope(others)) for name in join.using]
+        own = [compile_expression(Path((name,)), Scope(columns)) for name in join.using]
+        keys = [compile_expression(Path((name,)), Scope(others)) for name in join.using]
         known = {_key(keys, row) for row in other_rows}
         return columns, [row for row in rows if (key := _key(own, row)) is not None and key in known]
     if not isinstance(join.on, Call) or join.on.name != "=":
@@ -149,7 +149,7 @@ def _side(tree: Expression, columns: Columns, others: Columns) -> tuple[int, Com
     """The side (0 or 1) that an operand of a join's condition is of, and its function."""
     for side, own in enumerate((columns, others)):
         try:
-            return side, compiled(tree, Scope(own))
+            return side, compile_expression(tree, Scope(own))
         except NotProvenError:
             continue
     raise NotProvenError("a join's condition over both sides")
@@ -179,48 +179,50 @@ def _aggregates(tree: Expression) -> list[Call]:
             return []
 
 
-def _replaced(tree: Expression, names: Mapping[Expression, str]) -> Expression:
+def _with_columns(tree: Expression, names: Mapping[Expression, str]) -> Expression:
     """The tree with a column in the place of each aggregate or key of a group."""
     if tree in names:
         return Path((names[tree],))
     match tree:
         case Call(name, arguments):
-            return Call(name, tuple(_replaced(argument, names) for argument in arguments))
+            return Call(name, tuple(_with_columns(argument, names) for argument in arguments))
         case Cast(value, _):
-            return replace(tree, value=_replaced(value, names))
+            return replace(tree, value=_with_columns(value, names))
         case Member(value, _):
-            return replace(tree, value=_replaced(value, names))
+            return replace(tree, value=_with_columns(value, names))
         case Lambda(_, body):
-            return replace(tree, body=_replaced(body, names))
+            return replace(tree, body=_with_columns(body, names))
         case Case():
-            whens = tuple((_replaced(when, names), _replaced(then, names)) for when, then in tree.whens)
-            return replace(tree, whens=whens, otherwise=_replaced(tree.otherwise, names))
+            whens = tuple((_with_columns(when, names), _with_columns(then, names)) for when, then in tree.whens)
+            return replace(tree, whens=whens, otherwise=_with_columns(tree.otherwise, names))
         case Literal() | Path():
             return tree
 
 
-def _grouped(select: Select, columns: Columns, rows: Rows) -> tuple[list[str], Rows]:
+def _group(select: Select, columns: Columns, rows: Rows) -> tuple[list[str], Rows]:
     scope = Scope(columns)
-    keys = [compiled(tree, scope) for tree in select.groups]
+    keys = [compile_expression(tree, scope) for tree in select.groups]
     calls = list(
         dict.fromkeys(call for item in select.items if item.expression for call in _aggregates(item.expression))
     )
-    arguments = [[compiled(tree, scope) for tree in call.arguments] for call in calls]
+    arguments = [[compile_expression(tree, scope) for tree in call.arguments] for call in calls]
     groups: dict[Value, tuple[list[Value], list[list[Value]]]] = {} if keys else {(): ([], [])}
     for row in rows:
-        wide = _widened(row, scope)
+        wide = _with_places(row, scope)
         values = [key(wide) for key in keys]
         groups.setdefault(group_of(tuple(values)), (values, []))[1].append(wide)
     made = [f"_key_{place}" for place in range(len(keys))] + [f"_aggregate_{place}" for place in range(len(calls))]
     names = dict(zip([*select.groups, *calls], made, strict=True))
-    items = [replace(item, expression=item.expression and _replaced(item.expression, names)) for item in select.items]
+    items = [
+        replace(item, expression=item.expression and _with_columns(item.expression, names)) for item in select.items
+    ]
     computed = []
     for values, members in groups.values():
         results = []
         for call, own in zip(calls, arguments, strict=True):
             results.append(_AGGREGATES[call.name]([[value(row) for value in own] for row in members]))
         computed.append([*values, *results])
-    return projected(items, [(None, name) for name in made], computed)
+    return project(items, [(None, name) for name in made], computed)
 
 
 def _extreme(rows: Iterable[Sequence[Value]], choose: Callable[..., Value]) -> Value:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from sqlmesh_like.cdc.in_process.expressions import Scope, compiled
+from sqlmesh_like.cdc.in_process.expressions import Scope, compile_expression
 from sqlmesh_like.cdc.in_process.parser import parsed_item
-from sqlmesh_like.cdc.in_process.queries import Columns, projected
+from sqlmesh_like.cdc.in_process.queries import Columns, project
 from sqlmesh_like.cdc.in_process.syntax import Item, Path
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, group_of, order_of, places
 
@@ -28,19 +28,19 @@ class RowFrame:
 
     def selectExpr(self, *texts: str) -> RowFrame:
         """Raises NotProvenError, as the other methods do."""
-        return RowFrame(*projected([parsed_item(text) for text in texts], self._own, self.rows))
+        return RowFrame(*project([parsed_item(text) for text in texts], self._own, self.rows))
 
     def select(self, *names: str) -> RowFrame:
         """Columns by name, or members of a struct by a path (`a.b`)."""
         items = [Item(None, ()) if name == "*" else _item(name) for name in names]
-        return RowFrame(*projected(items, self._own, self.rows))
+        return RowFrame(*project(items, self._own, self.rows))
 
     def where(self, condition: str) -> RowFrame:
         scope = Scope(self._own)
         tree = parsed_item(condition).expression
         if tree is None:
             raise NotProvenError("a condition of `*`")
-        test = compiled(tree, scope)
+        test = compile_expression(tree, scope)
         more = [None] * (scope.size - len(self.columns))
         return RowFrame(self.columns, [row for row in self.rows if test([*row, *more])])
 

@@ -61,7 +61,7 @@ def _ltrim(*arguments: str) -> str:
     return type(text)(stripped)
 
 
-def _padded(text: str, length: int, sign: str, *, is_left: bool) -> str:
+def _pad(text: str, length: int, sign: str, *, is_left: bool) -> str:
     if not sign:
         raise NotProvenError("padding with nothing")
     filled = (sign * length)[: max(0, length - len(text))]
@@ -93,7 +93,7 @@ def _translate(text: str, signs: str, to: str) -> str:
     return text.translate(table)
 
 
-def _cased(text: str, *, upper: bool) -> str:
+def _change_case(text: str, *, upper: bool) -> str:
     if not text.isascii():
         raise NotProvenError("the case of letters beyond ASCII")
     return text.upper() if upper else text.lower()
@@ -133,14 +133,14 @@ def _from_base64(text: str, *form: str) -> bytes:
         raise NotProvenError("a text that is not base64") from None
 
 
-def _encoded(text: str, charset: str) -> bytes:
+def _encode(text: str, charset: str) -> bytes:
     try:
         return text.encode({"UTF-8": "utf-8", "ISO-8859-1": "latin-1"}[charset])
     except (KeyError, UnicodeEncodeError):
         raise NotProvenError(f"a text in {charset}") from None
 
 
-def _decoded(value: bytes, charset: str) -> str:
+def _decode(value: bytes, charset: str) -> str:
     if charset != "UTF-8":
         raise NotProvenError(f"bytes in {charset}")
     return decoded(value)
@@ -169,13 +169,13 @@ TEXT_FUNCTIONS: Mapping[str, Function] = {
     "trim": _texts(lambda text: text.strip(" ")),
     "ltrim": _texts(_ltrim),
     "trim_trailing": _texts(lambda text, sign: text.rstrip(sign)),
-    "lpad": _texts(lambda text, length, sign: _padded(text, length, sign, is_left=True)),
-    "rpad": _texts(lambda text, length, sign: _padded(text, length, sign, is_left=False)),
+    "lpad": _texts(lambda text, length, sign: _pad(text, length, sign, is_left=True)),
+    "rpad": _texts(lambda text, length, sign: _pad(text, length, sign, is_left=False)),
     "repeat": _texts(lambda text, count: text * max(count, 0)),
     "replace": _texts(lambda text, part, new: text.replace(part, new) if part else text),
     "translate": _texts(_translate),
-    "upper": _texts(lambda text: _cased(text, upper=True)),
-    "lower": _texts(lambda text: _cased(text, upper=False)),
+    "upper": _texts(lambda text: _change_case(text, upper=True)),
+    "lower": _texts(lambda text: _change_case(text, upper=False)),
     "substr": strict(_substr),
     "substring_index": _texts(_substring_index),
     "format_string": _format,
@@ -188,8 +188,8 @@ TEXT_FUNCTIONS: Mapping[str, Function] = {
     "base64": strict(lambda value: base64.b64encode(value if isinstance(value, bytes) else value.encode()).decode()),
     "unbase64": strict(_from_base64),
     "try_to_binary": strict(_bytes_or_null),
-    "encode": strict(_encoded),
-    "decode": strict(_decoded),
+    "encode": strict(_encode),
+    "decode": strict(_decode),
     "sha2": strict(_sha2),
     "xxhash64": _any_number,
     "get_json_object": get_json_object,

@@ -44,10 +44,10 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     r"""The text of a literal, between its quotes, as Spark reads it.
 
-    >>> unescaped(r"it\'s \u0024{x} \d \\d")
+    >>> unescape(r"it\'s \u0024{x} \d \\d")
     "it's ${x} d \\d"
     """
 

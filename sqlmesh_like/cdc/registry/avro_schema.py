@@ -119,12 +119,12 @@ class _SchemaReader:
                 return _primitive(schema, {})
             full = schema if "." in schema or f"{namespace}.{schema}" not in self.named else f"{namespace}.{schema}"
             definition, namespace = self.named[full]
-            return self._named(definition, namespace, full, path, within)
+            return self._named_type(definition, namespace, full, path, within)
         assert isinstance(schema, dict)
         kind = schema["type"]
         if kind in ("record", "error", "enum", "fixed"):
             full, namespace = _full_name(schema, namespace)
-            return self._named(schema, namespace, full, path, within)
+            return self._named_type(schema, namespace, full, path, within)
         if kind in ("array", "map"):
             inner = self.convert(schema["items" if kind == "array" else "values"], namespace, path, within)
             part = "items" if kind == "array" else "values"
@@ -139,7 +139,7 @@ class _SchemaReader:
             return _primitive(kind, schema)
         return self.convert(kind, namespace, path, within)
 
-    def _named(
+    def _named_type(
         self, schema: Mapping[str, object], namespace: str, full: str, path: tuple[str, ...], within: tuple[str, ...]
     ) -> _Type:
         name = f"n{self._next(path)}"

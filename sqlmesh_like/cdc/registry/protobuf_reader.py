@@ -194,7 +194,7 @@ def _base64(data: bytes) -> str:
     return f'"{base64.b64encode(data).decode()}"'
 
 
-def _unsigned(value: int) -> str:
+def _unsigned_bytes(value: int) -> str:
     """A number as Connect's decimals are written."""
     return _base64(value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
@@ -215,7 +215,7 @@ _PLAIN: Mapping[int, tuple[Mapping[str, object], _Writer]] = {
     1: ({"type": "double"}, shortest_double_text),
     2: ({"type": "float"}, shortest_float_text),
     **{kind: ({"type": "int64"}, str) for kind in (3, 7, 13, 16, 18)},
-    **dict.fromkeys((4, 6), (_UINT64, _unsigned)),
+    **dict.fromkeys((4, 6), (_UINT64, _unsigned_bytes)),
     **{kind: ({"type": "int32"}, str) for kind in _INT32},
     8: ({"type": "boolean"}, lambda value: "true" if value else "false"),
     9: ({"type": "string"}, json_string),

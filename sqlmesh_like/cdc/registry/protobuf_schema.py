@@ -104,7 +104,7 @@ def protobuf_schema(text: str, references: Sequence[tuple[str, str]] = ()) -> Pr
         for name, content in own.items():
             if name not in descriptors:
                 _write(Path(folder), name, content)
-        files = _joined(Path(folder), descriptors) if descriptors else _compiled(Path(folder), [_ROOT])
+        files = _descriptor_set(Path(folder), descriptors) if descriptors else _compile(Path(folder), [_ROOT])
     schema = ProtobufSchema(files)
     try:
         schema.message(())
@@ -125,7 +125,7 @@ def _write(folder: Path, name: str, content: str) -> None:
         raise SchemaError(f"imports {name!r}, which is not a path below its own folder") from error
 
 
-def _compiled(folder: Path, names: Sequence[str]) -> bytes:
+def _compile(folder: Path, names: Sequence[str]) -> bytes:
     """The descriptors of files and of what they import. `names`: as they are imported."""
     output, include = folder / ".descriptors", _include()
     # As whole paths, so that none is an option of the compiler.
@@ -179,14 +179,14 @@ def _descriptor(content: str, name: str) -> Any:
     return file
 
 
-def _joined(folder: Path, descriptors: Mapping[str, Any]) -> bytes:
+def _descriptor_set(folder: Path, descriptors: Mapping[str, Any]) -> bytes:
     """The descriptors, and what the compiler makes of the texts that they import, each after what it imports."""
     from google.protobuf import descriptor_pb2
 
     known: dict[str, Any] = dict(descriptors)
     texts = [each for file in descriptors.values() for each in file.dependency if each not in descriptors]
     if texts:
-        compiled = descriptor_pb2.FileDescriptorSet.FromString(_compiled(folder, sorted(set(texts))))
+        compiled = descriptor_pb2.FileDescriptorSet.FromString(_compile(folder, sorted(set(texts))))
         known = {**{file.name: file for file in compiled.file}, **known}
     result = descriptor_pb2.FileDescriptorSet()
     done: set[str] = set()

@@ -79,7 +79,7 @@ class SchemaRegistry:
                 why = f"was not looked for: {MAX_UNKNOWN:,} others of its batch are not known to the schema registry"
                 return KnownSchemas(self._known_of(numbers), why)
             try:
-                self._known[number] = self._asked(number)
+                self._known[number] = self._fetch_schema(number)
             except _UnknownError:
                 unknown += 1
         return KnownSchemas(self._known_of(numbers))
@@ -101,7 +101,7 @@ class SchemaRegistry:
     def _known_of(self, numbers: Sequence[int]) -> dict[int, Known]:
         return {number: self._known[number] for number in numbers if number in self._known}
 
-    def _asked(self, number: int) -> Known:
+    def _fetch_schema(self, number: int) -> Known:
         schema = self._definition(self._interface.path_of(number))
         try:
             match schema.kind:
@@ -155,7 +155,7 @@ class SchemaRegistry:
         while True:
             for url in self.settings.urls:
                 left = max(0.1, end - time.monotonic())
-                answer = self._tried(url, path, min(_ONE_TRY, left))
+                answer = self._try_address(url, path, min(_ONE_TRY, left))
                 if isinstance(answer, bytes):
                     return answer
                 why = answer
@@ -167,7 +167,7 @@ class SchemaRegistry:
                 )
             time.sleep(wait)
 
-    def _tried(self, url: str, path: str, seconds: float) -> bytes | str:
+    def _try_address(self, url: str, path: str, seconds: float) -> bytes | str:
         """The answer of one address, or why there is none yet."""
         if self.settings.region is not None:
             return self._tried_glue(url, path, seconds)
@@ -187,7 +187,7 @@ class SchemaRegistry:
                 timeout=seconds,
                 stream=True,
             ) as answer:
-                return self._read(answer)
+                return self._read_answer(answer)
         except requests.exceptions.SSLError as error:
             raise self._error(
                 f"cannot be asked by TLS: {_innermost(error)}", "set registry: {ssl_ca_location: …} to its authority"
@@ -205,7 +205,7 @@ class SchemaRegistry:
         except GlueRefusedError as error:
             raise self._error(str(error), error.hint) from error
 
-    def _read(self, answer: requests.Response) -> bytes | str:
+    def _read_answer(self, answer: requests.Response) -> bytes | str:
         text = b""
         for part in answer.iter_content(65536):
             text += part

@@ -57,7 +57,7 @@ def decoded_lines(lines: DataFrame, registry: SchemaRegistry, form: CdcFormat) -
     held = cached(framed.selectExpr("*", *numbers))
     try:
         schemas = registry.schemas(_numbers(held.frame, frame))
-        yield _decoded(held.frame, lines.columns, schemas, frame, needs_key=form != "debezium")
+        yield _decode_lines(held.frame, lines.columns, schemas, frame, needs_key=form != "debezium")
     finally:
         held.release()
 
@@ -74,7 +74,7 @@ def _numbers(lines: DataFrame, frame: Frame) -> Sequence[int]:
     return sorted(counts, key=lambda number: (-counts[number], number))
 
 
-def _decoded(
+def _decode_lines(
     lines: DataFrame, columns: Sequence[str], schemas: KnownSchemas, frame: Frame, *, needs_key: bool
 ) -> DataFrame:
     """`needs_key`: whether a message without a value means something by its key."""

@@ -12,7 +12,7 @@ from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.row_images import image_maps
 from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, sql_literal
 from sqlmesh_like.cdc.frames import Frame
-from sqlmesh_like.cdc.in_process.inference import Inferred, inferred
+from sqlmesh_like.cdc.in_process.inference import Inferred, infer_type
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def inferred_schema(
     Inference sorts the names; `in_order` gives them the order of the first event, which takes another read. `members`:
     names in the rows, None where they are not known. `may_hold_empty`: whether an event may be one of `HOLDS_EMPTY`.
     """
-    body = inferred(row[0] for row in frame.select("value").rows) if isinstance(frame, RowFrame) else _by_spark(frame)
+    body = infer_type(row[0] for row in frame.select("value").rows) if isinstance(frame, RowFrame) else _by_spark(frame)
     for name in message.path:
         body = _child(body, name)
     rows = [_child(body, name) for name in reversed(message.members)] if message.members else [body]

@@ -22,7 +22,7 @@ def tables_behind(place: SourcePaths) -> Mapping[str, tuple[BatchMarker, ...]]:
     """The batches that each table that is behind still has to ingest, oldest first, by the table's name."""
     notes = folder(place.behind)
     names = {name.removesuffix(".json") for name in notes.names() if name.endswith(".json")}
-    return {table.name: _read(place, table) for table in place.source.tables if table.name in names}
+    return {table.name: _read_queue(place, table) for table in place.source.tables if table.name in names}
 
 
 def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker]) -> None:
@@ -41,6 +41,6 @@ def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker])
     notes.fs.mv(f"{path}.new", path)
 
 
-def _read(place: SourcePaths, table: SourceTable) -> tuple[BatchMarker, ...]:
+def _read_queue(place: SourcePaths, table: SourceTable) -> tuple[BatchMarker, ...]:
     data = read_notes(folder(place.behind), f"{table.name}.json")
     return tuple(BatchMarker(entry["query"], entry["batch"], offset_range_from(entry["extent"])) for entry in data)

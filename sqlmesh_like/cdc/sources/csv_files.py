@@ -47,7 +47,7 @@ def csv_row_files(
         first = _first_record(each, csv_format)
         if first:
             groups[each.database, each.table, _names(each, first, csv_format, columns_of(each), operation)].append(each)
-    return [_read(spark, files, names, csv_format, operation) for (_, _, names), files in groups.items()]
+    return [_read_csv(spark, files, names, csv_format, operation) for (_, _, names), files in groups.items()]
 
 
 def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
@@ -79,7 +79,7 @@ def _names(
     return declared if len(first) == len(declared) else (OP, *declared)
 
 
-def _read(
+def _read_csv(
     spark: SparkSession, files: Sequence[Listed], names: tuple[str, ...], csv_format: CsvFormat, operation: str
 ) -> RowFiles:
     from pyspark.sql import functions as F

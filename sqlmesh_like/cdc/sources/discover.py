@@ -30,7 +30,7 @@ def with_discovered(place: SourcePaths) -> SourcePaths:
     if source.ingest is None or not source.ingest.discover:
         return place
     declared = replace(source, tables=tuple(table for table in source.tables if not is_discovered(table)))
-    entries = [(name, entry) for name, entry in _noted(place).items() if route(declared, *_origin(entry)) is None]
+    entries = [(name, entry) for name, entry in _read_notes(place).items() if route(declared, *_origin(entry)) is None]
     tables = (_table(place, name, entry) for name, entry in entries)
     return SourcePaths(place.target, replace(declared, tables=(*declared.tables, *tables)))
 
@@ -40,7 +40,7 @@ def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> So
     fresh = {source: key for source, key in keys.items() if route(place.source, *source) is None}
     if not fresh:
         return place
-    known = dict(_noted(place))
+    known = dict(_read_notes(place))
     for source, key in sorted(fresh.items(), key=repr):
         name = _name(place, source, known)
         known[name] = {"origin": list(source), "key": [storable_name(column) for column in key]}
@@ -123,7 +123,7 @@ def _safe(part: str) -> str:
     return shorten_name(re.sub(r"\W", "_", part), MAX_NAME)
 
 
-def _noted(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:
+def _read_notes(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:
     notes = folder(place.discovered)
     data = read_notes(notes, "tables.json") if notes.exists("tables.json") else {}
     assert isinstance(data, dict)

@@ -64,13 +64,15 @@ class FileLog:
             ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
             blocks = sorted(_Block(*row) for row in seen.groupBy("file", "block").agg(*ends).collect())
             columns = line_columns(self) | {"log_schema": "cast(null as string)"}
-            numbered = self._numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
+            numbered = self._with_line_numbers(seen, blocks).withColumns(
+                {name: F.expr(sql) for name, sql in columns.items()}
+            )
             extent = files_of(list({(block.modified, block.file) for block in blocks}))
             yield numbered.select(*LINE_COLUMNS), lambda _: extent
         finally:
             seen.unpersist()
 
-    def _numbered(self, lines: DataFrame, blocks: list[_Block]) -> DataFrame:
+    def _with_line_numbers(self, lines: DataFrame, blocks: list[_Block]) -> DataFrame:
         """Add the 1-based `line`, the same in every run, however Spark splits files; and what its folders name."""
         from pyspark.sql import functions as F
 

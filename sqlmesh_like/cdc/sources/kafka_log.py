@@ -51,7 +51,7 @@ class KafkaLog:
 
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
         options = {**self._options(spark), **self._topics()}
-        options["startingOffsets"] = start or _spelt(self.settings.get("starting_offsets") or "earliest")
+        options["startingOffsets"] = start or _offsets_text(self.settings.get("starting_offsets") or "earliest")
         if self.max_events:
             options["maxOffsetsPerTrigger"] = str(self.max_events)
         return spark.readStream.format("kafka").options(**options).load()
@@ -150,5 +150,5 @@ def _is_spark(name: str) -> bool:
     return name.startswith("kafka.") or "." not in name
 
 
-def _spelt(offsets: object) -> str:
+def _offsets_text(offsets: object) -> str:
     return offsets if isinstance(offsets, str) else json.dumps(offsets)

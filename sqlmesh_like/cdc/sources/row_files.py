@@ -110,10 +110,10 @@ def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
     for file in result:
         if file is not None:
             groups[file.listed.database, file.listed.table, file.schema].append(file)
-    return [_read(spark, files) for files in groups.values()]
+    return [_read_row_files(spark, files) for files in groups.values()]
 
 
-def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
+def _read_row_files(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
     from pyspark.sql.types import StructType
 
     schema = StructType.fromJson(json.loads(files[0].schema))

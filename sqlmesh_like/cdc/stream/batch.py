@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
-from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
+from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, route_events, routed_files
 from sqlmesh_like.cdc.decode.repeated_schemas import NO_SCHEMAS, RepeatedSchemas
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, held
@@ -95,7 +95,9 @@ def ingest_batch(
     with _events(context, lines, schemas) as events:
         mark = mark_of(events)
         fault_point("ingest.begin")
-        routing = routed_files(place, files) if events is None else routed(place, events, context.registry, schemas)
+        routing = (
+            routed_files(place, files) if events is None else route_events(place, events, context.registry, schemas)
+        )
         if only is not None:
             routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
         routing = replace(

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.decode.decode import Decoded, with_events
-from sqlmesh_like.cdc.decode.events import events_of, routed, waiting
+from sqlmesh_like.cdc.decode.events import events_of, route_events, waiting
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.frames import in_spark, union_frames
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS, read_floors
@@ -64,7 +64,7 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
     lines = dead_letters.lines_of(letter_rows.where(is_young))
     with events_of(lines, place.source.ingest, context.registry) as named, in_memory(named) as events:
         behind = tables_behind(place)
-        routing = routed(place, events, context.registry)
+        routing = route_events(place, events, context.registry)
         routing = replace(routing, shares={name: share for name, share in routing.shares.items() if name not in behind})
         decoded, unfit = decode_all(place, events, routing, in_order=in_order)
         try:
