@@ -122,7 +122,7 @@ def test_a_small_change_of_what_executors_built_starts_no_application(master: st
     sml(root, "verify")
     verified = applications(work)
     assert len(verified - built) == 1, "whole tables are compared by executors"
-    sml(root, "run", "--full-refresh", "--select", "by_city", "best")
+    sml(root, "run", "--full-refresh", "--select", "by_city", "buyers", "paid")
     assert applications(work) == verified, "small tables are built on the driver"
     sml(root, "verify")
 

@@ -117,8 +117,8 @@ _KINDS: Mapping[DatabaseKind, Mapping[str, Kind]] = {
 def display_text(kind: Kind, text: str | None) -> str:
     """A canonical text as people write the value.
 
-    >>> display_text(Kind.MOMENT, "1704067200000001"), shown(Kind.FLOAT, "8000000000000000"), shown(Kind.TEXT, "a ")
-    ('2024-01-01 00:00:00.000001', '-0.0', "'a '")
+    >>> display_text(Kind.MOMENT, "1704067200000001"), display_text(Kind.FLOAT, "8000000000000000")
+    ('2024-01-01 00:00:00.000001', '-0.0')
     """
     if text is None:
         return "NULL"
