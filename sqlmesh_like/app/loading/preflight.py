@@ -10,6 +10,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.checks.check import CheckedModels, check_models
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.project.reading.session_settings import EXTENSIONS
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import source_fixture
@@ -107,7 +108,7 @@ def _check(
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target, chosen = loaded.target, [models[unique_id] for unique_id in order]
-    has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark
+    has_catalog, has_functions = target.catalog != "none", EXTENSIONS in target.spark
     for_spark = target.on_unproven == "error"
     key = check_key(chosen, sorted(schemas.items()), has_catalog, has_functions, for_spark, tests)
     known = cached_warnings(loaded.target_folder, key)

@@ -19,6 +19,7 @@ from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.checks.check import check_models
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.project.reading.session_settings import EXTENSIONS
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 from sqlmesh_like.run.lake_query import LakeQuery
@@ -67,7 +68,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
         require_built(lake.catalog.places[unique_id], state)
     views = [planner.rendered.model(unique_id) for unique_id in lake.loaded.graph.order(_views(planner, model))]
     target = lake.loaded.target
-    has_functions = "spark.sql.extensions" in target.spark
+    has_functions = EXTENSIONS in target.spark
     schemas = {unique_id: state.schema for unique_id, state in states.items()}
     check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions).require_sound()
     facts = planner.compile(model, states).facts

@@ -22,7 +22,6 @@ FIXED: Mapping[str, str] = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     # Otherwise NULLs inside arrays fail.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
@@ -39,6 +38,9 @@ FIXED: Mapping[str, str] = {
     "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
 }
 """They determine the meaning of a model's rows (time zone, ANSI mode), or Hudi requires them."""
+EXTENSIONS = "spark.sql.extensions"
+"""A target may name further ones than Hudi's, which bring functions of their own."""
+HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 _PREFIX = "spark.sql."
 _WITHOUT_EFFECT = re.compile(
     _PREFIX.replace(".", r"\.")
@@ -61,8 +63,8 @@ _WITHOUT_EFFECT = re.compile(
     re.VERBOSE,
 )
 """About speed, files, logs or the catalog; or about statements that no model is."""
-_OF_FUNCTIONS = frozenset({"spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy"})
-"""They change the results of functions, and neither types nor how rows are joined and grouped."""
+_OF_FUNCTIONS = frozenset({"spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy", EXTENSIONS})
+"""They change the results of functions, or add some, and neither types nor how rows are joined and grouped."""
 
 
 def value_settings(spark: Mapping[str, str]) -> dict[str, str]:
@@ -72,9 +74,15 @@ def value_settings(spark: Mapping[str, str]) -> dict[str, str]:
     {}
     >>> value_settings({"spark.sql.caseSensitive": "true", "spark.sql.files.ignoreCorruptFiles": "true"})
     {'spark.sql.caseSensitive': 'true', 'spark.sql.files.ignoreCorruptFiles': 'true'}
+    >>> value_settings({EXTENSIONS: HUDI_EXTENSION}), value_settings({EXTENSIONS: "com.example.More"})
+    ({}, {'spark.sql.extensions': 'com.example.More'})
     """
-    of_sql = (name for name in spark if name.startswith(_PREFIX) and name not in FIXED)
-    return {name: spark[name] for name in of_sql if not _WITHOUT_EFFECT.fullmatch(name)}
+    return {
+        name: value
+        for name, value in spark.items()
+        if name.startswith(_PREFIX) and name not in FIXED and not _WITHOUT_EFFECT.fullmatch(name)
+        if (name, value) != (EXTENSIONS, HUDI_EXTENSION)
+    }
 
 
 def setting_not_followed(settings: Mapping[str, str]) -> str | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.project.reading.session_settings import FIXED, changed_setting
+from sqlmesh_like.project.reading.session_settings import EXTENSIONS, FIXED, HUDI_EXTENSION, changed_setting
 from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
 
@@ -53,7 +53,7 @@ _OF_LOG = ("log4j2.configurationFile", "sml.log.file")
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OPTIONS = "spark.driver.extraJavaOptions"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
-_JOINED = {"spark.jars": ",", _OPTIONS: " ", _EXECUTOR_OPTIONS: " "}
+_JOINED = {EXTENSIONS: ",", "spark.jars": ",", _OPTIONS: " ", _EXECUTOR_OPTIONS: " "}
 AVRO_LIMITS = tuple(
     f"-Dorg.apache.avro.limits.{name}.maxLength={limit}"
     for name, limit in (("string", 64 * 1024**2), ("bytes", 64 * 1024**2), ("collectionItems", 4 * 1024**2))
@@ -100,9 +100,9 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
         name.removeprefix("spark.hadoop.") for name, value in target.spark.items() if is_secret_setting(name, value)
     ]
     settings["spark.redaction.regex"] = "|".join([settings["spark.redaction.regex"], *map(re.escape, named)])
-    for name, ours in _of_machine(machine).items():
+    for name, ours in {EXTENSIONS: HUDI_EXTENSION, **_of_machine(machine)}.items():
         theirs = target.spark.get(name)
-        settings[name] = _JOINED[name].join([ours, theirs]) if theirs else ours
+        settings[name] = _JOINED[name].join([ours, theirs]) if theirs and theirs != ours else ours
     return settings
 
 

@@ -31,12 +31,12 @@ from tests.spark.lake import Lake as ModelLake
 READER = """
 import json, sys
 from pyspark.sql import SparkSession
-from sqlmesh_like.project.reading.session_settings import FIXED
+from sqlmesh_like.project.reading.session_settings import EXTENSIONS, FIXED, HUDI_EXTENSION
 
 uri, jars, questions = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 builder = SparkSession.builder.master("local[1]").config("spark.jars", jars).config("spark.ui.enabled", "false")
 own = {"spark.sql.catalogImplementation": "hive", "spark.hadoop.hive.metastore.uris": uri}
-for name, value in {**FIXED, **own}.items():
+for name, value in {**FIXED, EXTENSIONS: HUDI_EXTENSION, **own}.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
 print("ANSWERS " + json.dumps([[[str(v) for v in row] for row in spark.sql(q).collect()] for q in questions]))

@@ -23,7 +23,7 @@ class Counted(WatchLoop):
     outcome = RunResult()
     count = 0
 
-    def _run(self) -> None:
+    def _run_round(self) -> None:
         self.count += 1
         self.result = self.outcome
 

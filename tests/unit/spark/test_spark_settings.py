@@ -9,7 +9,7 @@ import pytest
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.project.reading.session_settings import FIXED
+from sqlmesh_like.project.reading.session_settings import FIXED, HUDI_EXTENSION
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.spark.jvm.jars import jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -93,6 +93,13 @@ def test_a_session_that_reads_messages_limits_what_they_say_of_their_length() ->
     assert limit in settings["spark.executor.extraJavaOptions"]
     assert settings["spark.executor.extraJavaOptions"].endswith(" -Xss4m")
     assert limit not in spark_settings(target(), MACHINE)["spark.executor.extraJavaOptions"]
+
+
+def test_a_target_may_add_extensions_to_hudis() -> None:
+    assert spark_settings(target(), MACHINE)["spark.sql.extensions"] == HUDI_EXTENSION
+    for given in ("com.example.More", HUDI_EXTENSION):
+        settings = spark_settings(target(spark__sql__extensions=given), MACHINE)
+        assert settings["spark.sql.extensions"].split(",") == list(dict.fromkeys([HUDI_EXTENSION, given]))
 
 
 @pytest.mark.parametrize("of", ["driver", "executor"])
