@@ -34,7 +34,7 @@ _LEFT_OVER_SECONDS = 24 * 3600
 
 
 @contextmanager
-def exported(session: SparkSession, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
+def export_rows(session: SparkSession, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
     """See `ChangeExporter.export`."""
     frame = _rows(session, state, since)
     place = folder(f"{staging}/{int(time.time())}-{uuid.uuid4().hex}")
@@ -58,17 +58,17 @@ def _rows(session: SparkSession, state: TableState, since: str | None) -> DataFr
     assert state.frontier is not None
     feed = change_feed(session, Timeline(state.uri))
     if since is None:
-        return _keyed(feed.current(state.frontier), F.lit(False))
-    return _keyed(net_rows(_netted(feed.changes(since, state.frontier))), F.col(IS_DELETED))
+        return _with_short_keys(feed.current(state.frontier), F.lit(False))
+    return _with_short_keys(net_rows(_net_weights(feed.changes(since, state.frontier))), F.col(IS_DELETED))
 
 
-def _netted(signed: DataFrame) -> DataFrame:
+def _net_weights(signed: DataFrame) -> DataFrame:
     """Sum weights of equal rows and drop zeros: a row that was added and removed in between is not a change."""
     names = [F.col(f"`{name}`") for name in signed.columns if name != WEIGHT]
     return signed.groupBy(*names).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
 
 
-def _keyed(frame: DataFrame, gone: SparkColumn) -> DataFrame:
+def _with_short_keys(frame: DataFrame, gone: SparkColumn) -> DataFrame:
     """Columns, a key of fixed length (databases only index short ones), and whether the row is gone."""
     names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, IS_DELETED, COPIES, BEFORE)]
     return frame.select(*names, F.sha2(F.col(KEY), 256).substr(1, 32).alias(KEY), gone.alias(GONE))

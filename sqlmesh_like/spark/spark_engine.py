@@ -43,13 +43,13 @@ from sqlmesh_like.run.ports import (
     starting,
 )
 from sqlmesh_like.run.seeds import SeedTable
-from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
+from sqlmesh_like.spark.change_feed.change_feed import change_feed, label_changes
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
-from sqlmesh_like.spark.export import exported
+from sqlmesh_like.spark.export import export_rows
 from sqlmesh_like.spark.frames.comparison import difference, sampled_difference
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
-from sqlmesh_like.spark.jvm.job_metrics import measured
+from sqlmesh_like.spark.jvm.job_metrics import measure_work
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
 from sqlmesh_like.spark.program.scalar_functions import register_functions
@@ -122,26 +122,26 @@ class SparkEngine:
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         bindings = Bindings(self._session_of(planned), planned, self._changes, shared or {})
-        return self._done(bindings, self._run)
+        return self._apply(bindings, self._run_program)
 
     def commit(self, planned: PlannedModel, local: LocalActions, started: datetime) -> WriteResult:
         """Commit what DuckDB computed for a model, on which work began at `started`."""
         spent = datetime.now(UTC) - started
         session = self._session_of(planned)  # starting a JVM does not count as the model's work
         bindings = Bindings(session, planned, self._changes, started=datetime.now(UTC) - spent)
-        return self._done(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
+        return self._apply(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
 
     def look_up(self, wanted: KeyedRows) -> KeyedResult:
         """Rows of a table by keys, for a program that runs without Spark; where there are none, it has to run on it."""
         try:
             session = self.session()
-            with failing(f"{wanted.uri} cannot be read"), measured(session) as spark_work:
+            with failing(f"{wanted.uri} cannot be read"), measure_work(session) as spark_work:
                 return KeyedResult(keyed_rows(session, wanted), spark_work())
         except NodeError as error:  # it may fail in the program as well, which then reports the reason
             _LOG.debug("rows of %s cannot be looked up: %s", wanted.uri, error)
             return KeyedResult(None)
 
-    def _run(self, bindings: Bindings) -> WriteResult:
+    def _run_program(self, bindings: Bindings) -> WriteResult:
         planned, steps = bindings.planned, SparkSteps(bindings)
         writer = self._writer(steps)
         at = (KEY, PARTITION) if writer.target.partition_by else (KEY,)
@@ -165,10 +165,10 @@ class SparkEngine:
         with failing_model(planned):
             return self.session()
 
-    def _done(self, bindings: Bindings, work: Callable[[Bindings], WriteResult]) -> WriteResult:
+    def _apply(self, bindings: Bindings, work: Callable[[Bindings], WriteResult]) -> WriteResult:
         planned = bindings.planned
         try:
-            with failing_model(planned), measured(bindings.session) as spark_work:
+            with failing_model(planned), measure_work(bindings.session) as spark_work:
                 applied = work(bindings)
                 if applied.committed:
                     self._register(bindings.session, planned)
@@ -187,12 +187,12 @@ class SparkEngine:
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         bindings = Bindings(self._session_of(planned), planned)
-        return self._done(bindings, self._take_snapshot)
+        return self._apply(bindings, self._take_snapshot)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with failing(table.seed.path):
             session = self.session()
-            state = self._recovered(state)
+            state = self._recover_state(state)
             load_seed(session, table, state, now, self._target.hudi)
             sync(session, self._target, table.seed.table, state.uri, None)
 
@@ -230,11 +230,11 @@ class SparkEngine:
         assert state.frontier is not None
         with failing(f"the changes of {state.uri} cannot be read"):
             feed = change_feed(self.session(), Timeline(state.uri))
-            return _rows(described(feed.changes(since, state.frontier)), limit)
+            return _rows(label_changes(feed.changes(since, state.frontier)), limit)
 
     @contextmanager
     def export(self, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
-        with failing(f"{state.uri} cannot be published"), exported(self.session(), state, since, staging) as export:
+        with failing(f"{state.uri} cannot be published"), export_rows(self.session(), state, since, staging) as export:
             yield export
 
     def compact(self, uri: str) -> int:
@@ -256,10 +256,10 @@ class SparkEngine:
     ) -> bool:
         with failing(f"the failures cannot be stored in {place.table}"):
             frame = bound(self.session(), tree, tables)
-            state = self._recovered(self._history.state(place.uri))
+            state = self._recover_state(self._history.state(place.uri))
             return store_failing_rows(keyed_by_content(frame), place, state, now, self._target.hudi)
 
-    def _recovered(self, state: TableState) -> TableState:
+    def _recover_state(self, state: TableState) -> TableState:
         """The state of a table after a swap of it that a crash interrupted was finished or undone."""
         return self._history.state(state.uri) if recover(state.uri) else state
 

@@ -135,11 +135,11 @@ class _Table:
         bindings = self._bindings(case.before, case.before, now)
         self.build(bindings)
         if case.after is None:
-            return Outcome(self._shown(), self._recomputed(bindings))
+            return Outcome(self._visible_rows(), self._recomputed_rows(bindings))
         bindings = self._bindings(case.before, case.after, now)
         self._follow(bindings)
         strategy = case.compiled.classification.strategy if self._is_derived else "full_refresh"
-        return Outcome(self._shown(), self._recomputed(bindings), strategy)
+        return Outcome(self._visible_rows(), self._recomputed_rows(bindings), strategy)
 
     def build(self, bindings: Bindings) -> None:
         written, build = bindings.as_written(), self._case.compiled.table.build
@@ -160,7 +160,7 @@ class _Table:
         now, then = bindings.planned.now, bindings.planned.then
         Machine(plan, steps, _FrameWriter(self, steps), table, now, then).run(strategy, bindings.planned.moves)
 
-    def _shown(self) -> Rows:
+    def _visible_rows(self) -> Rows:
         return _rows(visible_rows(self.rows()))
 
     def rows(self) -> DataFrame:
@@ -171,9 +171,9 @@ class _Table:
         """Replace the table's rows by those that stay and those that enter."""
         self._target = staying.unionByName(entering.select(*staying.columns)).localCheckpoint()
 
-    def _recomputed(self, bindings: _UnitBindings) -> Rows:
+    def _recomputed_rows(self, bindings: _UnitBindings) -> Rows:
         frame = bindings.recomputed() if self._is_derived else bindings.as_written()
-        return _rows(frame.select(*[f"`{column.name}`" for column in self._shown().schema]))
+        return _rows(frame.select(*[f"`{column.name}`" for column in self._visible_rows().schema]))
 
     def _bindings(self, before: TableRows, after: TableRows, now: datetime) -> _UnitBindings:
         frames: dict[tuple[str, str], DataFrame] = {}

@@ -18,7 +18,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import side_by_side
 from sqlmesh_like.errors import Location
 from sqlmesh_like.project.nodes import IngestSource, PartitionBy, Source, Target
-from sqlmesh_like.spark.frames.partition_paths import encoded
+from sqlmesh_like.spark.frames.partition_paths import partition_path
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 from tests.spark.ingest_lake import Lake, event, table
 
@@ -138,7 +138,7 @@ def test_an_error_of_one_table_does_not_cost_the_batch_of_the_others(tmp_path: P
 def test_a_partition_of_a_model_has_a_name_that_file_systems_take(spark: SparkSession) -> None:
     texts = ["x", "ü", "y" * 240, "y" * 241, "y" * 240 + "z", "ü" * 100, "ü" * 99 + "é", "../" * 200, ""]
     frame = spark.createDataFrame([(text, 1) for text in texts], "a string, b int")
-    names = [row[0] for row in frame.select(encoded(("a",))).collect()]
+    names = [row[0] for row in frame.select(partition_path(("a",))).collect()]
     assert len(set(names)) == len(texts) and max(map(len, names)) <= 240
     assert names[0] == "x" and names[2] == "y" * 240, "what was there already has the name that it had"
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)

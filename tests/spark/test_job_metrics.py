@@ -10,7 +10,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.run.ports import SparkWork
-from sqlmesh_like.spark.jvm.job_metrics import measured
+from sqlmesh_like.spark.jvm.job_metrics import measure_work
 
 _PATIENCE_SECONDS = 600
 
@@ -45,7 +45,7 @@ def test_a_stage_that_another_section_uses_again_is_told_by_the_section_that_ran
     results: list[SparkWork | None] = []
 
     def fill() -> None:
-        with measured(spark) as work:
+        with measure_work(spark) as work:
             assert kept.rdd.mapPartitions(holding(tmp_path)).count() == 10_000
             results.append(work())
 
@@ -53,7 +53,7 @@ def test_a_stage_that_another_section_uses_again_is_told_by_the_section_that_ran
     try:
         filling.start()
         wait_until((tmp_path / "reached").exists)
-        with measured(spark) as work:
+        with measure_work(spark) as work:
             kept.write.format("noop").mode("overwrite").save()
             other = work()
     finally:
@@ -69,7 +69,7 @@ def test_a_stage_that_two_jobs_of_a_section_wait_for_counts_once(spark: SparkSes
     context = spark.sparkContext
     numbers = context.parallelize(range(10), 1).mapPartitions(holding(tmp_path)).map(lambda number: (number, 1))
     shared = numbers.reduceByKey(lambda one, other: one + other, 1)
-    with measured(spark) as work:
+    with measure_work(spark) as work:
         jobs = [InheritableThread(target=shared.count) for _ in range(2)]
         try:
             for job in jobs:

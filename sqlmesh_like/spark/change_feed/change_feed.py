@@ -17,7 +17,7 @@ def change_feed(session: SparkSession, timeline: Timeline) -> CopyOnWriteFeed:
     return CopyOnWriteFeed(session, timeline) if timeline.is_cow else MergeOnReadFeed(session, timeline)
 
 
-def described(signed: DataFrame) -> DataFrame:
+def label_changes(signed: DataFrame) -> DataFrame:
     """Signed rows of a table with `_change` instead of weights; rows rewritten without a change are left out.
 
     Rows with the same key and values cancel out one by one.

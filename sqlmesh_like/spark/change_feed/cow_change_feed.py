@@ -49,7 +49,7 @@ class CopyOnWriteFeed:
         `partitions`: read only the base files of these partition paths. Raises RetryableError where files are gone.
         """
         schema = self.schema(frontier)
-        names = _shown(schema, hidden)
+        names = _reader_columns(schema, hidden)
         plan = plan_rows(self._timeline, frontier, names, partitions)
         return self._rows(plan.source, schema, _columns(names, plan.key))
 
@@ -60,12 +60,12 @@ class CopyOnWriteFeed:
         commit and sign: consumers net by the columns they use. Raises RetryableError where files are gone.
         """
         schema = self.schema(end)
-        return self._change(plan_change(self._timeline, start, end, _shown(schema)), schema)
+        return self._change(plan_change(self._timeline, start, end, _reader_columns(schema)), schema)
 
     def logged_changes(self, start: str, end: str) -> DataFrame:
         """The change from the logs of its commits. Raises NotLoggedError where these do not have all of it."""
         schema = self.schema(end)
-        return self._change(plan_logs(self._timeline, start, end, _shown(schema)), schema)
+        return self._change(plan_logs(self._timeline, start, end, _reader_columns(schema)), schema)
 
     def compared_changes(self, start: str, end: str) -> DataFrame:
         """The change from comparing the file groups that commits touched at `start` and at `end`."""
@@ -81,7 +81,7 @@ class CopyOnWriteFeed:
         if plan.why:
             _log.info("%s: file slices are compared: %s", self._timeline.uri, plan.why)
         removed, added = self._removed_and_added(plan, schema)
-        columns = _columns(_shown(schema), plan.key)
+        columns = _columns(_reader_columns(schema), plan.key)
         return reduce(
             DataFrame.unionByName,
             (
@@ -103,10 +103,10 @@ class CopyOnWriteFeed:
     def _rows(self, source: Source, schema: Schema, columns: Collection[SparkColumn] = ()) -> DataFrame:
         """Rows as these columns; without any as `typed_frame`."""
         assert isinstance(source, BaseFiles), "the table is copy-on-write"
-        frame = self._read(source.slices, schema)
+        frame = self._read_slices(source.slices, schema)
         return frame.select(*columns) if columns else frame
 
-    def _read(self, slices: Iterable[Slice], schema: Schema) -> DataFrame:
+    def _read_slices(self, slices: Iterable[Slice], schema: Schema) -> DataFrame:
         """Rows of base files as `schema`.
 
         Files of different writer schemas are read separately and cast: no single reader schema can read a column that
@@ -140,7 +140,7 @@ def _ddl(schema: Schema) -> str:
     return ", ".join(f"`{name}` {type_}" for name, type_ in typed_frame(schema))
 
 
-def _shown(schema: Schema, hidden: bool = False) -> list[str]:
+def _reader_columns(schema: Schema, hidden: bool = False) -> list[str]:
     """Names of the columns that readers get: visible ones (`hidden`: all but Hudi's) and the row's key, at the end."""
     names = [column.name for column in (schema if hidden else visible(schema))]
     return [*(name for name in names if not name.startswith("_hoodie_") and name != KEY), KEY]

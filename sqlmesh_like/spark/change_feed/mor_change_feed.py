@@ -45,7 +45,7 @@ class MergeOnReadFeed(CopyOnWriteFeed):
                 return frame.select(*columns) if columns else frame
 
     def _overlaid_rows(self, overlay: Overlay, schema: Schema, columns: Collection[SparkColumn]) -> DataFrame:
-        whole, changed = (self._read(some, schema).select(*columns) for some in (overlay.whole, overlay.changed))
+        whole, changed = (self._read_slices(some, schema).select(*columns) for some in (overlay.whole, overlay.changed))
         numbered = [
             read_logs(self._session, self._timeline, [log], schema).withColumn(_NUMBER, F.lit(number))
             for number, log in enumerate(overlay.logs)
@@ -64,16 +64,16 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         if merge.partitions is not None and not merge.partitions:
             return self._empty(schema)
         reader = self._session.read.format("hudi").option("as.of.instant", merge.instant)
-        frame = self._narrowed(
+        frame = self._in_partitions(
             reader.options(**options_from_data(self._timeline)).load(self._timeline.uri), schema, merge.partitions
         )
         wanted = self._empty(schema).schema.fields
-        refused = self._refused(schema)
+        refused = self._errors_of_misread_columns(schema)
         return frame.select(
             *[refused[f.name] if f.name in refused else promoted_type(frame, f.name, f.dataType) for f in wanted]
         )
 
-    def _narrowed(self, frame: DataFrame, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
+    def _in_partitions(self, frame: DataFrame, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
         """Filter by partition values where these are plain text in paths; otherwise return all rows."""
         names = path_columns(self._timeline, schema)
         if not names or partitions is None or len(partitions) > MAX_PARTITIONS:
@@ -83,7 +83,7 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         folders = [F.concat(F.lit(f"{name}="), F.col(f"`{name}`").cast("string")) for name in names]
         return frame.where(F.concat_ws("/", *folders).isin(sorted(partitions)))
 
-    def _refused(self, schema: Schema) -> dict[str, SparkColumn]:
+    def _errors_of_misread_columns(self, schema: Schema) -> dict[str, SparkColumn]:
         """Expressions that raise an error for partition columns that Hudi misreads from paths (timestamps as NULL)."""
         if options_from_data(self._timeline):
             return {}

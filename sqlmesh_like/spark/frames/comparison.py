@@ -35,7 +35,7 @@ def difference(
         total = _count(unequal)
 
     def rows_of(sign: int, most: int | None) -> list[Row]:
-        frame = _copied(unequal, -sign)
+        frame = _repeat_surplus(unequal, -sign)
         return _rows(frame if most is None else frame.limit(most))
 
     return close_difference(total, rows_of, floats, limit)
@@ -111,7 +111,7 @@ def _cast_as(stored: DataFrame, expected: DataFrame) -> DataFrame:
     return expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
 
 
-def _copied(unequal: DataFrame, sign: int) -> DataFrame:
+def _repeat_surplus(unequal: DataFrame, sign: int) -> DataFrame:
     """Rows of which one side has more copies, each repeated by the difference. `sign`: 1 stored, -1 expected."""
     times = F.explode(F.sequence(F.lit(1), F.col(_COPIES) * sign))
     more = unequal.where(F.col(_COPIES) * sign > 0)

@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SAFE = r"\A[A-Za-z0-9][A-Za-z0-9.-]*\z"
 
 
-def encoded(columns: Sequence[str]) -> SparkColumn:
+def partition_path(columns: Sequence[str]) -> SparkColumn:
     """Value of `_sml_partition`: each value's text if it is safe as a folder name on every store, else hexadecimal.
 
     Hudi reads partition values back from paths and gets many wrong (`''` becomes NULL, a timestamp 1970-01-01), so the
@@ -40,7 +40,7 @@ def _encoded_one(name: str) -> SparkColumn:
 
 def target_paths(values: DataFrame, columns: Sequence[str]) -> list[str]:
     """Partition paths of a derived table for rows with its partition columns."""
-    paths = values.select(encoded(columns)).distinct().collect()
+    paths = values.select(partition_path(columns)).distinct().collect()
     return sorted(f"{PARTITION}={row[PARTITION]}" for row in paths)
 
 
@@ -52,7 +52,7 @@ def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: StoredLay
         return None
     renamed = step.select(*[F.col(f"`{by_name[name.lower()]}`").alias(name) for name in layout.columns]).distinct()
     if layout.encoded:
-        rows = renamed.select(encoded(layout.columns)).distinct().limit(MAX_VALUES + 1).collect()
+        rows = renamed.select(partition_path(layout.columns)).distinct().limit(MAX_VALUES + 1).collect()
         return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
     texts = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
     result = texts.limit(MAX_VALUES + 1).collect()

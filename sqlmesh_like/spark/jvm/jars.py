@@ -118,7 +118,7 @@ def _ensure(jar: Jar, progress: Progress | None) -> Path:
     path = jar_path(jar)
     if jar_state(jar) == "verified":
         return path
-    with _locked(path.parent):
+    with _lock_cache(path.parent):
         if not path.is_file():
             _fetch(jar, path, progress)
         _verify(jar, path)
@@ -126,7 +126,7 @@ def _ensure(jar: Jar, progress: Progress | None) -> Path:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_cache(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / ".lock")
@@ -161,7 +161,7 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     hint = f"connect to the network, or set {MIRROR_VARIABLE} to a Maven mirror, then run `sml deps`"
     try:
         with _system_authorities():
-            return _resolved(jar, folder, progress)
+            return _resolve(jar, folder, progress)
     except requests.exceptions.SSLError:
         reason = f"the certificate of {_repository()} is not trusted"
         hint = f"set {_AUTHORITIES_VARIABLE} to the file of your network's certificate authorities, then run `sml deps`"
@@ -175,7 +175,7 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     raise MachineError(f"cannot fetch {jar}: {reason}", hint=hint)
 
 
-def _resolved(jar: Jar, folder: Path, progress: Progress | None) -> Path:
+def _resolve(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     """The artifact in `folder`. What fails is tried again: a first run fetches 80 MB at once."""
     import requests
     from jgo.maven import MavenContext, PythonResolver

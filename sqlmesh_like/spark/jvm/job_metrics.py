@@ -26,7 +26,7 @@ _numbers = count(1)
 
 
 @contextmanager
-def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
+def measure_work(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
     """Count the work that this thread starts within the context; the function returns it so far.
 
     It returns None where work cannot be assigned: without pinned threads, JVM threads do not match Python's.

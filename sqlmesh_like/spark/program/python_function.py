@@ -59,13 +59,13 @@ class DbtObject:
 
     def ref(self, *names: str, v: object = None, version: object = None) -> DataFrame:
         """A model or seed at the version that this run has pinned. Raises LookupError for other names."""
-        return self._read("ref", names, {"v": v, "version": version})
+        return self._input_frame("ref", names, {"v": v, "version": version})
 
     def source(self, source: str, table: str) -> DataFrame:
         """A source's table at the version that this run has pinned. Raises LookupError for other names."""
-        return self._read("source", (source, table), {})
+        return self._input_frame("source", (source, table), {})
 
-    def _read(self, asked: str, names: tuple[str, ...], kwargs: Mapping[str, object]) -> DataFrame:
+    def _input_frame(self, asked: str, names: tuple[str, ...], kwargs: Mapping[str, object]) -> DataFrame:
         frame = self._inputs.get(reference_key(asked, names, kwargs))
         if frame is None:
             shown = ", ".join(map(repr, names))
@@ -81,13 +81,13 @@ def python_rows(model: RenderedModel, session: SparkSession, read: Callable[[int
     python = model.python
     assert python is not None
     refuse_untrusted(model, python)
-    returned = _returned(model, python, session, read)
+    returned = _call_function(model, python, session, read)
     for name in _RESTORED:
         session.conf.set(name, FIXED[name])
     return _in_contract_order(model, _as_frame(returned, session, python))
 
 
-def _returned(
+def _call_function(
     model: RenderedModel, python: PythonCode, session: SparkSession, read: Callable[[int], DataFrame]
 ) -> object:
     # Read before the function runs, so that an error in reading an input is not attributed to it.
@@ -123,7 +123,7 @@ def _as_frame(returned: object, session: SparkSession, python: PythonCode) -> Da
         message = f"the DataFrame of pandas cannot become one of Spark: {type(error).__name__}: {error}"
         raise NodeError(message, location=python.function, hint="give its columns types, by astype()") from None
     if not isinstance(returned, DataFrame):
-        message = f"the function returned {_described(returned)}, not a Spark or pandas DataFrame"
+        message = f"the function returned {_kind_of(returned)}, not a Spark or pandas DataFrame"
         raise NodeError(message, location=python.function, hint="return df")
     names = Counter(name.lower() for name in returned.columns)
     if twice := [name for name, times in names.items() if times > 1]:
@@ -137,7 +137,7 @@ def _is_of(value: object, package: str) -> bool:
     return type(value).__name__ == "DataFrame" and (module == package or module.startswith(f"{package}."))
 
 
-def _described(value: object) -> str:
+def _kind_of(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 

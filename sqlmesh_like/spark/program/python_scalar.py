@@ -29,14 +29,14 @@ class PythonScalar:
 
     def __call__(self, *values: object) -> object:
         if self._function is None:
-            self._function = self._loaded()
+            self._function = self._load()
         returned = self._function(*values)
-        return None if returned is None else self._checked(returned)
+        return None if returned is None else self._check(returned)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_function": None}
 
-    def _loaded(self) -> Callable[..., object]:
+    def _load(self) -> Callable[..., object]:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if self._runtime_version is not None and self._runtime_version != here:
             raise self._error(f"runtime_version is {self._runtime_version}, and Spark's Python is {here}")
@@ -46,7 +46,7 @@ class PythonScalar:
         function: Callable[..., object] = module.__dict__[self._entry_point]
         return function
 
-    def _checked(self, value: object) -> object:
+    def _check(self, value: object) -> object:
         kind = self._returns
         if kind in _BITS and isinstance(value, int) and not isinstance(value, bool):
             if -(1 << (_BITS[kind] - 1)) <= value < 1 << (_BITS[kind] - 1):

@@ -35,11 +35,11 @@ def _first_difference(*plans: Any) -> str:
     lines = (str(plan.canonicalized().toString()).splitlines() for plan in plans)
     for left, right in zip_longest(*lines, fillvalue=""):
         if left != right:
-            return f"{_shown(left)}, not {_shown(right)}"
+            return f"{_plan_line(left)}, not {_plan_line(right)}"
     return "another plan"
 
 
-def _shown(line: str) -> str:
+def _plan_line(line: str) -> str:
     """A line of a plan without the lines that draw its tree."""
     text = line.lstrip(" :+-!'")
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

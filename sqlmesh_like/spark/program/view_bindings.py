@@ -84,7 +84,7 @@ class Bindings:
             outside = split_relation(node) if isinstance(node, exp.Table) else None
             if outside is None:
                 return node
-            return exp.table_(self._bound(*outside, prunes, ranges or {}), alias=node.alias or None)
+            return exp.table_(self._view_of_relation(*outside, prunes, ranges or {}), alias=node.alias or None)
 
         return self.session.sql(query.transform(bind).sql(SPARK))
 
@@ -98,18 +98,20 @@ class Bindings:
         """Rows of the model's own query or function over its inputs at their end frontiers; visible columns only."""
         facts = self.planned.compiled.facts
         if facts.model.python is None:
-            return self._queried(facts.tree)
-        return python_rows(facts.model, self.session, lambda number: self._queried(input_query(facts.tree, number)))
+            return self._author_frame(facts.tree)
+        return python_rows(
+            facts.model, self.session, lambda number: self._author_frame(input_query(facts.tree, number))
+        )
 
     def other_meaning(self, written: DataFrame) -> str | None:
         """How Spark reads the model's query otherwise if it is written from its tree, as programs are; else None."""
         try:
-            compiled = self._queried(self.planned.compiled.facts.tree, from_tree=True)
+            compiled = self._author_frame(self.planned.compiled.facts.tree, from_tree=True)
         except AnalysisException as error:
             return first_line(error)
         return other_meaning(written, compiled)
 
-    def _queried(self, tree: exp.Expr, *, from_tree: bool = False) -> DataFrame:
+    def _author_frame(self, tree: exp.Expr, *, from_tree: bool = False) -> DataFrame:
         return self.session.sql(spark_sql(tree, self._names, self.planned.now, from_tree=from_tree))
 
     @cached_property
@@ -137,7 +139,7 @@ class Bindings:
         for kept in self._cached:
             kept.release()
 
-    def _bound(
+    def _view_of_relation(
         self, role: RelationRole, name: str, prunes: Sequence[Prune], ranges: Mapping[str, Mapping[str, ValueRange]]
     ) -> str:
         """The name of a relation's view, which all steps that read the same part share."""

@@ -48,9 +48,9 @@ def write_branch(
     match planned.strategy:
         case "merge" if keys:
             sinks.check_rows(rows, target)
-            actions = _merged(rows, stored, target, _matching(planned), _kept_columns(planned, rows))
+            actions = _merge_actions(rows, stored, target, _matching(planned), _kept_columns(planned, rows))
         case "delete+insert" if keys:
-            old = _renamed(stored)
+            old = _with_old_names(stored)
             leaving = old.join(rows, _matching(planned), "left_semi").toDF(*stored.columns)
             actions = _entering(rows, target).unionByName(_leaving(leaving), allowMissingColumns=True)
         case _:
@@ -104,7 +104,7 @@ def _leaving(stored: DataFrame) -> DataFrame:
     return stored.withColumn(IS_DELETED, F.lit(True))
 
 
-def _renamed(stored: DataFrame) -> DataFrame:
+def _with_old_names(stored: DataFrame) -> DataFrame:
     return stored.select(*[F.col(f"`{name}`").alias(_OLD + name) for name in stored.columns])
 
 
@@ -117,9 +117,11 @@ def _matching(planned: PlannedModel) -> SparkColumn:
     return reduce(SparkColumn.__and__, [*same, *(F.expr(frozen(tree, planned.now).sql(SPARK)) for tree in read)])
 
 
-def _merged(rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkColumn, kept: Sequence[str]) -> DataFrame:
+def _merge_actions(
+    rows: DataFrame, stored: DataFrame, target: TableSpec, same: SparkColumn, kept: Sequence[str]
+) -> DataFrame:
     """Actions that write each row under the key of the stored row that it replaces, whose `kept` columns stay."""
-    old = _renamed(stored)
+    old = _with_old_names(stored)
     is_there = F.col(f"`{_OLD}{KEY}`").isNotNull()
     kept_values = {name: F.when(is_there, F.col(f"`{_OLD}{name}`")).otherwise(F.col(f"`{name}`")) for name in kept}
     key = F.coalesce(F.col(f"`{_OLD}{KEY}`"), F.col(KEY))

@@ -50,7 +50,7 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     if reason is not None or timeline.frontier is None:
         _LOG.debug("%s is written by Hudi: %s", table.uri, reason)
         return False
-    rows = None if frame is None else _fetched(frame, count)
+    rows = None if frame is None else _fetch_rows(frame, count)
     if frame is not None and rows is None:
         _LOG.debug("%s is written by Hudi: more than %d bytes", table.uri, MOST_BYTES)
         return False
@@ -86,14 +86,14 @@ def commit_rows(
     )  # fmt: skip
 
 
-def _fetched(frame: DataFrame, count: int) -> pa.Table | None:
+def _fetch_rows(frame: DataFrame, count: int) -> pa.Table | None:
     """The rows of a frame, about `count`; None if they have more than `MOST_BYTES`."""
     frame = without_small_integers(frame)
     if count <= _ROWS_OF_ONE_TASK and _estimated_bytes(frame) <= _MOST_COLLECTED_BYTES:
         batches = frame._collect_as_arrow()
         if batches:  # without rows there is no batch that would state the columns
             return pa.Table.from_batches(batches)
-    return _staged(frame, count)
+    return _fetch_through_files(frame, count)
 
 
 def _estimated_bytes(frame: DataFrame) -> int:
@@ -101,7 +101,7 @@ def _estimated_bytes(frame: DataFrame) -> int:
     return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
-def _staged(frame: DataFrame, count: int) -> pa.Table | None:
+def _fetch_through_files(frame: DataFrame, count: int) -> pa.Table | None:
     """Fetch the rows through files, whose footers state their exact size; None if they have more than `MOST_BYTES`."""
     import pyarrow.dataset as pads
 

@@ -28,15 +28,15 @@ def reconciled_schema(given: DataFrame, stored: DataFrame, model: RenderedModel)
     added = [column.name for lower, column in have.items() if lower not in known]
     missing = [column.name for column in sinks.frame_schema(stored) if column.name.lower() not in have]
     if missing and change != "append_new_columns":
-        raise _refused(model, f"the query has no column {missing[0]!r}, which the table has")
+        raise _schema_error(model, f"the query has no column {missing[0]!r}, which the table has")
     if added and change == "fail":
-        raise _refused(model, f"the query has a column {added[0]!r}, which the table has not")
+        raise _schema_error(model, f"the query has a column {added[0]!r}, which the table has not")
     items = []
     for column in sinks.frame_schema(stored):
         result = have.get(column.name.lower())
         if result is not None and not can_reconcile(result.type, column.type):
             message = f"the column {column.name!r} is {column.type} in the table and {result.type} in the query"
-            raise _refused(model, message)
+            raise _schema_error(model, message)
         value = F.lit(None) if result is None else F.col(f"`{result.name}`")
         items.append(value.cast(column.type or "string").alias(column.name))
     return given.select(*items, *([f"`{name}`" for name in added] if change != "ignore" else []))
@@ -58,5 +58,5 @@ def can_reconcile(result: str | None, stored: str | None) -> bool:
     return one[0] - one[1] <= other[0] - other[1] and one[1] <= other[1]
 
 
-def _refused(model: RenderedModel, message: str) -> NodeError:
+def _schema_error(model: RenderedModel, message: str) -> NodeError:
     return NodeError(f"{model.table}: {message}", location=Location(model.path, 1, 1), hint=_HINT)

@@ -33,7 +33,7 @@ def load_seed(
         seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
     )  # fmt: skip
     sink = TableSpec(hudi_table, (), table.unique_key, state)
-    sinks.rebuild(_keyed(_frame(session, table), table), sink, {RECORD_KEY: record.to_json()})
+    sinks.rebuild(_with_keys(_frame(session, table), table), sink, {RECORD_KEY: record.to_json()})
     fault_point("seed.end")
 
 
@@ -42,7 +42,7 @@ def _frame(session: SparkSession, table: SeedTable) -> DataFrame:
     return session.createDataFrame(list(table.rows), types).coalesce(1)
 
 
-def _keyed(frame: DataFrame, table: SeedTable) -> DataFrame:
+def _with_keys(frame: DataFrame, table: SeedTable) -> DataFrame:
     """Key rows by a hash of `unique_key`, or of the whole row, and a number among rows with the same hash."""
     names = table.unique_key or tuple(frame.columns)
     content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in names]), {"ignoreNullFields": "false"})

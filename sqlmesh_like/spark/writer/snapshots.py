@@ -43,7 +43,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     bindings.steps["_source"] = source
     sinks.check_rows(_with_computed_keys(source, config), target)
     source.createOrReplaceTempView(SOURCE)
-    kept = _stored(planned, bindings)
+    kept = _stored_versions(planned, bindings)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
     columns = None if kept is None else sinks.frame_schema(visible_rows(kept))
     refuse_other_types(model.table, sinks.frame_schema(source), columns or ())
@@ -78,7 +78,7 @@ def _with_computed_keys(source: DataFrame, config: SnapshotConfig) -> DataFrame:
     return source.withColumns({part: F.expr(tree.sql(SPARK)) for part, tree in computed.items()})
 
 
-def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
+def _stored_versions(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
     if not planned.target.exists:
         return None
     timeline = Timeline(planned.target.uri)

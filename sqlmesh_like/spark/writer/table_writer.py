@@ -70,7 +70,7 @@ class SparkWriter:
         if planned.reconciles and planned.frozen is None and self._is_most(done.upserts + done.deletes):
             return self.rebuild()
         self._require_kept()
-        stored = None if _has_stored_images(planned) else self._stored()
+        stored = None if _has_stored_images(planned) else self._stored_rows()
         metadata = self._metadata(planned.strategy, vars(counts))
         sinks.commit_actions(self.steps.frames[ACTIONS], counts, self.target, metadata, stored)
         return WriteResult(planned.strategy, counts.upserts, counts.deletes, committed=True, reasons=done.notes)
@@ -90,7 +90,7 @@ class SparkWriter:
         if self.planned.strategy == "no_op":
             return WriteResult("no_op", 0, 0, committed=False)
         self._require_kept()
-        sinks.merge_nothing(self._stored(), self.target, self._metadata(self.planned.strategy, _NO_ROWS))
+        sinks.merge_nothing(self._stored_rows(), self.target, self._metadata(self.planned.strategy, _NO_ROWS))
         return WriteResult(self.planned.strategy, 0, 0, committed=True, reasons=notes)
 
     def overwrite_partitions(self, rescan: RescanProgram) -> WriteResult:
@@ -111,7 +111,7 @@ class SparkWriter:
         bindings.steps["_given"] = given  # read more than once, and each time with other rows if it calls rand()
         _require_storable(given, self.planned)
         must_carry = must_advance_frontier(self.planned, self.history)
-        return write_branch(self.planned, given, self._stored(), self.target, must_carry)
+        return write_branch(self.planned, given, self._stored_rows(), self.target, must_carry)
 
     def rebuild(self) -> WriteResult:
         planned = replace(self.planned, strategy="full_refresh")
@@ -149,7 +149,7 @@ class SparkWriter:
             return keyed_by_content(written), (result,), False
         derived = bindings.run(build)
         if not sinks.have_same_columns(derived, written):
-            result = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")
+            result = reason("TYP003", f"derived {_column_list(derived)}, Spark says {_column_list(written)}")
             return keyed_by_content(written), (result,), False
         return derived, (), True
 
@@ -157,7 +157,7 @@ class SparkWriter:
         buckets, started = self.target.table.buckets, self.steps.bindings.started
         return {RECORD_KEY: self.planned.record(strategy, buckets, rows, started).to_json()}
 
-    def _stored(self) -> DataFrame:
+    def _stored_rows(self) -> DataFrame:
         timeline = Timeline(self.target.table.uri)
         assert timeline.frontier is not None
         return change_feed(self.steps.bindings.session, timeline).current(timeline.frontier, hidden=True)
@@ -197,7 +197,7 @@ def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:
         raise NodeError(f"{planned.compiled.model.path}: no column {unknown[0]!r} to partition by", hint=hint)
 
 
-def _described(frame: DataFrame) -> str:
+def _column_list(frame: DataFrame) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in visible(sinks.frame_schema(frame)))
 
 

@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_upsert
-from sqlmesh_like.spark.frames.partition_paths import encoded
+from sqlmesh_like.spark.frames.partition_paths import partition_path
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.writer.local_commit import commit_locally
@@ -44,7 +44,7 @@ class TableSpec:
     def prepared(self, frame: DataFrame) -> DataFrame:
         """Add the derived partition column, if the table is partitioned."""
         if self.partition_by:
-            frame = frame.withColumn(PARTITION, encoded(self.partition_by))
+            frame = frame.withColumn(PARTITION, partition_path(self.partition_by))
         return frame
 
 

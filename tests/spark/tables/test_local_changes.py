@@ -18,8 +18,8 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.names import TableName, visible
 from sqlmesh_like.run.ports import Export, Rows
-from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
-from sqlmesh_like.spark.export import exported
+from sqlmesh_like.spark.change_feed.change_feed import change_feed, label_changes
+from sqlmesh_like.spark.export import export_rows
 from sqlmesh_like.spark.writer.upsert import frame_schema
 from tests.spark.lake import Lake
 from tests.spark.tables.test_mor_rows import COLUMNS, row
@@ -51,14 +51,14 @@ def test_changes_and_exports_are_those_of_spark(
     state = LakeHistory().state(table.uri)
     feed = change_feed(spark, table.timeline)
     for start in frontiers[:-1]:
-        frame = described(feed.changes(start, frontiers[-1]))
+        frame = label_changes(feed.changes(start, frontiers[-1]))
         expected = Rows(frame_schema(frame), tuple(tuple(each) for each in frame.collect()))
         rows = local_changes(state, start, -1)
         assert rows is not None and comparable(rows) == comparable(expected), start
         few = local_changes(state, start, 2)
         assert few is not None and len(few.rows) == 2
     for since in (None, frontiers[0], frontiers[2]):
-        with local_export(state, since) as ours, exported(spark, state, since, f"{tmp_path}/staging") as theirs:
+        with local_export(state, since) as ours, export_rows(spark, state, since, f"{tmp_path}/staging") as theirs:
             assert ours is not None and all_of(ours) == all_of(theirs), since
 
 

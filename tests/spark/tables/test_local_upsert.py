@@ -31,7 +31,7 @@ from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, WEIGHT, Column
 from sqlmesh_like.spark.frames.cached_frame import cached
-from sqlmesh_like.spark.frames.partition_paths import encoded
+from sqlmesh_like.spark.frames.partition_paths import partition_path
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.writer import local_commit
 from tests.levels import parametrize
@@ -237,7 +237,7 @@ def test_partitions_have_the_names_that_spark_gives_them(spark: SparkSession) ->
     frame = spark.createDataFrame(rows, columns)
     names = frame.columns
     for chosen in (names, *([name] for name in names)):
-        expected = [r[0] for r in frame.select(encoded(chosen)).collect()]
+        expected = [r[0] for r in frame.select(partition_path(chosen)).collect()]
         table = pa.table({name: pa.array([r[names.index(name)] for r in rows]) for name in chosen})
         assert partition_names(table, chosen).to_pylist() == expected, chosen
 
@@ -316,17 +316,17 @@ def test_a_few_rows_in_memory_are_fetched_without_files_and_are_the_same(
     values = [(*row(dice, id, id, id % 3 + 1), id % 2 == 0) for id in range(30)]
     kept = cached(lake.spark.createDataFrame(values, f"{COLUMNS}, {IS_DELETED} boolean"))
     assert kept.frame.count() == 30  # from here on Spark knows their size
-    staged = local_commit._staged(kept.frame, 30)
-    monkeypatch.setattr(local_commit, "_staged", lambda *_: None)
-    collected = local_commit._fetched(kept.frame, 30)
+    staged = local_commit._fetch_through_files(kept.frame, 30)
+    monkeypatch.setattr(local_commit, "_fetch_through_files", lambda *_: None)
+    collected = local_commit._fetch_rows(kept.frame, 30)
     assert staged is not None and collected is not None
     names = [field.name for field in fields]
     assert staged.column_names == collected.column_names == names
     one, other = (rows.cast(pa.schema(fields)).sort_by("_sml_key").to_pylist() for rows in (staged, collected))
     assert repr(one) == repr(other)  # as texts, because of NaN
-    assert local_commit._fetched(kept.frame.where("false"), 0) is None  # without rows: through files
+    assert local_commit._fetch_rows(kept.frame.where("false"), 0) is None  # without rows: through files
     monkeypatch.setattr(local_commit, "_MOST_COLLECTED_BYTES", 0)
-    assert local_commit._fetched(kept.frame, 30) is None
+    assert local_commit._fetch_rows(kept.frame, 30) is None
     kept.release()
 
 
