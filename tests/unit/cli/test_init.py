@@ -87,7 +87,7 @@ def test_a_project_for_a_database_declares_its_tables(
         Table("sales", "order", ("id",), "Who {{ buys }}", (TableColumn("id", "INTEGER"), TableColumn("größe", "BIT"))),
         Table("old", "order", (), "", (TableColumn("select", "NUMERIC(10, 2)", 'a "b": c'),)),
     )
-    monkeypatch.setattr(database_project, "connected", lambda _: nullcontext())
+    monkeypatch.setattr(database_project, "connect", lambda _: nullcontext())
     monkeypatch.setattr(database_project, "tables_of", lambda *_, **__: tables)
     monkeypatch.setattr("sys.stdin", None)
     assert main(["init", "shop", "--from", "postgresql://me:secret99@db.example/Shop"]) == 0
