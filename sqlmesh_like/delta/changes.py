@@ -36,6 +36,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
     scanned_columns,
 )
+from sqlmesh_like.analyze.algebra.zero_signs import tells_zeros_apart
 from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, sides_of, visible_keys
 from sqlmesh_like.delta.clock_boundary import clock_filter_change
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, join_sources
@@ -56,7 +57,6 @@ from sqlmesh_like.delta.rows import (
     union_all,
     union_rows,
 )
-from sqlmesh_like.delta.zero_signs import tells_zeros_apart
 from sqlmesh_like.names import KEY, WEIGHT, Column
 
 _TAG = "_sml_tag"

@@ -19,12 +19,12 @@ from sqlmesh_like.analyze.algebra.relation import (
     scanned_columns,
     used_columns,
 )
+from sqlmesh_like.analyze.algebra.zero_signs import tells_zeros_apart
 from sqlmesh_like.delta.affected_keys import affected_keys, key_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import net, rows
-from sqlmesh_like.delta.zero_signs import tells_zeros_apart
 
 AFFECTED = "affected"
 

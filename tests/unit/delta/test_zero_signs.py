@@ -1,4 +1,4 @@
-"""Where a query shows the sign of a zero, a change from 0.0 to -0.0 is one; elsewhere DuckDB may compute the program."""
+"""Where a query shows the sign of a zero, 0.0 and -0.0 are two values; elsewhere DuckDB may compute the program."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def _node_tells(node: Relation) -> bool:
         )
     named = [column for child in children(node) for column in columns(child)]
     if isinstance(node, Aggregate):
-        named += [Column(each.name, each.type) for each in (*node.keys, *node.calls)]
+        named += [Column(key.name, key.type) for key in node.keys]
+        named += [Column(call.name, call.type) for call in node.calls]
     types = {column.name.lower(): column.type for column in named}
     return any(_tells(part, types) for expression in expressions(node) for part in expression.walk())
 
