@@ -19,8 +19,8 @@ _RESERVED: Iterable[tuple[re.Pattern[str], str]] = tuple(
         (
             r"""datasource\.write\.(recordkey\.field | keygenerator\..+ | partitionpath\..+ | hive_style_partitioning
                 | slash\..+ | drop\.partition\.columns | operation | table\.(name | type))
-            | bucket\.index\.(hash\.field | partition\..+) | datasource\.overwrite\.mode | static\.overwrite\..+
-            | populate\.meta\.fields | table\.(?!services\.).+""",
+            | index\.class | bucket\.index\.(hash\.field | partition\..+) | datasource\.overwrite\.mode
+            | static\.overwrite\..+ | populate\.meta\.fields | table\.(?!services\.).+""",
             "layout and keys of a table are the project's: see `unique_key`, `partition_by` and `table_type`",
         ),
         (
@@ -37,8 +37,9 @@ _RESERVED: Iterable[tuple[re.Pattern[str], str]] = tuple(
         ),
     )
 )  # fmt: skip
-_NOT_KEPT = frozenset({"INMEMORY", "FLINK_STATE"})
-"""Indexes that a next process does not have: it would insert each key again."""
+_INDEXES = ("BUCKET", "SIMPLE", "BLOOM")
+"""Those that find a key within its partition, in files. A row that moves to another partition is a delete and an insert
+of one key in one commit, of which a global index loses one; an index in memory ends with its process."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def reserved_option(options: Mapping[str, str]) -> ReservedOption | None:
     'hoodie.record.merge.mode'
     """
     for name, value in options.items():
-        if name == "hoodie.index.type" and value.upper() in _NOT_KEPT:
-            return ReservedOption(name, f"leave it out, or write SIMPLE: the index {value} ends with its process")
+        if name == "hoodie.index.type" and value.upper() not in _INDEXES:
+            hint = f"leave it out, or write one of {', '.join(_INDEXES)}: with {value} rows would be lost or doubled"
+            return ReservedOption(name, hint)
         for pattern, hint in _RESERVED:
             if pattern.fullmatch(name):
                 return ReservedOption(name, f"leave it out: {hint}")
