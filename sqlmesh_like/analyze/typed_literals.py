@@ -1,7 +1,8 @@
 """Literals with a type that Spark refuses: `date '2024-13-01'`, `interval '1 fortnight'`, `128Y`. Owns finding them.
 
 The parser makes casts of them, which may be NULL where a literal is an error. What is not sure to be refused is left to
-Spark. Source: `AstBuilder`, `SparkDateTimeUtils` and `IntervalUtils` of Spark 3.5.
+Spark. Those with the day on which Spark reads them (`date 'today'`, `timestamp '10:15'`) are refused, too: tables would
+keep yesterday's. Source: `AstBuilder`, `SparkDateTimeUtils` and `IntervalUtils` of Spark 3.5.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _DATE = re.compile(r"[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", r
 _TIME = re.compile(
     r"([+-]?\d{4,6}(-\d{1,2}(-\d{1,2})?)?)?[ T]?(\d{0,2}(:\d{0,2}(:\d{0,2}(\.\d*)?)?)?(\s*[A-Za-z+-].*)?)?"
 )
-_SPECIAL = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_SPECIAL = {
+    "EPOCH": "", "NOW": "{}", "TODAY": "{}", "TOMORROW": "date_add({}, 1)", "YESTERDAY": "date_sub({}, 1)",
+}  # fmt: skip
+"""Words for a moment, and what to write for those that depend on the clock; `{}` is the date or time of the run."""
 _MAY_BE_BAD = re.compile(
     r"\b(date|timestamp\w*|interval)\s*['\"(+-]|\binterval\b|_?(add|diff)\s*\(\s*['\"]|\d([yslfde]|bd)\b|\de[+-]?\d",
     re.IGNORECASE,
@@ -92,12 +96,14 @@ def _is_literal(tokens: Sequence[Token], at: int) -> bool:
 
 def _bad_moment(word: str, text: str) -> str | None:
     given = text.strip()
-    if _SPECIAL.match(given):
-        return None
+    special = re.split("[^A-Za-z]", given)[0].upper()
+    if (instead := _SPECIAL.get(special)) is not None:
+        clock = "current_timestamp" if special == "NOW" and word != "DATE" else "current_date"
+        return f"{text!r} depends on the clock: write {instead.format(clock)}" if instead else None
     if word == "DATE":
         is_one = _is_day(_DATE.fullmatch(given))
     elif re.fullmatch(r"T?\d{1,2}:.*", given):
-        is_one = True
+        return f"{text!r} has no date, and Spark takes the current one: write a date before it"
     else:
         day = _DATE.fullmatch(re.split("[ T]", given)[0])
         is_one = _TIME.fullmatch(given) is not None and _is_day(day)

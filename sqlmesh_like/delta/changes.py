@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -35,6 +36,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
     scanned_columns,
 )
+from sqlmesh_like.analyze.algebra.zero_signs import tells_zeros_apart
 from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, sides_of, visible_keys
 from sqlmesh_like.delta.clock_boundary import clock_filter_change
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, join_sources
@@ -55,7 +57,7 @@ from sqlmesh_like.delta.rows import (
     union_all,
     union_rows,
 )
-from sqlmesh_like.names import KEY, WEIGHT
+from sqlmesh_like.names import KEY, WEIGHT, Column
 
 _TAG = "_sml_tag"
 """State of a row of a joined table: 0 if it stays, 1 if it enters, -1 if it leaves."""
@@ -108,9 +110,16 @@ class Changes:
     def _net_step(self, source: Relation) -> str:
         if isinstance(source, Scan):
             read = scanned_columns(self.root)[source.input_id]
-            return self.steps.add("delta", net(outside("changes", source.input_id), read))
+            return self.steps.add("delta", self._net(outside("changes", source.input_id), read))
         changed = self.steps.add("changed", self.of(source))
-        return self.steps.add("netted", net(exp.table_(changed), columns(source)))
+        return self.steps.add("netted", self._net(exp.table_(changed), columns(source)))
+
+    def _net(self, source: exp.Expr, schema: Sequence[Column]) -> exp.Select:
+        return net(source, schema, has_zero_signs=self._tells_zeros_apart)
+
+    @cached_property
+    def _tells_zeros_apart(self) -> bool:
+        return tells_zeros_apart(self.root)
 
     def _of_node(self, source: Relation) -> exp.Select:
         match source:
@@ -236,7 +245,7 @@ class Changes:
         new = self.steps.add("result_after", over(source, *now), affected)
         shown = [key(), *names(source)]
         both = self.steps.add("difference", signed_rows(shown, old, new))
-        return self.steps.add("netted", net(exp.table_(both), columns(source)))
+        return self.steps.add("netted", self._net(exp.table_(both), columns(source)))
 
     def _decides_alone(self, source: Relation) -> Relation | None:
         """The side of a join without equalities whose changed rows alone decide its change; None if all rows do.

@@ -8,13 +8,23 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import split_columns
-from sqlmesh_like.analyze.algebra.relation import Filter, Join, OneRow, Relation, Scan, UnionAll, inputs, used_columns
+from sqlmesh_like.analyze.algebra.relation import (
+    Filter,
+    Join,
+    OneRow,
+    Relation,
+    Scan,
+    UnionAll,
+    inputs,
+    scanned_columns,
+    used_columns,
+)
+from sqlmesh_like.analyze.algebra.zero_signs import tells_zeros_apart
 from sqlmesh_like.delta.affected_keys import affected_keys, key_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import net, rows
-from sqlmesh_like.names import Column
 
 AFFECTED = "affected"
 
@@ -23,11 +33,12 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
     """The rescan program of a relation that splits by all of `partition_by` (see `lineage.split_columns`)."""
     origins = split_columns(source)
     traced = {input_id: tuple(origins[name.lower()][input_id] for name in partition_by) for input_id in inputs(source)}
-    used = used_columns(source)
+    used, schemas = used_columns(source), scanned_columns(source)
     touched: list[tuple[list[exp.Expr], exp.Expr]] = []
     for input_id, names in traced.items():
-        read = [Column(name) for name in dict.fromkeys([*names, *used[input_id]])]  # the columns that the query uses
-        netted = net(outside("changes", input_id), read).subquery("t")
+        wanted = {name.lower() for name in (*names, *used[input_id])}  # the columns that the query uses
+        read = [each for each in schemas[input_id] if each.name.lower() in wanted]
+        netted = net(outside("changes", input_id), read, has_zero_signs=tells_zeros_apart(source)).subquery("t")
         touched.append(([column(name) for name in names], netted))
     values = key_columns(len(partition_by))
     pairs = {input_id: tuple(zip(names, values, strict=True)) for input_id, names in traced.items()}

@@ -29,6 +29,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.binding.ties import by_row_key, is_tied
+from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
 from sqlmesh_like.delta.program import relation as outside
@@ -85,13 +86,31 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
     raise AssertionError(f"{type(node).__name__} is part of a graph")
 
 
-def net(source: exp.Expr, schema: Sequence[Column]) -> exp.Select:
-    """Signed rows of a FROM item without the pairs that cancel out (grain: key and content)."""
+def net(source: exp.Expr, schema: Sequence[Column], *, has_zero_signs: bool = False) -> exp.Select:
+    """Signed rows of a FROM item without the pairs that cancel out (grain: key and content).
+
+    `has_zero_signs`: -0.0 and 0.0 are two values; GROUP BY takes either for 0.0.
+    """
     keys = [column(c.name) for c in schema] + [key()]
+    signs = {c.name: _is_negative_zero(c.name) for c in schema if has_zero_signs and c.type in FLOATING}
+    items = [_item(_signed_zero(c, signs[c.name]), c.name) if c.name in signs else column(c.name) for c in schema] + [
+        key()
+    ]
     total = exp.Sum(this=weight())
     summed = exp.cast(total.copy(), "bigint", dialect="spark")
-    query = exp.select(*keys, exp.alias_(summed, WEIGHT, quoted=True)).from_(source)
-    return query.group_by(*[k.copy() for k in keys]).having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
+    query = exp.select(*items, exp.alias_(summed, WEIGHT, quoted=True)).from_(source)
+    grouped = query.group_by(*[k.copy() for k in (*keys, *signs.values())])
+    return grouped.having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
+
+
+def _is_negative_zero(name: str) -> exp.Expr:
+    is_written = exp.EQ(this=as_text(column(name)), expression=exp.Literal.string("-0.0"))
+    return exp.Coalesce(this=is_written, expressions=[exp.false()])
+
+
+def _signed_zero(of: Column, is_negative: exp.Expr) -> exp.Expr:
+    zero = exp.cast(exp.Literal.string("-0.0"), of.type or "double", dialect="spark")
+    return exp.Case().when(is_negative.copy(), zero).else_(column(of.name))
 
 
 def signed_rows(names: Sequence[exp.Expr], leaving: str | exp.Expr, entering: str | exp.Expr) -> exp.Select:

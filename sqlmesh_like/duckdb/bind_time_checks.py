@@ -19,6 +19,7 @@ from sqlmesh_like.duckdb.type_conditions import (
     ALIKE,
     ALIKE_QUERIES,
     CASTABLE,
+    PLAIN,
     alike_operands,
     fits_text,
     fits_texts,
@@ -106,8 +107,12 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 def _checks(node: exp.Expr) -> Iterator[_Check]:
     yield from _in_rows(node)
     yield from _choice_checks(node)
+    if _is_extreme(node):
+        yield _Check(PLAIN, (node,), "MIN or MAX")
     match node:
         case exp.Binary() if isinstance(node, _COMPARISONS):
+            if isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE):
+                yield _Check(PLAIN, (node.this,), "an order")
             yield from _comparison_checks(node.this, node.expression)
         case exp.Between():
             yield from _comparison_checks(node.this, node.args["low"])
@@ -124,6 +129,15 @@ def _checks(node: exp.Expr) -> Iterator[_Check]:
             yield from _arithmetic_checks(node)
 
 
+def _is_extreme(node: exp.Expr) -> bool:
+    """Whether a node is MIN or MAX with its FILTER and OVER."""
+    if isinstance(node.parent, exp.Filter | exp.Window) and node.arg_key == "this":
+        return False
+    while isinstance(node, exp.Filter | exp.Window):
+        node = node.this
+    return isinstance(node, exp.Min | exp.Max)
+
+
 def _choice_checks(node: exp.Expr) -> Iterator[_Check]:
     match node:
         case exp.Case():
@@ -131,6 +145,8 @@ def _choice_checks(node: exp.Expr) -> Iterator[_Check]:
         case exp.If() if not isinstance(node.parent, exp.Case):
             yield from _common_type_checks([node.args["true"], node.args.get("false")], "IF")
         case exp.Coalesce() | exp.Greatest() | exp.Least():
+            if not isinstance(node, exp.Coalesce):
+                yield _Check(PLAIN, (node.this,), node.sql_name())
             yield from _common_type_checks([node.this, *node.expressions], node.sql_name())
         case exp.Array():
             yield from _common_type_checks(node.expressions, "ARRAY")

@@ -55,6 +55,8 @@ def _alike(a: str, b: str) -> str:
     )
 
 
+PLAIN = f"NOT regexp_matches({_A}, '^(STRUCT|MAP|UNION)|[]]$')"
+"""Neither a list nor a struct: the engines order NULLs within these differently."""
 WIDE_WHOLE = r"HUGEINT|DECIMAL[(](19|[23][0-9]),\s*0[)]"
 """Types of whole numbers that are longer than a bigint."""
 ALIKE = _alike(_A, _B)
@@ -105,7 +107,7 @@ def alike_operands(node: exp.Binary) -> str:
     if isinstance(node, exp.Add | exp.Sub):
         known = f"{_kinds(_A, _B, f'{numbers}|{_DATE_AND_DAYS}')} AND {_B} IS NOT NULL"
     elif isinstance(node, exp.Div):
-        return _kinds(_A, _B, f"{numbers}|FLOAT .*|.* FLOAT")  # a double in both
+        return _kinds(_A, _B, f"{_NUMBERS} {_NUMBERS}|FLOAT DOUBLE|DOUBLE FLOAT")  # of floats Spark's is a double
     else:
         known = _kinds(_A, _B, numbers)
     return f"({known}) AND NOT ('DOUBLE' IN ({_A}, {_B}) AND regexp_matches({_A} || ' ' || {_B}, '{WIDE_WHOLE}'))"

@@ -19,6 +19,7 @@ from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, T
 from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.hudi_options import read_hudi_options
 from sqlmesh_like.project.reading.session_settings import FIXED, changed_setting
 from sqlmesh_like.project.reading.store_settings import StoreSettings, read_store_settings
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -192,7 +193,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         threads=cast(int, OUTPUT.value(output, "threads")),
         catalog=_catalog(output.get("catalog")),
         spark=_spark_settings(output),
-        hudi=_settings(output, "hudi"),
+        hudi=read_hudi_options(output.get("hudi")),
         options={key: child.value for key, child in output.items() if key not in OUTPUT.keys or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
         delta_engine=cast(DeltaEngine, OUTPUT.value(output, "delta_engine")),

@@ -41,6 +41,7 @@ from sqlmesh_like.project.nodes import (
     ZeroDates,
 )
 from sqlmesh_like.project.reading.column_types import type_fault
+from sqlmesh_like.project.reading.hudi_options import read_hudi_options
 from sqlmesh_like.project.reading.patterns import PatternError, compile_pattern
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
@@ -259,7 +260,7 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         _check_pattern(node, key_of_name)
     # GoldenGate leaves out what the trail does not have.
     is_partial = stream.format == "ogg" and node.get("updates") is None
-    partition, hudi, origin = node.get("partition_by"), node.get("hudi"), optional_text(node, "origin")
+    partition, origin = node.get("partition_by"), optional_text(node, "origin")
     return IngestTable(
         database=optional_text(node, "database"),
         table=optional_text(node, "table") or name,
@@ -271,7 +272,7 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         updates="partial" if is_partial else cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
         zero_dates=_zero_dates(node, INGEST_TABLE) or stream.zero_dates,
         origin=None if origin is None else storable_name(origin),
-        hudi={} if hudi is None else hudi.settings("hudi"),
+        hudi=read_hudi_options(node.get("hudi")),
         unit=cast(TimeUnit | None, INGEST_TABLE.value(node, "unit")),
         time_zone=_zone_of_table(node, stream),
     )

@@ -13,12 +13,12 @@ from sqlmesh_like.project.keys.config_values import (
     boolean_setting,
     boundary_setting,
     hooks_setting,
+    hudi_setting,
     key_setting,
     mapping_setting,
     one_of_setting,
     partitions_setting,
     publish_setting,
-    scalars_setting,
     setting_without_effect,
     text_setting,
     texts_setting,
@@ -60,7 +60,7 @@ CHECKED: Mapping[str, Setting] = {
     "publish": publish_setting(
         "Destinations to which the table is sent after each change.", {"to": "bi", "table": "orders"}
     ),
-    "hudi": scalars_setting("Options of Hudi's writer; merged by key.", {"hoodie.parquet.compression.codec": "zstd"}),
+    "hudi": hudi_setting("Options of Hudi's writer; merged by key.", {"hoodie.parquet.compression.codec": "zstd"}),
     "contract": mapping_setting(
         "`enforced: true`: the query must have the columns that YAML declares.", {"enforced": True}
     ),

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key
 from sqlmesh_like.project.publishing import Publish
+from sqlmesh_like.project.reading.hudi_options import reserved_option
 
 SettingCheck = Callable[[str, object], object]
 """A key and its value → the value in its normal form. Raises ConfigFault."""
@@ -109,10 +110,10 @@ def mapping_setting(help_: str, example: object) -> Setting:
     return Setting(_mapping, "mapping", {"type": "object"}, help_, example)
 
 
-def scalars_setting(help_: str, example: object) -> Setting:
+def hudi_setting(help_: str, example: object) -> Setting:
     values = {"type": ["string", "number", "boolean"]}
     schema: JsonSchema = {"type": "object", "additionalProperties": values}
-    return Setting(_scalars, "mapping of texts, numbers and booleans", schema, help_, example)
+    return Setting(_hudi_options, "mapping of texts, numbers and booleans", schema, help_, example)
 
 
 def one_of_setting(help_: str, *allowed: str) -> Setting:
@@ -211,8 +212,11 @@ def _mapping(key: str, value: object) -> Mapping[str, object]:
     return {str(name): part for name, part in value.items()}
 
 
-def _scalars(key: str, value: object) -> Mapping[str, str]:
-    return {name: _scalar(f"{key}.{name}", part) for name, part in _mapping(key, value).items()}
+def _hudi_options(key: str, value: object) -> Mapping[str, str]:
+    options = {name: _scalar(f"{key}.{name}", part) for name, part in _mapping(key, value).items()}
+    if found := reserved_option(options):
+        raise ConfigFault(key, f"config {key!r} has {found.name}, which is not to be set", found.hint)
+    return options
 
 
 def _scalar(key: str, value: object) -> str:

@@ -381,3 +381,16 @@ def test_a_unique_key_that_repeats_across_rescanned_partitions_fails(lake: Lake,
     assert failed.status == "error"
     assert "repeats" in failed.message
     assert len(lake.rows("per_month")) == 2
+
+
+@pytest.mark.release
+def test_a_zero_that_changes_its_sign_is_a_change_of_its_text(lake: Lake) -> None:
+    readings = lake.source("readings", "id int, d double, f float")
+    lake.model("texts", "select id, cast(d as string) as d, concat(f, '') as f from @readings")
+    lake.model("most", "select f = 0 as is_zero, max(cast(d as string)) as d from @readings group by f = 0")
+    readings.upsert((1, 0.0, -0.0), (2, -0.0, 0.0), (3, 1.5, 1.5))
+    lake.run_well()
+    readings.upsert((1, -0.0, 0.0), (2, 0.0, -0.0), (3, -0.0, None))
+    assert lake.run_well() == {"texts": "row_based", "most": "aggregate_merge"}
+    assert lake.rows("texts") == [(1, "-0.0", "0.0"), (2, "0.0", "-0.0"), (3, "-0.0", None)]
+    lake.assert_maintained()

@@ -255,6 +255,11 @@ BAD_YAML = {
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, kafka: {}}\n",
         "both files and kafka",
     ),
+    "an option that decides between rows": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n    tables:\n"
+        "      - {name: t, ingest: {primary_key: [id], hudi: {hoodie.datasource.write.payload.class: a.B}}}\n",
+        "models/p.yml:5:54: the option hoodie.datasource.write.payload.class of Hudi is not to be set\n  leave it out:",
+    ),
     "registry of files": (
         "sources:\n  - name: s\n    ingest: {format: debezium, files: {path: x}, registry: {url: 'http://r'}}\n",
         "models/p.yml:3:50: a registry is for messages in Kafka\n  remove it: lines of files are JSON",

@@ -144,6 +144,11 @@ BAD = {
         {},
         "profiles.yml:2:46: the Spark setting spark.sql.ansi.enabled is fixed to 'false'\n  remove it from `spark:`",
     ),
+    "an index that loses rows": (
+        "a:\n  outputs: {x: {type: spark, hudi: {a.b: 1, hoodie.index.type: GLOBAL_SIMPLE}}}\n",
+        {},
+        "profiles.yml:2:45: the option hoodie.index.type of Hudi is not to be set\n  leave it out, or",
+    ),
     "environment": (
         "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",
         {},

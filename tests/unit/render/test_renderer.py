@@ -210,6 +210,11 @@ BAD = {
         "models/m.sql:1:11: config 'materialized' is 'tabel'; it must be one of incremental, table, view, ephemeral",
         "did you mean 'table'?",
     ),
+    "an option that would lose rows": (
+        "{{ config(hudi={'hoodie.record.merge.mode': 'EVENT_TIME_ORDERING'}) }} select 1",
+        "models/m.sql:1:11: config 'hudi' has hoodie.record.merge.mode, which is not to be set",
+        "leave it out: of two rows of a key the last one written is right",
+    ),
     "unclosed tag": ("select {{ 1 ", "models/m.sql:1:", "invalid Jinja"),
     "unclosed block": ("select\n{% if true %} 1", "models/m.sql:2:", "invalid Jinja"),
     "unknown tag": (
