@@ -179,6 +179,7 @@ def test_values_of_the_first_and_the_last_row(
         assert compare(spark, duck, items, condition) == (len(items), 0)
 
 
+@pytest.mark.release
 def test_windows_over_ties_and_over_all_frames(
     spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
 ) -> None:
