@@ -80,7 +80,7 @@ def _groupings(tree: exp.Expr) -> Iterator[Misplaced]:
             yield Misplaced(f"{call.sql(SPARK)} is of grouping sets only", call, hint)
     for unresolved in grouping_calls(tree):
         if grouping_bits(unresolved) is None:
-            hint = "name it in the SELECT list, and its alias in HAVING"
+            hint = "name it and the keys that HAVING reads in the SELECT list, and its alias in HAVING"
             message = f"{unresolved.sql(SPARK)} in this HAVING is refused by Spark with Hudi's extension"
             yield Misplaced(message, unresolved, hint)
 

@@ -7,7 +7,7 @@ bit per key, that of the first key highest. Source: Spark 3.5 `ResolveGroupingAn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
@@ -77,17 +77,23 @@ def _keys(select: exp.Select) -> list[str] | None:
     aliases = {item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)}
     seen: dict[str, exp.Expr] = {}
     for key in keys.values():
-        names = {column.name.lower() for column in key.find_all(exp.Column)}
-        for alias in names & aliases.keys():
+        columns = list(key.find_all(exp.Column))
+        names = {column.name.lower() for column in columns}
+        for alias in {column.name.lower() for column in columns if not column.table} & aliases.keys():
             names |= {column.name.lower() for column in aliases[alias].find_all(exp.Column)}
-        if not names or any(not _are_apart(key, seen[name]) for name in names & seen.keys()):
+        if not names or any(not _are_apart(key, seen[name], aliases) for name in names & seen.keys()):
             return None
         seen |= dict.fromkeys(names, key)
     return list(keys)
 
 
-def _are_apart(one: exp.Expr, other: exp.Expr) -> bool:
-    return type(one) is not type(other) and isinstance(one, _APART) and isinstance(other, _APART)
+def _are_apart(one: exp.Expr, other: exp.Expr, aliases: Collection[str]) -> bool:
+    """Whether two keys that share a column are never one: parts of its date, or the column and a condition."""
+    if isinstance(one, _APART) and isinstance(other, _APART):
+        return type(one) is not type(other)
+    kinds = sorted((one, other), key=lambda key: isinstance(key, exp.Column))
+    is_column = isinstance(kinds[1], exp.Column) and (kinds[1].table != "" or kinds[1].name.lower() not in aliases)
+    return is_column and isinstance(kinds[0], exp.Predicate)
 
 
 def _flat_keys(group: exp.Group) -> Iterator[exp.Expr]:

@@ -193,7 +193,8 @@ def test_windows_over_ties_and_over_all_frames(
     for _ in range(CASES):
         function, order, partition = (draw.choice(each) for each in (_items(FRAMED + UNFRAMED), ORDERS, PARTITIONS))
         frame = draw.choice(FRAMES.split("|")).strip() if function in _items(FRAMED) else ""
-        key = ", _sml_k" if frame.startswith("rows") or draw.random() < 0.6 else ""
+        is_tied = frame.startswith("rows") or function == "row_number()"
+        key = ", _sml_k" if is_tied or draw.random() < 0.6 else ""
         items.append(f"{function} over ({partition} order by {order}{key} {frame})")
     items += [f"{function} over (partition by y)" for function in _items(FRAMED) if "(" in function]
     proven, failed = compare(spark, duck, items, "", "w")

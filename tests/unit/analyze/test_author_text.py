@@ -110,6 +110,8 @@ def test_all_of_a_run_sees_one_time(written: str, run: str) -> None:
             "CAST(SHIFTRIGHT(spark_grouping_id, 0) & 1 AS TINYINT) = 1",
         ),
         ("year(a), month(a) with rollup", "grouping_id(year(a), month(a)) in (0)", "spark_grouping_id in (0)"),
+        ("cube((a is null), a)", "grouping(a) = 0", "CAST(SHIFTRIGHT(spark_grouping_id, 0) & 1 AS TINYINT) = 0"),
+        ("cube(t.a, t.g)", "grouping(t.a) = 0", "CAST(SHIFTRIGHT(spark_grouping_id, 1) & 1 AS TINYINT) = 0"),
         ("rollup(a)", "a > 1 /* or */ and not (grouping_id()=0)", "a > 1 /* or */ and not (spark_grouping_id=0)"),
     ],
 )
