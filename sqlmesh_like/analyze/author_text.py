@@ -1,8 +1,8 @@
 """The SQL that Spark runs for a query: its author's text, with other names for relations. Owns the edits of that text.
 
 A tree that `analyze` returns carries the text it was read from. Where the tree is still the one of that text, Spark
-gets the text: only names of tables, inlined views and calls that read the clock are replaced, token by token. Whatever
-else was changed in a tree is written from the tree.
+gets the text: only names of tables, inlined views, calls that read the clock and GROUPING in HAVING are replaced, token
+by token. Whatever else was changed in a tree is written from the tree.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 
 from sqlmesh_like.analyze.expressions.clock import clock_calls, frozen, literal
+from sqlmesh_like.analyze.expressions.grouping_bits import grouping_bits, grouping_calls
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import TableName
 from sqlmesh_like.sql_text import spark_identifier
@@ -91,6 +92,9 @@ def spark_sql(tree: exp.Expr, bind: Bind, now: datetime | None = None, *, from_t
         return node
 
     whole = tree.transform(bind_node)
+    for call in list(grouping_calls(whole)):
+        if (bits := grouping_bits(call)) is not None:
+            call.replace(bits)
     return (whole if now is None else frozen(whole, now)).sql(SPARK)
 
 
@@ -118,7 +122,7 @@ def _author_sql(text: AuthorText, bind: Bind, now: datetime | None) -> str:
     tree = next(statement for statement in sqlglot.parse(text.sql, dialect=SPARK) if statement is not None)
     if tree.find(exp.Qualify) is not None:
         raise _Unplaced  # Spark 3.5 has no QUALIFY: its tree is written as a subquery
-    edits = list(_names(text, tree, tokens, bind, now))
+    edits = [*_names(text, tree, tokens, bind, now), *_groupings(tree, tokens)]
     if now is not None:
         edits += _clocks(tree, tokens, now)
     sql = _apply_edits(text.sql[: tokens[-1].end + 1], edits)
@@ -198,13 +202,25 @@ def _closing(tokens: list[Token], opening: int) -> int:
     raise _Unplaced
 
 
+def _groupings(tree: exp.Expr, tokens: list[Token]) -> Iterator[_Edit]:
+    """Edits for GROUPING and GROUPING_ID in HAVING."""
+    for call in grouping_calls(tree):
+        if (bits := grouping_bits(call)) is not None:
+            index = _index_of(tokens, call)
+            yield tokens[index].start, tokens[_closing(tokens, index + 1)].end + 1, bits.sql(SPARK)
+
+
+def _index_of(tokens: list[Token], call: exp.Expr) -> int:
+    return next(n for n, token in enumerate(tokens) if token.start == call.meta["start"])
+
+
 def _clocks(tree: exp.Expr, tokens: list[Token], now: datetime) -> list[_Edit]:
     """Edits for the calls that read the clock, which all runs of a query see at the same time."""
     calls = clock_calls(tree)
     placed = [call for call in calls if "start" in call.meta]
     edits: list[_Edit] = []
     for call in placed:
-        index = next(n for n, token in enumerate(tokens) if token.start == call.meta["start"])
+        index = _index_of(tokens, call)
         last = _closing(tokens, index + 1) if _is(tokens, index + 1, TokenType.L_PAREN) else index
         edits.append((tokens[index].start, tokens[last].end + 1, literal(call, now).sql(SPARK)))
     # Without brackets they are words that a column or an alias may be named by: the tree says how many are calls.

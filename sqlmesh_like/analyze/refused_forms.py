@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlmesh_like.analyze.cte_scopes import colliding_names
+from sqlmesh_like.analyze.expressions.grouping_bits import grouping_bits, grouping_calls
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
 from sqlmesh_like.analyze.illegal_clauses import Misplaced
@@ -77,6 +78,11 @@ def _groupings(tree: exp.Expr) -> Iterator[Misplaced]:
         if isinstance(select, exp.Select) and not _has_sets(select.args.get("group")):
             hint = "group by ROLLUP, CUBE or GROUPING SETS"
             yield Misplaced(f"{call.sql(SPARK)} is of grouping sets only", call, hint)
+    for unresolved in grouping_calls(tree):
+        if grouping_bits(unresolved) is None:
+            hint = "name it and the keys that HAVING reads in the SELECT list, and its alias in HAVING"
+            message = f"{unresolved.sql(SPARK)} in this HAVING is refused by Spark with Hudi's extension"
+            yield Misplaced(message, unresolved, hint)
 
 
 def _has_sets(group: exp.Expr | None) -> bool:

@@ -176,6 +176,8 @@ def _unproven_form(node: exp.Expr) -> str | None:
             return "LATERAL with a query"
         case exp.Join() if node.method.upper() == "NATURAL":
             return "NATURAL JOIN (write the columns by USING; CROSS JOIN if the tables share none)"
+        case exp.Ntile() if not (isinstance(node.this, exp.Literal) and node.this.is_int and int(node.this.name) > 0):
+            return "NTILE of other than a number as written"
         case exp.Group() if _has_ordinal_sets(node):
             return "ROLLUP, CUBE or GROUPING SETS of numbers"
     return None

@@ -54,15 +54,20 @@ def _sum(node: exp.Sum, types: Types) -> str:
 
 
 def _average(node: exp.Avg, types: Types) -> str:
+    digits, scale, made = average_types(node, types)
+    total = cast_of(exp.Sum(this=node.this.copy()), f"decimal({digits + 10},{scale})")
+    node.replace(quotient_of(total, scale, exp.Count(this=node.this.copy()), 0, made))
+    return made
+
+
+def average_types(node: exp.Avg, types: Types) -> tuple[int, int, str]:
+    """Digits and scale of the decimals of which this is the mean, and the type of the mean."""
     if isinstance(node.this, exp.Distinct):
         raise Unproven("AVG of distinct values")
     digits, scale = decimal_digits(types.of(node.this))
     if averages_doubles(f"decimal({digits},{scale})") or digits + 10 > MOST_DIGITS:
         raise Unproven(f"AVG of decimals of {digits} digits")
-    made = f"decimal({digits + 4},{scale + 4})"
-    total = cast_of(exp.Sum(this=node.this.copy()), f"decimal({digits + 10},{scale})")
-    node.replace(quotient_of(total, scale, exp.Count(this=node.this.copy()), 0, made))
-    return made
+    return digits, scale, f"decimal({digits + 4},{scale + 4})"
 
 
 def _least_or_most(node: exp.Min | exp.Max, types: Types) -> str:
@@ -147,19 +152,6 @@ def _filter(node: exp.Filter, types: Types) -> str:
     return result
 
 
-def _window(node: exp.Window, types: Types) -> str:
-    require_only(node, "this", "partition_by", "order", "over")
-    require_hashed(types.of(part) for part in node.args.get("partition_by") or ())
-    order = node.args.get("order")
-    if order is not None:
-        for item in order.expressions:
-            if types.of(item.this) == "float":
-                raise Unproven("an order by floats")
-    if isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank):
-        return replace_by_cast(node, "int")
-    raise Unproven(f"the window of {node.this.key.upper()}")
-
-
 FORMS: dict[type[exp.Expr], Form] = {
     exp.Count: Form(_count), exp.CountIf: Form(_count_if), exp.Sum: Form(_sum), exp.Avg: Form(_average),
     exp.Min: Form(_least_or_most), exp.Max: Form(_least_or_most),
@@ -173,5 +165,4 @@ FORMS: dict[type[exp.Expr], Form] = {
         Form(_of_running_means, is_listed=False, why="it depends on the order in which doubles are added"),
     ),
     exp.Filter: Form(_filter, is_listed=False, why=SYNTAX),
-    exp.Window: Form(_window, is_listed=False, why=SYNTAX),
 }  # fmt: skip

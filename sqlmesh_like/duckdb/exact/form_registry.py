@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times
+from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times, windows
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 
 _BY_VALUES: tuple[type[exp.Expr], ...] = (
     exp.ILike, exp.Grouping, exp.GroupingId, *CHOOSES_ANY, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
+    exp.Ntile, exp.PercentRank, exp.CumeDist,
     exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
     exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
@@ -22,7 +23,7 @@ _BY_VALUES: tuple[type[exp.Expr], ...] = (
 )  # fmt: skip
 """Compared with Spark over values of each type, with guards on those that differ; no proof says more of their types.
 
-Of windows, `aggregates` proves those of ROW_NUMBER, RANK and DENSE_RANK as a whole.
+Of windows, `windows` has the proofs, each of a function with its frame as a whole.
 """
 
 FORMS: dict[type[exp.Expr], Form] = {
@@ -32,6 +33,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     **times.FORMS,
     **numbers.FORMS,
     **aggregates.FORMS,
+    **windows.FORMS,
     **dict.fromkeys(_BY_VALUES, Form()),
 }
 

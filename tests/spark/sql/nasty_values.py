@@ -135,6 +135,9 @@ WRITTEN: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.RowNumber: ("row_number() over (partition by {a} order by k)",),
     exp.Rank: ("rank() over (order by {a})", "rank() over (order by {a} desc)"),
     exp.DenseRank: ("dense_rank() over (order by {a} desc nulls last)", "dense_rank() over (order by {a})"),
+    exp.Ntile: ("ntile(4) over (partition by {a} order by k)", "ntile({l}) over (order by k)", "ntile(5000) over (order by k)"),
+    exp.PercentRank: ("percent_rank() over (order by {a})", "percent_rank() over (partition by {b} order by {a} desc)"),
+    exp.CumeDist: ("cume_dist() over (order by {a})", "cume_dist() over (partition by {b} order by {a} desc)"),
     exp.Lag: ("lag({a}) over (order by k)", "lag({a}, 1, {l}) over (order by k)"),
     exp.Lead: ("lead({a}, 2, {b}) over (order by k)",),
 }  # fmt: skip

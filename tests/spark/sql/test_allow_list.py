@@ -90,6 +90,8 @@ WINDOWED = (
     "row_number() over (partition by g order by id)", "rank() over (order by i)", "dense_rank() over (order by i desc)",
     "lag(s) over (partition by g order by id)", "lead(i, 2, -1) over (order by id)", "sum(c) over (partition by g)",
     "sum(i) over (order by id rows between 1 preceding and current row)", "count(*) over (order by g)",
+    "ntile(2) over (order by id)", "percent_rank() over (order by i)",
+    "cume_dist() over (partition by g order by n desc)",
 )  # fmt: skip
 FORMS = (
     "select /*+ broadcast(t) */ id from t",

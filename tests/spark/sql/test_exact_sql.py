@@ -65,6 +65,22 @@ min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | s
 count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
 sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
+FRAMED = """
+count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
+max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
+"""
+UNFRAMED = """
+row_number() | rank() | dense_rank() | percent_rank() | cume_dist() | ntile(3) | ntile(100) | lag(s) | lead(d, 2) | lag(i, 1, 0) | lead(n, 3, -1) | lag(x, 1, x)
+lag(d, 2, null) | lead(s, 1, 'none') | lag(i) ignore nulls | lead(s, 2) ignore nulls | lag(dt, 1, date '2024-01-01') ignore nulls | lead(i, 100, 7) | lag(b, 1, true)
+"""
+FRAMES = """
+| rows between unbounded preceding and current row | rows between 2 preceding and 1 following | rows 3 preceding | rows between 1 following and 3 following
+| rows between 5 preceding and 2 preceding | rows between current row and unbounded following | range between unbounded preceding and current row
+| range between current row and unbounded following | range between current row and current row
+| rows between unbounded preceding and unbounded following
+"""
+ORDERS = ("y", "y desc", "j desc nulls first", "u nulls last", "du", "b, j desc", "y, u desc")
+PARTITIONS = ("", "partition by b", "partition by t, s", "partition by y", "partition by j")
 CASES = 3000 if IS_DEEP else 300
 
 
@@ -95,11 +111,13 @@ def values(spark: SparkSession) -> str:
     return "v"
 
 
-def compare(spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[str], tail: str) -> tuple[int, int]:
+def compare(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[str], tail: str, table: str = "v"
+) -> tuple[int, int]:
     """Each item in both engines; how many DuckDB computed, and how many of them failed there by value."""
     proven: list[tuple[str, str, str]] = []
     for item in items:
-        text = f"select {item} as x from v {tail}" if tail else f"select k, {item} as x from v"
+        text = f"select {item} as x from v {tail}" if tail else f"select k, {item} as x from {table}"
         query = sqlglot.parse_one(text, dialect="spark")
         try:
             made = exact(query, lambda _: SCHEMA)  # type: ignore[arg-type]
@@ -108,7 +126,7 @@ def compare(spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[st
         proven.append((item, made.sql, made.columns[-1].type or ""))
     names = [f"{item} as x{number}" for number, (item, _, _) in enumerate(proven)]
     keys = [] if tail else ["k"]
-    frame = spark.sql(f"select {', '.join([*keys, *names])} from v {tail}")
+    frame = spark.sql(f"select {', '.join([*keys, *names])} from {table} {tail}")
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     numbers = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
     shown = frame.selectExpr(*[f"{numbers.get(type_, '{}').format(name)} as {name}" for name, type_ in types.items()])
@@ -159,6 +177,28 @@ def test_values_of_the_first_and_the_last_row(
               for key in ("_sml_k", "case when b then _sml_k end", "case when not s is null then _sml_k end")]  # fmt: skip
     for condition in ("where true", "where false", "where k < 3", "where k > 2 and b"):
         assert compare(spark, duck, items, condition) == (len(items), 0)
+
+
+@pytest.mark.release
+def test_windows_over_ties_and_over_all_frames(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
+) -> None:
+    pairs = (
+        "select a.k * 7 + o.k as k, a.b, a.t, a.i, a.n, a.d, a.e, a.f, a.x, a.s, a.dt, a.ts, o.j, o.x + o.i * 0 as y,"
+        " o.u, o.du, cast((a.k * 7 + o.k) * 5 % 49 as {text}) as _sml_k from v a, v o"
+    )
+    spark.sql(pairs.format(text="string")).createOrReplaceTempView("w")
+    duck.execute(f"CREATE TABLE w AS {pairs.format(text='VARCHAR')}")
+    draw, items = random.Random(11), list[str]()
+    for _ in range(CASES):
+        function, order, partition = (draw.choice(each) for each in (_items(FRAMED + UNFRAMED), ORDERS, PARTITIONS))
+        frame = draw.choice(FRAMES.split("|")).strip() if function in _items(FRAMED) else ""
+        is_tied = frame.startswith("rows") or function == "row_number()"
+        key = ", _sml_k" if is_tied or draw.random() < 0.6 else ""
+        items.append(f"{function} over ({partition} order by {order}{key} {frame})")
+    items += [f"{function} over (partition by y)" for function in _items(FRAMED) if "(" in function]
+    proven, failed = compare(spark, duck, items, "", "w")
+    assert proven > len(items) * 0.8 and failed < proven / 10
 
 
 def test_random_expressions(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:

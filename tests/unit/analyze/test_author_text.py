@@ -94,6 +94,34 @@ def test_all_of_a_run_sees_one_time(written: str, run: str) -> None:
     assert spark_sql(read(written), bind, NOW) == run
 
 
+@pytest.mark.parametrize(
+    ("groups", "condition", "run"),
+    [
+        ("cube(a, b)", "grouping( a ) = 0", "CAST(SHIFTRIGHT(spark_grouping_id, 1) & 1 AS TINYINT) = 0"),
+        ("b, rollup(c, a)", "grouping(C)>0", "CAST(SHIFTRIGHT(spark_grouping_id, 1) & 1 AS TINYINT)>0"),
+        (
+            "grouping sets ((b), (c, (a)))",
+            "grouping(b) = 1",
+            "CAST(SHIFTRIGHT(spark_grouping_id, 2) & 1 AS TINYINT) = 1",
+        ),
+        (
+            "b, a grouping sets ((a), ())",
+            "grouping(a) = 1",
+            "CAST(SHIFTRIGHT(spark_grouping_id, 0) & 1 AS TINYINT) = 1",
+        ),
+        ("year(a), month(a) with rollup", "grouping_id(year(a), month(a)) in (0)", "spark_grouping_id in (0)"),
+        ("cube((a is null), a)", "grouping(a) = 0", "CAST(SHIFTRIGHT(spark_grouping_id, 0) & 1 AS TINYINT) = 0"),
+        ("cube(t.a, t.g)", "grouping(t.a) = 0", "CAST(SHIFTRIGHT(spark_grouping_id, 1) & 1 AS TINYINT) = 0"),
+        ("rollup(a)", "a > 1 /* or */ and not (grouping_id()=0)", "a > 1 /* or */ and not (spark_grouping_id=0)"),
+    ],
+)
+def test_spark_is_asked_for_the_number_of_a_grouping_set_in_having(groups: str, condition: str, run: str) -> None:
+    written = f"select a, grouping(b) as g from ods.t group by {groups} having {condition} order by grouping(b)"
+    expected = written.replace("ods.t", "`v_t` AS `t`").replace(condition, run)
+    assert spark_sql(read(written), bind) == expected
+    assert len(re.findall(r"\bGROUPING(_ID)?\(", spark_sql(read(written), bind, from_tree=True))) == 2
+
+
 def test_without_a_time_the_clock_stays_with_spark() -> None:
     assert spark_sql(read("select now()"), bind) == "select now()"
 

@@ -78,6 +78,34 @@ def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> No
     assert {status for _, status, _ in built(tmp_path)} == {"no-op"}
 
 
+WINDOWS = """
+select id, sum(amount) over w as total, count(*) over (partition by customer) as n, lag(amount, 1, 0) over w as before,
+  lead(day) ignore nulls over w as next, ntile(2) over w as half, percent_rank() over w as p, cume_dist() over w as c,
+  first_value(day) over (partition by customer order by amount rows between 1 preceding and current row) as first
+from {{ ref('orders') }} window w as (partition by customer order by amount)
+"""
+
+
+def test_windows_are_built_and_followed_without_spark(tmp_path: Path) -> None:
+    files = {name: text for name, text in FILES.items() if not name.startswith(("models/", "seeds/c"))}
+    for path, text in {**files, "models/customer.sql": WINDOWS}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    seed, shop = tmp_path / "seeds/orders.csv", Shop(tmp_path)
+    seed.write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,5,\n3,1,20,2024-01-03\n4,2,7,2024-01-01\n")
+    assert built(tmp_path) == [[CUSTOMER, "success", "duckdb"], [ORDERS, "success", "None"]]
+    assert shop.stored(CUSTOMER) == [
+        (1, 45, 3, 5, "2024-01-03", 1, 0.5, 1.0, None), (2, 5, 3, 0, "2024-01-01", 1, 0.0, 1 / 3, None),
+        (3, 45, 3, 20, None, 2, 0.5, 1.0, "2024-01-01"), (4, 7, 1, 0, None, 1, 0.0, 1.0, "2024-01-01"),
+    ]  # fmt: skip
+    seed.write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,5,\n4,2,7,2024-01-01\n5,2,8,2024-01-05\n")
+    assert built(tmp_path) == [[CUSTOMER, "success", "duckdb"], [ORDERS, "success", "None"]]
+    assert shop.stored(CUSTOMER) == [
+        (1, 25, 2, 5, None, 2, 1.0, 1.0, None), (2, 5, 2, 0, "2024-01-01", 1, 0.0, 0.5, None),
+        (4, 7, 2, 0, "2024-01-05", 1, 0.0, 0.5, "2024-01-01"), (5, 15, 2, 7, None, 2, 1.0, 1.0, "2024-01-01"),
+    ]  # fmt: skip
+
+
 def test_a_declared_key_that_repeats_makes_no_table(tmp_path: Path) -> None:
     sql = "{{ config(unique_key='customer') }} select customer, day from {{ ref('orders') }}\n"
     for path, text in {**FILES, "models/customer.sql": sql}.items():

@@ -149,6 +149,7 @@ UNPROVEN = {
     "max_by(i, n) filter (where i > 1)": "MAX_BY of other than a group",
     "min_by(distinct i, n)": "MIN_BY of other than a group",
     "sequence(1, i)": "SEQUENCE without steps upwards",
+    "ntile(i) over (order by n)": "NTILE of other than a number as written",
     "sequence(i, 1, -1)": "SEQUENCE without steps upwards",
 }
 

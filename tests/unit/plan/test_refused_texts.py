@@ -36,6 +36,11 @@ REFUSED = {
         "the table a is not a ref() or source()"
     ),
     "select s like 'a%b' escape '%' as x from ods.t": "'%' escapes nothing in the pattern 'a%b'",
+    "select i, count(*) as n from ods.t group by rollup(i, i + 1) having grouping(i) = 0": "GROUPING(i) in this HAVING",
+    "select i, count(*) as n from ods.t group by rollup(i, s) having grouping_id(s, i) = 0": "GROUPING_ID(s, i) in this",
+    "select i, s as i, 1 as n from ods.t group by cube(i, s) having grouping(i) = 0": "GROUPING(i) in this HAVING",
+    "select s > '' as k, 1 as n from ods.t group by cube((s > ''), k) having grouping(k) = 0": "GROUPING(k) in this",
+    "select i, 1 as n from ods.t group by cube(i, s) having grouping(i) = 0 and s > ''": "GROUPING(i) in this HAVING",
     "select i, grouping(i) as x from ods.t group by i": "GROUPING(i) is of grouping sets only",
     "select median(i) over (partition by s order by i) as x from ods.t": "MEDIAN(i) has no order of rows over a window",
     "select percentile_cont(0.5) within group (order by i) over w as x from ods.t window w as (order by s)": (
