@@ -74,11 +74,6 @@ MODELS = {
         " row_number() over (partition by city order by id) as nr, nr + 1 as next from @orders",
     ),
     "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
-    "of_sets": (
-        "group_recompute",
-        "select buyer, count(*) as n from @orders group by cube(city, buyer)"
-        " having grouping(buyer) = 0 and count(*) > 0 or grouping_id(city, buyer) = 3",
-    ),
 }
 
 CHOSEN = dict(list(MODELS.items())[:: count(2, 1, 1)])

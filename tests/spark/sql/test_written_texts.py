@@ -115,6 +115,11 @@ def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> N
         "with x as (select id from @t) select x.id, y.n from x"
         " join (with x as (select id, 1 as n from @t) select * from x) y on x.id = y.id",
     )
+    lake.model(
+        "of_sets",
+        "select s, count(*) as n from @t group by cube(id, s)"
+        " having grouping(s) = 0 and count(*) > 0 or grouping_id(id, s) = 3",
+    )
     table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
     lake.run_well()
     table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
@@ -124,6 +129,7 @@ def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> N
     rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
     assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")
     assert sorted(lake.rows("nested")) == [(1, 1), (3, 1)]
+    assert sorted(lake.rows("of_sets"), key=repr) == [("a", 1), ("a", 1), ("c", 1), ("c", 1), (None, 2)]
 
 
 @pytest.mark.release
