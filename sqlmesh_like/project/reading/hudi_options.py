@@ -73,3 +73,14 @@ def read_hudi_options(node: YamlNode | None) -> Mapping[str, str]:
     if node is not None and (found := reserved_option(options)):
         raise node.children[found.name].error(f"the option {found.name} of Hudi is not to be set", found.hint)
     return options
+
+
+def options_of_defaults(text: str) -> dict[str, str]:
+    """The options that Hudi takes from a `hudi-defaults.conf`: a name, white space or `=`, and a value in each line.
+
+    >>> options_of_defaults("# for all\\nhoodie.record.merge.mode  EVENT_TIME_ORDERING\\na=b = c\\n")
+    {'hoodie.record.merge.mode': 'EVENT_TIME_ORDERING', 'a': 'b = c'}
+    """
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (re.split(r"\s*=\s*|\s+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}

@@ -21,6 +21,7 @@ from sqlmesh_like.errors import MachineError
 from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.reading.hudi_options import options_of_defaults, reserved_option
 from sqlmesh_like.project.reading.session_settings import value_settings
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
@@ -95,11 +96,22 @@ def start_session(
         logging.getLogger(name).addFilter(_is_not_repeated)
     for name in value_settings(dict(session.sparkContext.getConf().getAll())).keys() - wanted.keys():
         _log.warning("warning: Spark's own configuration sets %s, which may change values: %s", name, _SET_IT_HERE)
+    if found := reserved_option(_hudi_defaults()):
+        _log.warning("warning: Hudi's own configuration sets %s, which loses rows: %s", found.name, found.hint)
     _send_prints_to(session, log_file)
     _remember_classes(session)
     # Java objects live until their Python counterparts are freed, so cycles are collected as often as usual again.
     gc.set_threshold(*_USUAL_COLLECTION)
     return session
+
+
+def _hudi_defaults() -> dict[str, str]:
+    """The options of `hudi-defaults.conf`, where Hudi's writer looks for it on this machine."""
+    folder = os.environ.get("HUDI_CONF_DIR", "/etc/hudi/conf").removeprefix("file:")
+    try:
+        return options_of_defaults(Path(folder, "hudi-defaults.conf").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
 
 
 def _no_spark(target: Target, jdk: Jdk, log_file: Path, reason: str) -> MachineError:

@@ -34,12 +34,14 @@ def test_a_setting_that_changes_values_is_sparks_and_its_change_rebuilds(tmp_pat
     (root / "seeds/t.csv").write_text("id,g,v\n1,a,5\n2,b,6\n3,b,9\n")
     (root / "models/m.sql").write_text("select g, stddev(v) as s from {{ ref('t') }} group by g")
     (root / "conf/spark-defaults.conf").write_text("spark.sql.legacy.sizeOfNull true\nspark.sql.shuffle.partitions 3\n")
+    (root / "conf/hudi-defaults.conf").write_text("hoodie.record.merge.mode EVENT_TIME_ORDERING\n")
     assert "Started Spark" not in sml(root, "build")
     read = ("sql", "select s from dws.m where g = 'a'", "--output", "csv", "-q")
     assert sml(root, *read).split() == ["s", '""'], "of one row"
-    shown = sml(root, "verify", environment={"SPARK_CONF_DIR": str(root / "conf")})
+    shown = sml(root, "verify", environment=dict.fromkeys(("SPARK_CONF_DIR", "HUDI_CONF_DIR"), str(root / "conf")))
     assert "Spark's own configuration sets spark.sql.legacy.sizeOfNull" in shown
     assert "shuffle.partitions" not in shown
+    assert "Hudi's own configuration sets hoodie.record.merge.mode" in shown
 
     (root / "profiles.yml").write_text(PROFILE.format(NAN))
     assert "HIS002 changed since the last run: spark.sql.legacy.statisticalAggregate" in sml(root, "run")
