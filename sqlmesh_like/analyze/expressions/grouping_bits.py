@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
+from sqlmesh_like.dialects import SPARK
+
 NUMBER = "spark_grouping_id"
 """Spark's own column: the number of the grouping set of a row."""
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
@@ -55,7 +57,7 @@ def grouping_bits(call: exp.Expr) -> exp.Expr | None:
         return None
     place = exp.Literal.number(len(keys) - 1 - keys.index(asked[0]))
     shifted = exp.Anonymous(this="SHIFTRIGHT", expressions=[exp.column(NUMBER), place])
-    return exp.cast(exp.BitwiseAnd(this=shifted, expression=exp.Literal.number(1)), "tinyint", dialect="spark")
+    return exp.cast(exp.BitwiseAnd(this=shifted, expression=exp.Literal.number(1)), "tinyint", dialect=SPARK)
 
 
 def _names_hidden_keys(select: exp.Select) -> bool:
@@ -113,4 +115,4 @@ def _text_of(key: exp.Expr) -> str:
     copy = key.unnest().copy()
     for name in copy.find_all(exp.Identifier):
         name.replace(exp.to_identifier(name.name.lower(), quoted=True))
-    return copy.sql("spark", comments=False)
+    return copy.sql(SPARK, comments=False)

@@ -12,7 +12,9 @@ from sqlmesh_like.duckdb.exact.form_registry import FORMS
 
 _OF_GROUPS = (exp.Grouping, exp.GroupingId)
 """Numbers of a grouping set, which the binder replaces."""
-_OF_WINDOWS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead)
+_OF_WINDOWS = (
+    exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile, exp.PercentRank, exp.CumeDist,
+)  # fmt: skip
 
 
 def test_each_name_and_each_class_has_one_record() -> None:
