@@ -118,8 +118,10 @@ def partitions_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
 _net = rows.net
 
 
-def _net_of_after_images(source: exp.Expr, columns: Sequence[Column]) -> exp.Select:
-    return _net(source, columns).where(exp.GT(this=column("_sml_weight"), expression=_zero()))
+def _net_of_after_images(source: exp.Expr, columns: Sequence[Column], *, has_zero_signs: bool = False) -> exp.Select:
+    return _net(source, columns, has_zero_signs=has_zero_signs).where(
+        exp.GT(this=column("_sml_weight"), expression=_zero())
+    )
 
 
 def partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
