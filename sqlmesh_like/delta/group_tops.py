@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.algebra.lineage import passthrough_columns
 from sqlmesh_like.analyze.algebra.relation import Named, Windowed
 from sqlmesh_like.analyze.binding.expression_copies import operand, replace_nodes
 from sqlmesh_like.classify.group_tops import GroupTop
@@ -37,7 +38,7 @@ _BOUNDARY = "_sml_boundary"
 
 def kept_rows(top: GroupTop) -> Schema:
     """The hidden columns of the table: those of the rows below that it does not show."""
-    shown = _passthrough_columns(top)
+    shown = passthrough_columns(top.items)
     hidden = [each for each in top.read if each.name.lower() not in shown]
     return tuple(Column(f"{KEPT_BELOW}{number}", each.type) for number, each in enumerate(hidden))
 
@@ -127,7 +128,7 @@ def _is_first(top: GroupTop) -> exp.Expr:
 
 def _query_with_place(top: GroupTop) -> Windowed:
     """The query below the filter, with the hidden columns of the table, and `PLACE`."""
-    shown = _passthrough_columns(top)
+    shown = passthrough_columns(top.items)
     hidden = [each for each in top.read if each.name.lower() not in shown]
     added = [Named(kept.name, column(each.name), each.type) for kept, each in zip(kept_rows(top), hidden, strict=True)]
     place = Named(PLACE, top.window, "int")
@@ -153,17 +154,8 @@ def _add_boundary_flag(query: exp.Select, flag: int) -> exp.Select:
     return query.select(exp.alias_(exp.Literal.number(flag), _BOUNDARY, quoted=True))
 
 
-def _passthrough_columns(top: GroupTop) -> dict[str, str]:
-    """For each column below that the query returns unchanged (lower case) the column that holds it."""
-    return {
-        item.expression.name.lower(): item.name
-        for item in reversed(top.items)
-        if isinstance(item.expression, exp.Column)
-    }
-
-
 def _stored_values(top: GroupTop) -> dict[str, exp.Expr]:
     """Each column below that is read (lower case), as an expression over the table."""
-    shown, hidden = _passthrough_columns(top), iter(kept_rows(top))
+    shown, hidden = passthrough_columns(top.items), iter(kept_rows(top))
     names = {each.name.lower(): shown.get(each.name.lower()) or next(hidden).name for each in top.read}
     return {each.name.lower(): as_below(column(names[each.name.lower()]), each) for each in top.read}

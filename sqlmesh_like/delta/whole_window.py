@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.lineage import window_keys
+from sqlmesh_like.analyze.algebra.lineage import passthrough_columns, window_keys
 from sqlmesh_like.analyze.algebra.relation import Named, Relation, Windowed, columns
 from sqlmesh_like.analyze.expressions.types import is_exact_key
 from sqlmesh_like.delta.changes import Changes
@@ -39,7 +39,7 @@ def with_rows_below(source: Relation) -> tuple[Windowed, Schema] | None:
     below = _used_columns(source)
     if not all(is_exact_key(each.type) or each.type in ("double", "float") for each in below):
         return None
-    shown = _passthrough_columns(source)
+    shown = passthrough_columns(source.items)
     hidden = [each for each in below if each.name.lower() not in shown]
     added = tuple(Named(f"{KEPT_BELOW}{number}", column(each.name), each.type) for number, each in enumerate(hidden))
     wider = Windowed(source.child, (*source.items, *added), source.partitions)
@@ -65,7 +65,7 @@ def whole_window_delta(source: Windowed, moves: Moves) -> DeltaProgram:
 
 def _staying(source: Windowed, stored: str, change: str) -> exp.Select:
     """The rows below of the table's rows that the change leaves as they are."""
-    held = _passthrough_columns(source)
+    held = passthrough_columns(source.items)
     below = [
         exp.alias_(as_below(column(held[each.name.lower()]), each), each.name, quoted=True)
         for each in _used_columns(source)
@@ -84,12 +84,3 @@ def _used_columns(source: Windowed) -> Schema:
     """The columns below that the query reads."""
     used = {each.name.lower() for item in source.items for each in item.expression.find_all(exp.Column)}
     return tuple(each for each in columns(source.child) if each.name.lower() in used)
-
-
-def _passthrough_columns(source: Windowed) -> dict[str, str]:
-    """For each column below that the query returns unchanged (lower case) the column that holds it."""
-    return {
-        item.expression.name.lower(): item.name
-        for item in reversed(source.items)
-        if isinstance(item.expression, exp.Column)
-    }

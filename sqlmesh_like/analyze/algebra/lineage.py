@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -133,3 +133,10 @@ def _through_union(union: UnionAll) -> Origins:
 def _agree(input_id: str, origins: list[Mapping[str, str]], read: list[set[str]]) -> bool:
     names = {origin.get(input_id) for origin, ids in zip(origins, read, strict=True) if input_id in ids}
     return len(names) == 1 and None not in names
+
+
+def passthrough_columns(items: Sequence[Named]) -> dict[str, str]:
+    """For each column below that a query returns unchanged (lower case) the first column that holds it."""
+    return {
+        item.expression.name.lower(): item.name for item in reversed(items) if isinstance(item.expression, exp.Column)
+    }
