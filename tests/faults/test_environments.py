@@ -96,6 +96,7 @@ def test_nothing_else_uses_the_tables_of_a_promotion(shop: Shop) -> None:
         code, output = finished(start(shop.root, *words))
         assert code == 1 and "another `sml promote` is writing" in output, output
     kill_group(call)
+    assert finished(call)[0] == -signal.SIGKILL
     assert finished(start(shop.root, "promote", "dev"))[0] == 0
     assert shop.stored(DETAIL) == expected(shop, DETAIL) and shop.stored(REGION) == expected(shop, REGION)
 
