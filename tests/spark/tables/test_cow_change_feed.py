@@ -194,7 +194,7 @@ def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> No
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"))
     middle = people.upsert((1, "A", "m1"))
     end = people.upsert((1, "AA", "m1"), **CLEAN_OLD_VERSIONS)
-    lost = LakeHistory().lost
+    lost = LakeHistory().unreadable_reason
     assert "cleaned" in (lost(people.uri, start, end) or "")
     assert "cleaned" in (lost(people.uri, middle, end) or "")
     assert lost(people.uri, end, end) is None
